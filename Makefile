@@ -1,0 +1,61 @@
+# Every target sets the environment up by itself; see tools/setup_environment.sh.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+ENVIRONMENT := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml tools/setup_environment.sh | sha256sum | cut -c1-16)
+TORCH := $(ENVIRONMENT)-torch
+SOURCES := official/xlnet data_prep benchmarks tools
+
+# What TensorFlow reads when it starts; the xlnet command sets the same.
+export TF_USE_LEGACY_KERAS ?= 1
+export TF_ENABLE_ONEDNN_OPTS ?= 1
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.PHONY: help setup demo test test-slow parity check format bench docs
+
+help:  ## Show the targets.
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(ENVIRONMENT)  ## Create .venv and install everything in it.
+
+demo: $(ENVIRONMENT)  ## Pre-train a tiny XLNet on the documentation of the installed packages.
+	$(PYTHON) -m tools.demo
+
+test: $(ENVIRONMENT)  ## Run the tests (not those marked slow).
+	$(PYTHON) -m pytest $(PYTEST_FLAGS)
+
+test-slow: $(ENVIRONMENT)  ## Run the tests marked slow.
+	$(PYTHON) -m pytest -m slow $(PYTEST_FLAGS)
+
+parity: $(TORCH)  ## Compare with HF transformers; installs PyTorch.
+	$(PYTHON) -m pytest tests/parity $(PYTEST_FLAGS)
+
+check: $(ENVIRONMENT)  ## Check format, lint and types.
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m mypy $(SOURCES)
+
+format: $(ENVIRONMENT)  ## Format the code and mend what the linter can.
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
+
+bench: $(ENVIRONMENT)  ## Time a training step.
+	$(PYTHON) -m benchmarks.train_step --shape=small --steps=20
+
+docs: $(ENVIRONMENT)  ## Build the documentation into site/.
+	$(PYTHON) -m mkdocs build --strict
+
+# Done once for a content of the lock: the name of the stamp file is its checksum.
+$(ENVIRONMENT):
+	tools/setup_environment.sh $(VENV)
+	rm -f $(VENV)/.installed-*
+	touch $@
+
+# PyTorch stays out of the lock: only the comparison with another implementation needs it.
+$(TORCH): $(ENVIRONMENT)
+	$(PYTHON) -m pip install --progress-bar off torch==2.13.0 transformers==5.23.0
+	touch $@

@@ -1,0 +1,149 @@
+"""The `xlnet` command: finds the verb, reads its flags, runs it, reports.
+
+Progress and logs go to standard error; the last line of standard output is one JSON object.
+Exit status: 0 done, 1 a bug (with its traceback), 2 wrong input (one sentence), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import errno
+import importlib
+import json
+import os
+import pkgutil
+import re
+import sys
+import traceback
+
+from absl import flags
+from absl import logging as absl_logging
+
+from official.xlnet import __version__, commands
+
+EXIT_BUG = 1
+EXIT_WRONG_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+_USAGE = """\
+usage: xlnet VERB [--flag=value ...]
+
+verbs:
+{verbs}
+
+`xlnet VERB --help` shows the flags of a verb.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs `xlnet VERB --flag=value ...`.
+
+    Args:
+      argv: the arguments after the program's name; those of the process by default.
+
+    Returns:
+      The exit status.
+    """
+    set_environment_defaults()
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        verbs = "\n".join(f"  {verb:<10} {line}" for verb, line in _verbs().items())
+        print(_USAGE.format(verbs=verbs), end="")
+        return 0
+    if arguments[0] == "--version":
+        print(__version__)
+        return 0
+    verb, *verb_arguments = arguments
+    if verb not in _verbs():
+        nearest = difflib.get_close_matches(verb, _verbs(), n=1)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected {', '.join(_verbs())}"
+        return _fail(f"xlnet: unknown verb {verb!r}; {hint}")
+    try:
+        return _run(verb, verb_arguments)
+    except KeyboardInterrupt:
+        return _fail(f"xlnet {verb}: interrupted", EXIT_INTERRUPTED)
+    except Exception as error:
+        sentence = _sentence(error)
+        if sentence is None:
+            traceback.print_exc()
+            return EXIT_BUG
+        return _fail(f"xlnet {verb}: {sentence}")
+
+
+def set_environment_defaults() -> None:
+    """Sets what TensorFlow reads when it is first imported, unless the user has set it.
+
+    tf-models-official needs Keras 2 behind `tf.keras`; oneDNN doubles the speed on CPUs where
+    it is not on by itself; the log level hides start-up notices about absent accelerators.
+    """
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    absl_logging.use_absl_handler()
+    absl_logging.set_stderrthreshold("warning")
+
+
+def _run(verb: str, arguments: list[str]) -> int:
+    module = importlib.import_module(f"{commands.__name__}.{verb}")
+    if any(argument in ("-h", "--help", "-help") for argument in arguments):
+        print(f"usage: xlnet {verb} [--flag=value ...]\n\n{module.__doc__}")
+        print(re.sub(r"^.*:\n", "", module.FLAGS.get_help(include_special_flags=False), count=1))
+        return 0
+    module.FLAGS.unparse_flags()
+    rest = module.FLAGS([f"xlnet {verb}", *arguments])[1:]
+    if rest:
+        raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
+    figures = module.run()
+    sys.stderr.flush()
+    print(json.dumps(figures), flush=True)
+    return 0
+
+
+def _verbs() -> dict[str, str]:
+    """Every verb and the first line of its docstring, read without importing the module."""
+    verbs = {}
+    for module in pkgutil.iter_modules(commands.__path__):
+        directory = module.module_finder.path
+        with open(os.path.join(directory, module.name + ".py"), "rb") as file:
+            docstring = ast.get_docstring(ast.parse(file.read())) or ""
+        verbs[module.name] = docstring.partition("\n")[0]
+    return verbs
+
+
+def _sentence(error: Exception) -> str | None:
+    """What to tell the user about wrong input or a failing disk; None for a bug."""
+    if isinstance(error, flags.Error):
+        missing = re.match(r"flag --\w+=None: Flag (--\w+) must have a value", str(error))
+        return f"{missing[1]} is required" if missing else _one_line(str(error))
+    if isinstance(error, OSError):
+        where = f": {error.filename!r}" if error.filename else ""
+        return _one_line(f"{error.strerror or error}{where}")
+
+    from official.xlnet.config import ConfigError
+    from official.xlnet.features import DataError
+
+    if isinstance(error, ConfigError | DataError):
+        return _one_line(str(error))
+
+    import tensorflow as tf
+
+    if isinstance(error, tf.errors.OpError):
+        # TensorFlow's file systems report the operating system's errors by their text.
+        for code in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            if os.strerror(code).lower() in error.message.lower():
+                return _one_line(error.message)
+    return None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _fail(sentence: str, status: int = EXIT_WRONG_INPUT) -> int:
+    print(sentence, file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The command line: help, exit statuses, one sentence for wrong input, a traceback for a bug."""
+
+import errno
+import importlib
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from official.xlnet import cli, commands
+
+VERB = '''
+"""Adds numbers, for this test."""
+
+import errno
+import os
+
+from absl import flags
+
+FLAGS = flags.FlagValues()
+_NUMBERS = flags.DEFINE_list("numbers", None, "What to add.", required=True, flag_values=FLAGS)
+_FAIL = flags.DEFINE_enum(
+    "fail", "", ["", "bug", "config", "data", "missing", "full", "tf_full", "interrupt"],
+    "How to fail.", flag_values=FLAGS,
+)
+
+
+def run():
+    if _FAIL.value == "bug":
+        raise ValueError("a bug of ours")
+    if _FAIL.value == "config":
+        from official.xlnet.config import XLNetConfig
+
+        XLNetConfig.from_dict({"model": {"d_modle": 3}}, source="my.yaml")
+    if _FAIL.value == "data":
+        from official.xlnet.features import DataError
+
+        raise DataError("lane 3 is broken:\\n expected 5, got 7")
+    if _FAIL.value == "missing":
+        open("no/such/file")
+    if _FAIL.value == "full":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "out.bin")
+    if _FAIL.value == "tf_full":
+        import tensorflow as tf
+
+        raise tf.errors.ResourceExhaustedError(None, None, "ckpt.data; No space left on device")
+    if _FAIL.value == "interrupt":
+        raise KeyboardInterrupt
+    print("something on the way")
+    return {"sum": sum(map(float, _NUMBERS.value))}
+'''
+
+
+@pytest.fixture(autouse=True)
+def verb(tmp_path, monkeypatch):
+    (tmp_path / "adder.py").write_text(VERB)
+    monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
+    importlib.invalidate_caches()
+    yield
+    sys.modules.pop("official.xlnet.commands.adder", None)
+
+
+def test_help_names_every_verb_with_its_line_and_imports_none(capsys):
+    assert cli.main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  adder      Adds numbers, for this test." in lines
+    assert "official.xlnet.commands.adder" not in sys.modules
+
+
+def test_every_real_verb_opens_with_a_sentence():
+    for name, line in cli._verbs().items():
+        assert line.endswith("."), name
+
+
+def test_help_of_a_verb_shows_its_flags(capsys):
+    assert cli.main(["adder", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "--numbers: What to add." in out
+    assert "Adds numbers" in out
+
+
+def test_last_line_of_output_is_json(capsys):
+    assert cli.main(["adder", "--numbers=1,2,4"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"sum": 7.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ader"], "xlnet: unknown verb 'ader'; did you mean 'adder'?"),
+        (["adder"], "xlnet adder: --numbers is required"),
+        (["adder", "--numbers=1", "--fial=bug"], "Unknown command line flag 'fial'"),
+        (["adder", "--numbers=1", "stray"], "unexpected argument 'stray'"),
+        (["adder", "--numbers=1", "--fail=loud"], "value should be one of"),
+        (
+            ["adder", "--numbers=1", "--fail=config"],
+            "xlnet adder: my.yaml: unknown key 'model.d_modle'; did you mean 'd_model'?",
+        ),
+        (["adder", "--numbers=1", "--fail=data"], "lane 3 is broken: expected 5, got 7"),
+        (["adder", "--numbers=1", "--fail=missing"], "No such file or directory: 'no/such/file'"),
+        (["adder", "--numbers=1", "--fail=full"], f"{os.strerror(errno.ENOSPC)}: 'out.bin'"),
+        (["adder", "--numbers=1", "--fail=tf_full"], "ckpt.data; No space left on device"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_status_2(arguments, sentence, capsys):
+    assert cli.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert len(captured.err.splitlines()) == 1
+    assert captured.out == ""
+
+
+def test_bug_is_a_traceback_and_status_1(capsys):
+    assert cli.main(["adder", "--numbers=1", "--fail=bug"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("Traceback") and "a bug of ours" in captured.err
+
+
+def test_interrupt_is_status_130(capsys):
+    assert cli.main(["adder", "--numbers=1", "--fail=interrupt"]) == 130
+    assert capsys.readouterr().err == "xlnet adder: interrupted\n"
+
+
+def test_help_does_not_import_tensorflow():
+    program = (
+        "import sys; from official.xlnet import cli; status = cli.main(['--help']);"
+        "assert status == 0 and not {'tensorflow', 'numpy', 'yaml'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_importing_the_library_does_not_import_tensorflow():
+    program = (
+        "import sys, official.xlnet as xlnet; assert 'tensorflow' not in sys.modules;"
+        "assert 'XLNetConfig' in dir(xlnet)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
