@@ -16,7 +16,7 @@ import unicodedata
 
 import numpy as np
 
-_NON_ASCII_RUN = re.compile("[^\x00-\x7f]{1,16}")
+_NON_ASCII_RUN = re.compile("([^\x00-\x7f]{1,16})")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
 
@@ -33,13 +33,17 @@ def clean(text: str, lowercase: bool = False, keep_accents: bool = False) -> str
       >>> clean("  ``Café''\n ﬁne ")
       '"Cafe" fine'
     """
-    text = " ".join(text.split())
+    # The only white space that is printable is the plain space.
+    if not text.isprintable() or "  " in text or text[:1] == " " or text[-1:] == " ":
+        text = " ".join(text.split())
     text = text.replace("``", '"').replace("''", '"')
     if not text.isascii():
         if keep_accents:
             text = _LONE_SURROGATE.sub(_REPLACEMENT, text)
         else:
-            text = _NON_ASCII_RUN.sub(_without_accents, text)
+            parts = _NON_ASCII_RUN.split(text)  # ASCII, other, ASCII, …
+            parts[1::2] = map(_fold, parts[1::2])
+            text = "".join(parts)
     return text.lower() if lowercase else text
 
 
@@ -80,10 +84,6 @@ def clean_with_alignment(
     span = np.array([(start, end) for _, start, end in source], np.int64).reshape(-1, 2)
     span = np.repeat(span, np.array(repeats, np.int64), axis=0)
     return cleaned.lower() if lowercase else cleaned, span[:, 0], span[:, 1]
-
-
-def _without_accents(match: re.Match[str]) -> str:
-    return _fold(match[0])
 
 
 @functools.lru_cache(maxsize=1 << 16)
