@@ -48,11 +48,11 @@ def test_installed_wheel_and_tf_models_official_both_import(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     program = (
-        "import official.xlnet, official.modeling, data_prep;"
+        "import official.xlnet, official.modeling, data_prep.atomic;"
         "from official.xlnet.config import XLNetConfig;"
         "from official.modeling import hyperparams;"
         "assert issubclass(XLNetConfig, hyperparams.Config);"
-        "print(official.__file__, official.xlnet.__file__, data_prep.__path__[0])"
+        "print(official.__file__, official.xlnet.__file__, data_prep.atomic.__file__)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -15,7 +15,7 @@ INPUT = {"input_pipeline", "tokenization"}
 # Modules that wire model and input together.
 EDGE = {"cli", "commands", "training"}
 # What data_prep may use.
-SCHEMA = {"config", "features", "tokenization"}
+SCHEMA = {"config", "features", "random_bits", "text_cleaning", "tokenization"}
 # The network itself, from the paper's layers up to the models.
 MODEL = {
     "attention",
