@@ -1,0 +1,321 @@
+"""Relative attention (Transformer-XL) for the rows of both streams.
+
+For query row i and key j (memory, then the window's tokens), with q, k, v, r the projections of
+the row, the key's hidden state and the sinusoids of their distance:
+
+    score(i, j) = [(q_i + r_w)·k_j + (q_i + r_r)·r_(i-j) + (q_i + r_s)·seg(i, j)] / √H
+
+and the output of row i is Σ_j softmax_j(score)(i, j) · v_j over the keys that it may see. A
+content row and a query row differ in two things only, where the row comes from and which keys
+it may see, so both streams run through the same code (paper, section 2.3).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.dropout import dropout, fold_in, keep_mask
+from official.xlnet.fusion import compiled
+from official.xlnet.relative_position import ConsecutiveRows, TargetRows
+
+# Orders of keys that every row, or no row, may see.
+ALWAYS_VISIBLE, NEVER_VISIBLE = tf.int32.min, tf.int32.max
+
+
+class Rows(NamedTuple):
+    """Query rows: which keys they may see, and where they stand.
+
+    A row sees a key when key.order <= row.order. So a content row carries the order of its
+    token, and a query row carries that order minus 1: everything strictly before it.
+
+    Attributes:
+      order_BQ: int32 [B, Q].
+      segment_BQ: int32 [B, Q].
+      position_BQ: int32 [B, Q], position in the window.
+      distances: how scores per distance become scores per key.
+    """
+
+    order_BQ: tf.Tensor
+    segment_BQ: tf.Tensor
+    position_BQ: tf.Tensor
+    distances: ConsecutiveRows | TargetRows
+
+
+class Keys(NamedTuple):
+    """Keys: M of memory, then T of the window.
+
+    Attributes:
+      order_BK: int32 [B, K]; ALWAYS_VISIBLE in valid memory, NEVER_VISIBLE in padding and in
+        memory of another document.
+      segment_BK: int32 [B, K]; memory is of segment 0.
+      position_K: int32 [K], position in the window; negative in memory.
+      causal: whether keys at later positions are hidden (`uni` attention).
+    """
+
+    order_BK: tf.Tensor
+    segment_BK: tf.Tensor
+    position_K: tf.Tensor
+    causal: bool
+
+
+def can_attend(rows: Rows, keys: Keys) -> tf.Tensor:
+    """The attention mask, bool [B, Q, K]: the only place where `order` becomes a mask.
+
+    Example: content rows whose order is 0, 2, 1, no memory:
+      [[1, 0, 0],
+       [1, 1, 1],
+       [1, 0, 1]]
+    """
+    visible_BQK = keys.order_BK[:, None, :] <= rows.order_BQ[:, :, None]
+    if keys.causal:
+        visible_BQK &= keys.position_K <= rows.position_BQ[:, :, None]
+    return visible_BQK
+
+
+def attend(
+    content_BNQK: tf.Tensor,
+    positional: tf.Tensor,
+    segment_BNQ: tf.Tensor,
+    value_BNKH: tf.Tensor,
+    rows: Rows,
+    keys: Keys,
+    rate: float,
+    seed: tf.Tensor | None,
+) -> tf.Tensor:
+    """Softmax, dropout and weighted sum of values, [B, N, Q, H].
+
+    A row that may see no key gets zeros. The backward pass is written out, so that of all [B, N, Q, K] tensors only the probabilities
+    p are kept: dropout is drawn again from its seed, and Σ_j p_j dp_j = output · d_output.
+
+    Args:
+      content_BNQK: (q + r_w)·k.
+      positional: (q + r_r)·r per distance, as `rows.distances.scores` gives it.
+      segment_BNQ: (q + r_s)·(seg_different - seg_same).
+      value_BNKH: values.
+      rows: the query rows.
+      keys: the keys.
+      rate: dropout rate of the probabilities.
+      seed: int32 [2], or None at inference.
+    """
+    training = seed is not None
+    kernel = compiled if training else (lambda function: function)
+    different_BQK = rows.segment_BQ[:, :, None] != keys.segment_BK[:, None, :]
+
+    @kernel
+    def masked_scores(content_BNQK, positional, segment_BNQ):
+        """Softmax ignores what a row adds to all its scores: seg_same needs no term of its own."""
+        score = tf.cast(content_BNQK, tf.float32)
+        score += tf.cast(rows.distances.to_keys(positional), tf.float32)
+        segment = tf.cast(segment_BNQ, tf.float32)[..., None]
+        score += tf.where(different_BQK[:, None], segment, 0.0)
+        return tf.where(can_attend(rows, keys)[:, None], score, -1e30)
+
+    @kernel
+    def drop(p_BNQK):
+        return tf.cast(dropout(p_BNQK, rate, seed), value_BNKH.dtype)
+
+    @kernel
+    def score_gradients(p_BNQK, d_dropped_BNQK, mean_BNQ):
+        d_p = tf.cast(d_dropped_BNQK, tf.float32)
+        if training and rate:
+            d_p = tf.where(keep_mask(d_p.shape.as_list(), rate, seed), d_p / (1 - rate), 0.0)
+        d_score = p_BNQK * (d_p - mean_BNQ[..., None])
+        d_segment_BNQ = tf.reduce_sum(tf.where(different_BQK[:, None], d_score, 0.0), axis=-1)
+        d_score = tf.cast(d_score, value_BNKH.dtype)
+        return d_score, rows.distances.from_keys(d_score), tf.cast(d_segment_BNQ, d_score.dtype)
+
+    @tf.custom_gradient
+    def weigh(content_BNQK, positional, segment_BNQ, value_BNKH):
+        p_BNQK = tf.nn.softmax(masked_scores(content_BNQK, positional, segment_BNQ))
+        output_BNQH = tf.matmul(drop(p_BNQK), value_BNKH)
+
+        def gradient(d_output_BNQH):
+            dots_BNQH = tf.cast(d_output_BNQH, tf.float32) * tf.cast(output_BNQH, tf.float32)
+            d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
+            d_value_BNKH = tf.matmul(drop(p_BNQK), d_output_BNQH, transpose_a=True)
+            mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
+            return *score_gradients(p_BNQK, d_dropped_BNQK, mean_BNQ), d_value_BNKH
+
+        return output_BNQH, gradient
+
+    output_BNQH = weigh(content_BNQK, positional, segment_BNQ, value_BNKH)
+    sees_any_BQ = tf.reduce_any(can_attend(rows, keys), axis=-1)
+    return output_BNQH * tf.cast(sees_any_BQ, output_BNQH.dtype)[:, None, :, None]
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class RelativeBiases(tf_keras.layers.Layer):
+    """The three global query biases r_w (content), r_r (position) and r_s (segment), [N, H] each.
+
+    Every layer has its own (`untie_r`), or all layers share one.
+    """
+
+    def __init__(self, num_heads: int, d_head: int, init_std: float = 0.02, **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads, self.d_head, self.init_std = num_heads, d_head, init_std
+
+    def build(self, input_shape=None):
+        initializer = tf_keras.initializers.RandomNormal(stddev=self.init_std)
+        shape = [self.num_heads, self.d_head]
+        self.content = self.add_weight("content_bias", shape, initializer=initializer)
+        self.position = self.add_weight("position_bias", shape, initializer=initializer)
+        self.segment = self.add_weight("segment_bias", shape, initializer=initializer)
+        super().build(input_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "d_head": self.d_head,
+            "init_std": self.init_std,
+        }
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class RelativeAttention(tf_keras.layers.Layer):
+    """Multi-head relative attention of content rows and, if there are any, query rows.
+
+    Keys and values come from memory and content; no gradient flows into memory.
+
+    Args:
+      num_heads: N.
+      d_head: H.
+      dropatt: dropout rate of attention probabilities.
+      untie_r: whether the layer has its own `RelativeBiases`; else they are passed to `call`.
+      init_std: standard deviation of the normal initializer.
+      recompute: whether the backward pass computes probabilities again instead of keeping them.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        d_head: int,
+        dropatt: float = 0.0,
+        untie_r: bool = True,
+        init_std: float = 0.02,
+        recompute: bool = False,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads, self.d_head, self.dropatt = num_heads, d_head, dropatt
+        self.untie_r, self.init_std, self.recompute = untie_r, init_std, recompute
+        if untie_r:
+            self.biases = RelativeBiases(num_heads, d_head, init_std, name="biases")
+
+    def build(self, input_shape):
+        initializer = tf_keras.initializers.RandomNormal(stddev=self.init_std)
+        d_model, heads = input_shape[-1], [self.num_heads, self.d_head]
+
+        def kernel(name):
+            return self.add_weight(f"{name}_kernel", [d_model, *heads], initializer=initializer)
+
+        self.query_kernel, self.key_kernel = kernel("query"), kernel("key")
+        self.value_kernel, self.position_kernel = kernel("value"), kernel("position")
+        self.output_kernel = kernel("output")
+        self.segment_embedding = self.add_weight(
+            "segment_embedding", [2, *heads], initializer=initializer
+        )
+        if self.untie_r:
+            self.biases.build()
+        super().build(input_shape)
+
+    def call(
+        self,
+        rows_BXD: tf.Tensor,
+        memory_BMD: tf.Tensor | None,
+        sinusoids: tuple[tf.Tensor, tf.Tensor],
+        direction_B: tf.Tensor | None,
+        streams: tuple[Rows, ...],
+        keys: Keys,
+        biases: RelativeBiases | None = None,
+        seed: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Attention output before the residual, [B, X, D].
+
+        Args:
+          rows_BXD: X = T content rows, then P query rows (if any).
+          memory_BMD: hidden states of earlier tokens, or None.
+          sinusoids: sine and cosine [R, D / 2] of the distances.
+          direction_B: 1 for rows read left to right, -1 for reversed ones; None: all 1.
+          streams: `Rows` of the content stream and, if there are query rows, of the query stream.
+          keys: the keys.
+          biases: shared biases where `untie_r` is False.
+          seed: int32 [2] for dropout in training, None at inference.
+        """
+        biases = biases or self.biases
+        num_tokens = keys.position_K.shape[0] - (0 if memory_BMD is None else memory_BMD.shape[1])
+        content_BTD = rows_BXD[:, :num_tokens]
+        scale = tf.cast(self.d_head**-0.5, rows_BXD.dtype)
+        query_BXNH = tf.einsum("bxd,dnh->bxnh", rows_BXD, self.query_kernel)
+
+        def with_bias(bias_NH):
+            return tf.transpose((query_BXNH + bias_NH) * scale, [0, 2, 1, 3])
+
+        by_content_BNXH, by_position_BNXH = with_bias(biases.content), with_bias(biases.position)
+        different_NH = self.segment_embedding[1] - self.segment_embedding[0]
+        segment_BNX = tf.einsum(
+            "bxnh,nh->bnx", (query_BXNH + biases.segment) * scale, different_NH
+        )
+        key_BNKH = self._project_keys(content_BTD, memory_BMD, self.key_kernel)
+        value_BNKH = self._project_keys(content_BTD, memory_BMD, self.value_kernel)
+        position_BNRH = self._project_positions(sinusoids, direction_B)
+
+        attended, start = [], 0
+        for number, rows in enumerate(streams):
+            end = start + rows.order_BQ.shape[1]
+            stream_seed = None if seed is None else fold_in(seed, number)
+
+            def attention(by_content, by_position, segment, key, value, position):
+                content_BNQK = tf.matmul(by_content, key, transpose_b=True)
+                positional = rows.distances.scores(by_position, position)
+                return attend(
+                    content_BNQK, positional, segment, value, rows, keys, self.dropatt, stream_seed
+                )
+
+            if self.recompute:
+                attention = tf.recompute_grad(attention)
+            attended.append(
+                attention(
+                    by_content_BNXH[:, :, start:end],
+                    by_position_BNXH[:, :, start:end],
+                    segment_BNX[:, :, start:end],
+                    key_BNKH,
+                    value_BNKH,
+                    position_BNRH,
+                )
+            )
+            start = end
+        attended_BNXH = tf.concat(attended, axis=2)
+        return tf.einsum("bnxh,dnh->bxd", attended_BNXH, self.output_kernel)
+
+    def _project_keys(self, content_BTD, memory_BMD, kernel_DNH):
+        projected = tf.einsum("btd,dnh->bnth", content_BTD, kernel_DNH)
+        if memory_BMD is not None:
+            memory_BMD = tf.stop_gradient(memory_BMD)
+            memory = tf.einsum("bmd,dnh->bnmh", memory_BMD, kernel_DNH)
+            projected = tf.concat([memory, projected], axis=2)
+        return projected
+
+    def _project_positions(self, sinusoids, direction_B):
+        sine_RC, cosine_RC = (tf.cast(half, self.compute_dtype) for half in sinusoids)
+        width = sine_RC.shape[1]
+        sine_NRH = tf.einsum("rc,cnh->nrh", sine_RC, self.position_kernel[:width])
+        cosine_NRH = tf.einsum("rc,cnh->nrh", cosine_RC, self.position_kernel[width:])
+        if direction_B is None:
+            return (sine_NRH + cosine_NRH)[None]
+        direction = tf.cast(direction_B, self.compute_dtype)[:, None, None, None]
+        return cosine_NRH + direction * sine_NRH
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "d_head": self.d_head,
+            "dropatt": self.dropatt,
+            "untie_r": self.untie_r,
+            "init_std": self.init_std,
+            "recompute": self.recompute,
+        }

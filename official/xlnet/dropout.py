@@ -1,0 +1,60 @@
+"""Dropout whose mask is a pure function of a seed.
+
+A mask that can be drawn again needs no memory between the forward and the backward pass, and a
+resumed run drops what the uninterrupted one would have dropped. The bits come from a counter
+and an integer hash (the finalizer of MurmurHash3, twice, keyed by the seed): it fuses into the
+loop that uses it, which a generator with state cannot.
+"""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+
+def _mix(x: tf.Tensor) -> tf.Tensor:
+    """MurmurHash3's 32-bit finalizer: every input bit changes every output bit half the time."""
+    x ^= tf.bitwise.right_shift(x, tf.constant(16, tf.uint32))
+    x *= tf.constant(0x85EBCA6B, tf.uint32)
+    x ^= tf.bitwise.right_shift(x, tf.constant(13, tf.uint32))
+    x *= tf.constant(0xC2B2AE35, tf.uint32)
+    return x ^ tf.bitwise.right_shift(x, tf.constant(16, tf.uint32))
+
+
+def _hash(counter: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    key = tf.bitcast(seed, tf.uint32)
+    return _mix(_mix(counter * tf.constant(0x9E3779B1, tf.uint32) + key[0]) ^ key[1])
+
+
+def fold_in(seed: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
+    """A new seed int32 [2] from `seed` int32 [2] and a number that says what it is for."""
+    number = tf.cast(number, tf.int32)
+    counters = tf.bitcast(tf.stack([2 * number, 2 * number + 1]), tf.uint32)
+    return tf.bitcast(_hash(counters, seed), tf.int32)
+
+
+def keep_mask(shape: list[int], rate: float, seed: tf.Tensor) -> tf.Tensor:
+    """Bool tensor of static `shape`, each element True with probability 1 - rate.
+
+    Args:
+      shape: static shape; up to 2³² elements.
+      rate: probability of False, in [0, 1); used to a precision of 2⁻³².
+      seed: int32 [2].
+    """
+    counter = tf.bitcast(tf.range(math.prod(shape), dtype=tf.int32), tf.uint32)
+    threshold = tf.constant(round(rate * 2**32), tf.uint32)
+    return tf.reshape(_hash(counter, seed), shape) >= threshold
+
+
+def dropout(x: tf.Tensor, rate: float, seed: tf.Tensor | None) -> tf.Tensor:
+    """`x` with elements zeroed with probability `rate`, the rest divided by 1 - rate.
+
+    Args:
+      x: floating tensor of static shape.
+      rate: in [0, 1).
+      seed: int32 [2], or None for no dropout (inference).
+    """
+    if seed is None or rate == 0:
+        return x
+    return tf.where(keep_mask(x.shape.as_list(), rate, seed), x / (1 - rate), tf.zeros([], x.dtype))
