@@ -1,0 +1,246 @@
+"""The tokenizer and the packing of inputs as TensorFlow operations, for serving raw text.
+
+`GraphTokenizer` gives the ids of `tokenization.Tokenizer` on every string. SentencePiece is
+tensorflow-text's. Cleaning does not rely on the Unicode tables of TensorFlow or tensorflow-text,
+which are of other versions than Python's: what Python makes of every single code point is put in
+the graph as a table. All of it, vocabulary included, is held by the SavedModel itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text
+
+from official.xlnet.features import CLS_ID, SEGMENT_PAD, SEP_ID
+from official.xlnet.packing import PADDING_TOKEN_ID, check_length, cls_segment
+from official.xlnet.text_cleaning import clean
+from official.xlnet.tokenization import Tokenizer
+
+_SEPARATOR = "\ue000"  # For private use: cleaning leaves it alone, and it parts words.
+_IGNORABLE, _CASED, _OTHER = range(3)  # How a character counts when a sigma looks for its word.
+_PAGE = 256
+
+
+class GraphTokenizer(tf.Module):
+    """Cuts strings into ids inside a graph.
+
+    Example:
+      >>> tokenizer = GraphTokenizer(Tokenizer("spiece.model"))
+      >>> tokenizer.pack([tokenizer(["a text", "longer"]), tokenizer(["b", "c"])], length=128)
+      {'token_ids': <int32 [2, 128]>, 'segment_ids': <int32 [2, 128]>, 'is_padding': <bool …>}
+    """
+
+    def __init__(self, tokenizer: Tokenizer):
+        """Takes the vocabulary and the kind of cleaning from a Python tokenizer."""
+        super().__init__(name="graph_tokenizer")
+        self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
+            model=tokenizer.model_proto, out_type=tf.int32
+        )
+        characters = _characters()
+        self._white_space = _character_class(c for c in characters if c.isspace())
+        self._fold = _Expansion(_folds(characters, tokenizer.lowercase, tokenizer.keep_accents))
+        self._split = _Expansion(tokenizer.splits)
+        self._sigma = _FinalSigma(characters) if tokenizer.lowercase else None
+
+    def __call__(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the ids of texts, without special tokens.
+
+        Args:
+          text: string [B], UTF-8; what is not UTF-8 becomes U+FFFD, as in
+            `bytes.decode("utf-8", "replace")`.
+
+        Returns:
+          int32 [B, (number of pieces)], each row as `Tokenizer.encode` gives it.
+        """
+        return self._split(self._sentencepiece.tokenize(self.clean(text)))
+
+    def clean(self, text: tf.Tensor) -> tf.Tensor:
+        """Returns string [B], the texts that SentencePiece cuts; see `text_cleaning.clean`."""
+        text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
+        text = tf.strings.regex_replace(text, f"{self._white_space}+", " ")
+        text = tf.strings.regex_replace(text, "^ | $", "")
+        text = tf.strings.regex_replace(text, "``|''", '"')
+        num_bytes = tf.strings.length(text, unit="BYTE")
+        is_ascii = tf.reduce_all(num_bytes == tf.strings.length(text, unit="UTF8_CHAR"))
+        return tf.cond(is_ascii, lambda: self._clean_ascii(text), lambda: self._clean_any(text))
+
+    def _clean_ascii(self, text: tf.Tensor) -> tf.Tensor:
+        return tf.strings.lower(text) if self._sigma is not None else text
+
+    def _clean_any(self, text: tf.Tensor) -> tf.Tensor:
+        code_points = self._fold(tf.strings.unicode_decode(text, "UTF-8"))
+        if self._sigma is not None:
+            code_points = self._sigma(code_points)
+        return tf.strings.unicode_encode(code_points, "UTF-8")
+
+    def pack(
+        self, columns: Sequence[tf.RaggedTensor], length: int | tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Packs text columns into model inputs; see `packing.pack_texts`.
+
+        Args:
+          columns: for every text column, int32 [B, (number of pieces)].
+          length: number of tokens T; an int, or an int32 scalar.
+
+        Returns:
+          token_ids int32, segment_ids int32 and is_padding bool, each [B, T].
+
+        Raises:
+          DataError: `length`, an int, has no room for a token beside the special ones.
+        """
+        if isinstance(length, int):
+            check_length(len(columns), length)
+        rows = columns[0].nrows(out_type=tf.int32)
+        lengths = tf.stack([tf.cast(c.row_lengths(), tf.int32) for c in columns], axis=1)
+        cut = _truncated_lengths(lengths, length - len(columns) - 1)
+
+        parts = []
+        for text, column in enumerate(columns):
+            parts += [_first(column, cut[:, text]), tf.fill([rows, 1], SEP_ID)]
+        token_ids = tf.concat([*parts, tf.fill([rows, 1], CLS_ID)], axis=1)
+        segments = tf.tile([*range(len(columns)), cls_segment(len(columns))], [rows])
+        repeats = tf.pad(cut + 1, [[0, 0], [0, 1]], constant_values=1)  # SEP and CLS included.
+        segment_ids = token_ids.with_values(tf.repeat(segments, tf.reshape(repeats, [-1])))
+
+        num_tokens = tf.cast(token_ids.row_lengths(), tf.int32)
+        index = tf.range(length) - (length - num_tokens)[:, tf.newaxis]
+        is_padding = index < 0
+
+        def left_padded(ragged: tf.RaggedTensor, padding: int) -> tf.Tensor:
+            right_padded = ragged.to_tensor(shape=[None, length])
+            moved = tf.gather(right_padded, tf.maximum(index, 0), batch_dims=1)
+            return tf.where(is_padding, padding, moved)
+
+        return {
+            "token_ids": left_padded(token_ids, PADDING_TOKEN_ID),
+            "segment_ids": left_padded(segment_ids, SEGMENT_PAD),
+            "is_padding": is_padding,
+        }
+
+
+class _Expansion(tf.Module):
+    """Replaces some integers of a ragged tensor by sequences of integers, possibly empty ones."""
+
+    def __init__(self, table: Mapping[int, Sequence[int]]):
+        """Takes {integer: what stands for it}; every other integer stands for itself."""
+        super().__init__()
+        # Sequence 0 stands for "itself", which has length 1.
+        self._lookup = _PagedTable({key: n for n, key in enumerate(table, start=1)})
+        lengths = np.array([1, *map(len, table.values())], np.int32)
+        values = [0, *(value for sequence in table.values() for value in sequence)]
+        self._lengths = tf.constant(lengths)
+        self._starts = tf.constant(np.cumsum(lengths) - lengths, tf.int32)
+        self._values = tf.constant(values, tf.int32)
+
+    def __call__(self, ragged: tf.RaggedTensor) -> tf.RaggedTensor:
+        sequence = self._lookup(ragged.values)
+        lengths = tf.gather(self._lengths, sequence)
+        new_splits = tf.gather(tf.concat([[0], tf.cumsum(lengths)], 0), ragged.row_splits)
+        source = tf.repeat(tf.range(tf.size(lengths)), lengths)
+        place = tf.range(tf.size(source)) - tf.gather(tf.cumsum(lengths, exclusive=True), source)
+        sequence = tf.gather(sequence, source)
+        expanded = tf.gather(self._values, tf.gather(self._starts, sequence) + place)
+        values = tf.where(sequence == 0, tf.gather(ragged.values, source), expanded)
+        return tf.RaggedTensor.from_row_splits(
+            values, tf.cast(new_splits, ragged.row_splits.dtype), validate=False
+        )
+
+
+class _FinalSigma(tf.Module):
+    """Lower-cases Σ: to ς at the end of a word, else to σ (Unicode, section 3.13, Final_Sigma).
+
+    Σ is final where a cased character comes before it and none after it, both times not
+    counting case-ignorable characters such as apostrophes.
+    """
+
+    def __init__(self, characters: Sequence[str]):
+        super().__init__()
+        self._kind = _PagedTable(_kinds(characters), default=_OTHER)
+
+    def __call__(self, code_points: tf.RaggedTensor) -> tf.RaggedTensor:
+        kind = self._kind(code_points.values)
+        counted = tf.cast(tf.where(kind != _IGNORABLE)[:, 0], tf.int32)
+        row = tf.gather(tf.cast(code_points.value_rowids(), tf.int32), counted)
+        cased = tf.gather(kind, counted) == _CASED
+        same_row = row[:-1] == row[1:]
+        after_cased = tf.concat([[False], same_row & cased[:-1]], 0)[: tf.size(row)]
+        before_cased = tf.concat([same_row & cased[1:], [False]], 0)[: tf.size(row)]
+        is_sigma = tf.gather(code_points.values, counted) == ord("Σ")
+        lower = tf.where(after_cased & ~before_cased, ord("ς"), ord("σ"))
+        place = tf.boolean_mask(counted, is_sigma)[:, tf.newaxis]
+        values = tf.tensor_scatter_nd_update(
+            code_points.values, place, tf.boolean_mask(lower, is_sigma)
+        )
+        return code_points.with_values(values)
+
+
+class _PagedTable(tf.Module):
+    """A map from integers to integers, stored as the pages of 256 entries that differ."""
+
+    def __init__(self, table: Mapping[int, int], default: int = 0):
+        super().__init__()
+        size = max(sys.maxunicode, *table) if table else sys.maxunicode
+        dense = np.full((size // _PAGE + 1) * _PAGE, default, np.int32)
+        dense[list(table.keys())] = list(table.values())
+        pages, page_of = np.unique(dense.reshape(-1, _PAGE), axis=0, return_inverse=True)
+        self._pages = tf.constant(pages)
+        self._page_of = tf.constant(page_of.reshape(-1), tf.int32)
+
+    def __call__(self, key: tf.Tensor) -> tf.Tensor:
+        page = tf.gather(self._page_of, key // _PAGE)
+        return tf.gather_nd(self._pages, tf.stack([page, key % _PAGE], axis=-1))
+
+
+def _characters() -> list[str]:
+    """Every character that UTF-8 can hold, but for `_SEPARATOR`."""
+    return [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i <= ord(_SEPARATOR)]
+
+
+def _character_class(characters: Iterable[str]) -> str:
+    return "[" + "".join(f"\\x{{{ord(c):x}}}" for c in characters) + "]"
+
+
+def _folds(characters: Sequence[str], lowercase: bool, keep_accents: bool) -> dict[int, list[int]]:
+    """What becomes of single code points that do not stay as they are; Σ is left for later."""
+    characters = [c for c in characters if not c.isspace()]  # Single spaces are left by now.
+    folded = clean(_SEPARATOR.join(characters), lowercase=False, keep_accents=keep_accents)
+    if lowercase:
+        folded = "Σ".join(part.lower() for part in folded.split("Σ"))
+    return {
+        ord(character): [ord(c) for c in fold]
+        for character, fold in zip(characters, folded.split(_SEPARATOR), strict=True)
+        if fold != character
+    }
+
+
+def _kinds(characters: Sequence[str]) -> dict[int, int]:
+    """Asks Python's own lower-casing how characters count next to a sigma."""
+    after = _SEPARATOR.join(f"AΣ{c}" for c in characters).lower().split(_SEPARATOR)
+    between = _SEPARATOR.join(f"AΣ{c}A" for c in characters).lower().split(_SEPARATOR)
+    return {
+        ord(c): _CASED if a[1] == "σ" else _IGNORABLE if b[1] == "σ" else _OTHER
+        for c, a, b in zip(characters, after, between, strict=True)
+    }
+
+
+def _truncated_lengths(lengths: tf.Tensor, budget: int | tf.Tensor) -> tf.Tensor:
+    """`packing.truncated_lengths` for int32 [B, number of texts]."""
+    ceilings = tf.range(budget + 1)
+    totals = tf.reduce_sum(tf.minimum(lengths[:, :, tf.newaxis], ceilings), axis=1)
+    ceiling = tf.reduce_sum(tf.cast(totals <= budget, tf.int32), axis=1, keepdims=True) - 1
+    is_longer = lengths > ceiling
+    spare = budget - tf.reduce_sum(tf.minimum(lengths, ceiling), axis=1, keepdims=True)
+    extra = is_longer & (tf.cumsum(tf.cast(is_longer, tf.int32), axis=1) <= spare)
+    return tf.minimum(lengths, ceiling) + tf.cast(extra, tf.int32)
+
+
+def _first(ragged: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
+    """The first `lengths[b]` values of every row b."""
+    place = tf.range(tf.size(ragged.values, out_type=ragged.row_splits.dtype))
+    place -= tf.gather(ragged.row_starts(), ragged.value_rowids())
+    keep = place < tf.gather(tf.cast(lengths, place.dtype), ragged.value_rowids())
+    return tf.ragged.boolean_mask(ragged, ragged.with_values(keep))
