@@ -88,7 +88,8 @@ def _run(verb: str, arguments: list[str]) -> int:
     module = importlib.import_module(f"{commands.__name__}.{verb}")
     if any(argument in ("-h", "--help", "-help") for argument in arguments):
         print(f"usage: xlnet {verb} [--flag=value ...]\n\n{module.__doc__}")
-        print(re.sub(r"^.*:\n", "", module.FLAGS.get_help(include_special_flags=False), count=1))
+        listing = module.FLAGS.get_help(include_special_flags=False).strip()
+        print("flags:\n" + listing.partition("\n")[2])
         return 0
     module.FLAGS.unparse_flags()
     rest = module.FLAGS([f"xlnet {verb}", *arguments])[1:]
@@ -120,15 +121,15 @@ def _sentence(error: Exception) -> str | None:
         where = f": {error.filename!r}" if error.filename else ""
         return _one_line(f"{error.strerror or error}{where}")
 
-    from official.xlnet.config import ConfigError
-    from official.xlnet.features import DataError
-
-    if isinstance(error, ConfigError | DataError):
+    # Modules that are not loaded yet have raised nothing, and TensorFlow takes seconds to load.
+    user_errors = [
+        getattr(sys.modules[f"official.xlnet.{module}"], name)
+        for module, name in (("config", "ConfigError"), ("features", "DataError"))
+        if f"official.xlnet.{module}" in sys.modules
+    ]
+    if isinstance(error, tuple(user_errors)):
         return _one_line(str(error))
-
-    import tensorflow as tf
-
-    if isinstance(error, tf.errors.OpError):
+    if "tensorflow" in sys.modules and isinstance(error, sys.modules["tensorflow"].errors.OpError):
         # TensorFlow's file systems report the operating system's errors by their text.
         for code in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
             if os.strerror(code).lower() in error.message.lower():

@@ -1,0 +1,58 @@
+"""Trains a SentencePiece vocabulary on text.
+
+Writes spiece.model, with the special ids of the published vocabularies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from absl import flags
+
+from data_prep.settings import FORMATS
+from data_prep.vocabulary import train_vocabulary
+
+FLAGS = flags.FlagValues()
+_INPUT = flags.DEFINE_list(
+    "input", None, "Files or patterns of text.", required=True, flag_values=FLAGS
+)
+_OUTPUT = flags.DEFINE_string(
+    "output", None, "Directory to write spiece.model to.", required=True, flag_values=FLAGS
+)
+_SIZE = flags.DEFINE_integer(
+    "size", 32000, "Number of pieces, the special ones included.", flag_values=FLAGS
+)
+_LOWERCASE = flags.DEFINE_bool(
+    "lowercase", False, "Lower-case the text; set data.lowercase as well.", flag_values=FLAGS
+)
+_KEEP_ACCENTS = flags.DEFINE_bool(
+    "keep_accents", False, "Keep accents; set data.keep_accents as well.", flag_values=FLAGS
+)
+_SAMPLE_BYTES = flags.DEFINE_integer(
+    "sample_bytes", 100_000_000, "Train on about so much text.", flag_values=FLAGS
+)
+_SEED = flags.DEFINE_integer("seed", 0, "Seed of the sample.", flag_values=FLAGS)
+_FORMAT = flags.DEFINE_enum("format", "auto", FORMATS, "Format of the files.", flag_values=FLAGS)
+_TEXT_FIELD = flags.DEFINE_string(
+    "text_field", "text", "Field or column that holds the text.", flag_values=FLAGS
+)
+_ON_BAD_UTF8 = flags.DEFINE_enum(
+    "on_bad_utf8", "error", ["error", "replace"], "What to do about it.", flag_values=FLAGS
+)
+
+
+def run() -> dict[str, Any]:
+    """Returns `vocab_size` and `coverage`, the share of characters it can write."""
+    return train_vocabulary(
+        _INPUT.value,
+        _OUTPUT.value,
+        _SIZE.value,
+        lowercase=_LOWERCASE.value,
+        keep_accents=_KEEP_ACCENTS.value,
+        sample_bytes=_SAMPLE_BYTES.value,
+        seed=_SEED.value,
+        progress=True,
+        format=_FORMAT.value,
+        text_field=_TEXT_FIELD.value,
+        on_bad_utf8=_ON_BAD_UTF8.value,
+    )
