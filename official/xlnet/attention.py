@@ -12,6 +12,7 @@ it may see, so both streams run through the same code (paper, section 2.3).
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -19,6 +20,7 @@ import tf_keras
 
 from official.xlnet.dropout import dropout, fold_in, keep_mask
 from official.xlnet.fusion import compiled
+from official.xlnet.initializer import normal
 from official.xlnet.relative_position import ConsecutiveRows, TargetRows
 
 # Orders of keys that every row, or no row, may see.
@@ -87,8 +89,9 @@ def attend(
 ) -> tf.Tensor:
     """Softmax, dropout and weighted sum of values, [B, N, Q, H].
 
-    A row that may see no key gets zeros. The backward pass is written out, so that of all [B, N, Q, K] tensors only the probabilities
-    p are kept: dropout is drawn again from its seed, and Σ_j p_j dp_j = output · d_output.
+    A row that may see no key gets zeros. The backward pass is written out, so that of all
+    [B, N, Q, K] tensors only the probabilities p are kept: dropout is drawn again from its seed,
+    and Σ_j p_j dp_j = output · d_output.
 
     Args:
       content_BNQK: (q + r_w)·k.
@@ -158,11 +161,10 @@ class RelativeBiases(tf_keras.layers.Layer):
         self.num_heads, self.d_head, self.init_std = num_heads, d_head, init_std
 
     def build(self, input_shape=None):
-        initializer = tf_keras.initializers.RandomNormal(stddev=self.init_std)
         shape = [self.num_heads, self.d_head]
-        self.content = self.add_weight("content_bias", shape, initializer=initializer)
-        self.position = self.add_weight("position_bias", shape, initializer=initializer)
-        self.segment = self.add_weight("segment_bias", shape, initializer=initializer)
+        self.content = self.add_weight("content_bias", shape, initializer=normal(self.init_std))
+        self.position = self.add_weight("position_bias", shape, initializer=normal(self.init_std))
+        self.segment = self.add_weight("segment_bias", shape, initializer=normal(self.init_std))
         super().build(input_shape)
 
     def get_config(self):
@@ -206,17 +208,18 @@ class RelativeAttention(tf_keras.layers.Layer):
             self.biases = RelativeBiases(num_heads, d_head, init_std, name="biases")
 
     def build(self, input_shape):
-        initializer = tf_keras.initializers.RandomNormal(stddev=self.init_std)
         d_model, heads = input_shape[-1], [self.num_heads, self.d_head]
 
         def kernel(name):
-            return self.add_weight(f"{name}_kernel", [d_model, *heads], initializer=initializer)
+            return self.add_weight(
+                f"{name}_kernel", [d_model, *heads], initializer=normal(self.init_std)
+            )
 
         self.query_kernel, self.key_kernel = kernel("query"), kernel("key")
         self.value_kernel, self.position_kernel = kernel("value"), kernel("position")
         self.output_kernel = kernel("output")
         self.segment_embedding = self.add_weight(
-            "segment_embedding", [2, *heads], initializer=initializer
+            "segment_embedding", [2, *heads], initializer=normal(self.init_std)
         )
         if self.untie_r:
             self.biases.build()
@@ -256,9 +259,7 @@ class RelativeAttention(tf_keras.layers.Layer):
 
         by_content_BNXH, by_position_BNXH = with_bias(biases.content), with_bias(biases.position)
         different_NH = self.segment_embedding[1] - self.segment_embedding[0]
-        segment_BNX = tf.einsum(
-            "bxnh,nh->bnx", (query_BXNH + biases.segment) * scale, different_NH
-        )
+        segment_BNX = tf.einsum("bxnh,nh->bnx", (query_BXNH + biases.segment) * scale, different_NH)
         key_BNKH = self._project_keys(content_BTD, memory_BMD, self.key_kernel)
         value_BNKH = self._project_keys(content_BTD, memory_BMD, self.value_kernel)
         position_BNRH = self._project_positions(sinusoids, direction_B)
@@ -267,15 +268,8 @@ class RelativeAttention(tf_keras.layers.Layer):
         for number, rows in enumerate(streams):
             end = start + rows.order_BQ.shape[1]
             stream_seed = None if seed is None else fold_in(seed, number)
-
-            def attention(by_content, by_position, segment, key, value, position):
-                content_BNQK = tf.matmul(by_content, key, transpose_b=True)
-                positional = rows.distances.scores(by_position, position)
-                return attend(
-                    content_BNQK, positional, segment, value, rows, keys, self.dropatt, stream_seed
-                )
-
-            if self.recompute:
+            attention = functools.partial(self._attend, rows, keys, stream_seed)
+            if self.recompute and seed is not None:
                 attention = tf.recompute_grad(attention)
             attended.append(
                 attention(
@@ -290,6 +284,11 @@ class RelativeAttention(tf_keras.layers.Layer):
             start = end
         attended_BNXH = tf.concat(attended, axis=2)
         return tf.einsum("bnxh,dnh->bxd", attended_BNXH, self.output_kernel)
+
+    def _attend(self, rows, keys, seed, by_content, by_position, segment, key, value, position):
+        content_BNQK = tf.matmul(by_content, key, transpose_b=True)
+        positional = rows.distances.scores(by_position, position)
+        return attend(content_BNQK, positional, segment, value, rows, keys, self.dropatt, seed)
 
     def _project_keys(self, content_BTD, memory_BMD, kernel_DNH):
         projected = tf.einsum("btd,dnh->bnth", content_BTD, kernel_DNH)

@@ -11,6 +11,7 @@ An unknown key is an error that names the nearest known one.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import os
@@ -178,7 +179,9 @@ class XLNetConfig(hyperparams.Config):
         if os.path.isdir(path):
             path = os.path.join(path, CONFIG_FILE)
         if not os.path.isfile(path):
-            raise ConfigError(f"no configuration at {path!r}: expected a YAML file or a model directory")
+            raise ConfigError(
+                f"no configuration at {path!r}: expected a YAML file or a model directory"
+            )
         try:
             with open(path, encoding="utf-8") as file:
                 tree = yaml.safe_load(file) or {}
@@ -305,14 +308,10 @@ def _assign(section: hyperparams.Config, name: str, key: str, value: Any, source
         raise ConfigError(f"{source}: unknown key {name + '.' + key!r}{_nearest(key, fields)}")
     expected = type(fields[key].default)
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
-        try:
+        with contextlib.suppress(ValueError):
             value = float(value)  # YAML reads 1e-4 as text.
-        except ValueError:
-            pass
     if type(value) is not expected:
-        raise ConfigError(
-            f"{source}: {name}.{key}: expected {expected.__name__}, got {value!r}"
-        )
+        raise ConfigError(f"{source}: {name}.{key}: expected {expected.__name__}, got {value!r}")
     setattr(section, key, value)
 
 

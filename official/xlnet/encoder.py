@@ -17,6 +17,7 @@ from official.xlnet.attention import (
 from official.xlnet.block import XLNetBlock
 from official.xlnet.config import XLNetConfig
 from official.xlnet.dropout import dropout, fold_in
+from official.xlnet.initializer import normal
 from official.xlnet.relative_position import ConsecutiveRows, TargetRows, sinusoids
 
 
@@ -69,9 +70,8 @@ class XLNetEncoder(tf_keras.layers.Layer):
         self.config = config
         self.reuse_len = config.data.reuse_len if reuse_len is None else reuse_len
         model = config.model
-        initializer = tf_keras.initializers.RandomNormal(stddev=model.init_std)
         self.word_embedding = tf_keras.layers.Embedding(
-            model.vocab_size, model.d_model, initializer, name="word_embedding"
+            model.vocab_size, model.d_model, normal(model.init_std), name="word_embedding"
         )
         self.blocks = [
             XLNetBlock(
@@ -99,7 +99,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         self.mask_embedding = self.add_weight(
             "mask_embedding",
             [model.d_model],
-            initializer=tf_keras.initializers.RandomNormal(stddev=model.init_std),
+            initializer=normal(model.init_std),
         )
         with tf.name_scope(self.word_embedding.name):
             self.word_embedding.build(None)

@@ -131,7 +131,7 @@ class Manifest:
                 tree = json.load(file)
         except FileNotFoundError:
             raise DataError(
-                f"no data set at {directory!r}: expected {MANIFEST_FILE}, as `xlnet prepare` writes it"
+                f"no data set at {directory!r}: expected the {MANIFEST_FILE} of `xlnet prepare`"
             ) from None
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise DataError(f"{path} is damaged: {error}") from None

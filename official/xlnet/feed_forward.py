@@ -7,6 +7,7 @@ import tf_keras
 
 from official.xlnet.dropout import dropout
 from official.xlnet.fusion import fused
+from official.xlnet.initializer import normal
 
 # XLNet's own code computes the tanh form of GELU; HF's "gelu" is the exact one.
 ACTIVATIONS = {
@@ -40,14 +41,13 @@ class FeedForward(tf_keras.layers.Layer):
         self.dropout, self.init_std = dropout, init_std
 
     def build(self, input_shape):
-        initializer = tf_keras.initializers.RandomNormal(stddev=self.init_std)
         d_model = input_shape[-1]
         self.inner_kernel = self.add_weight(
-            "inner_kernel", [d_model, self.d_inner], initializer=initializer
+            "inner_kernel", [d_model, self.d_inner], initializer=normal(self.init_std)
         )
         self.inner_bias = self.add_weight("inner_bias", [self.d_inner], initializer="zeros")
         self.outer_kernel = self.add_weight(
-            "outer_kernel", [self.d_inner, d_model], initializer=initializer
+            "outer_kernel", [self.d_inner, d_model], initializer=normal(self.init_std)
         )
         self.outer_bias = self.add_weight("outer_bias", [d_model], initializer="zeros")
         super().build(input_shape)

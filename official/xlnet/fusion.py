@@ -24,7 +24,10 @@ def compiled(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args):
-        return function(*args) if tf.executing_eagerly() else kernel(*args)
+        if tf.executing_eagerly():
+            return function(*args)
+        # Grappler cannot see the shapes that a compiled kernel returns.
+        return tf.nest.map_structure(lambda x: tf.ensure_shape(x, x.shape), kernel(*args))
 
     return call
 

@@ -1,0 +1,141 @@
+"""The pre-training model: encoder, LM head, memory, and the training step that joins them."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.accumulation import accumulate
+from official.xlnet.config import XLNetConfig
+from official.xlnet.dropout import fold_in
+from official.xlnet.encoder import XLNetEncoder
+from official.xlnet.lm_head import LMHead
+from official.xlnet.losses import cross_entropy_sum
+from official.xlnet.memory import Memory
+from official.xlnet.objective import permutation_objective
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class XLNetPretrainer(tf_keras.Model):
+    """Permutation language modeling with `fit` and `evaluate`.
+
+    Args:
+      config: the configuration, or its dictionary. The memory has room for
+        `config.training.batch_size` rows over all replicas.
+
+    `fit` and `evaluate` take batches of `pretraining_dataset`. A call (`model(inputs)`) takes
+    the encoder's inputs with `target_positions` and returns the encoder's outputs and `logits`
+    float32 [B, P, V].
+
+    Example:
+      >>> config = XLNetConfig.load("configs/tiny.yaml")
+      >>> model = XLNetPretrainer(config)
+      >>> model.compile(create_optimizer(config.training, config.model.num_layers))
+      >>> model.fit(pretraining_dataset("data", batch_size=16), steps_per_epoch=1000)
+    """
+
+    def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
+        kwargs.setdefault("name", "xlnet_pretrainer")
+        super().__init__(**kwargs)
+        if isinstance(config, dict):
+            config = XLNetConfig.from_dict(config)
+        self.config = config
+        self.encoder = XLNetEncoder(config)
+        self.lm_head = LMHead(config.model.vocab_size, name="lm_head")
+        self.objective = permutation_objective(config)
+        self.loss_metric = tf_keras.metrics.Mean("loss")
+        self.memory = self._new_memory()
+        # Its own memory, in a plain object: no part of the model's state.
+        self._evaluation = types.SimpleNamespace(memory=None)
+        self.build(None)
+
+    def build(self, input_shape=None):
+        with tf.name_scope(self.encoder.name):
+            self.encoder.build()
+        with tf.name_scope(self.lm_head.name):
+            self.lm_head.build()
+        self.built = True
+
+    def call(self, inputs: dict[str, tf.Tensor], training: bool | None = None):
+        outputs = self.encoder(inputs, training=training)
+        if "query" in outputs:
+            embedding_VD = self.encoder.word_embedding.embeddings
+            outputs["logits"] = self.lm_head(outputs["query"], embedding_VD)
+        return outputs
+
+    def train_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """One update from a batch of windows.
+
+        The loss is the mean over all real targets of all replicas, in nats. With
+        `accumulate_steps` the batch goes through the network in slices, one after the other.
+        """
+        task = self.objective(batch)
+        task.inputs.update(self._recall(self.memory, batch))
+        replica = tf.distribute.get_replica_context()
+        count = tf.reduce_sum(task.mask_BP)
+        global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
+        seed = tf.constant([self.config.training.seed, 0], tf.int32)
+        seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
+        seed = fold_in(seed, replica.replica_id_in_sync_group)
+
+        def gradients(task, seed):
+            with tf.GradientTape() as tape:
+                outputs = self({**task.inputs, "dropout_seed": seed}, training=True)
+                loss_sum = cross_entropy_sum(outputs["logits"], task.labels_BP, task.mask_BP)
+                loss = tf.math.divide_no_nan(loss_sum, global_count)
+            return tape.gradient(loss, self.trainable_variables), loss_sum, outputs.get("memory")
+
+        num_slices = self.config.training.accumulate_steps
+        total, loss_sum, memory = accumulate(gradients, task, seed, num_slices)
+        self.optimizer.apply_gradients(zip(total, self.trainable_variables, strict=True))
+        if self.memory is not None:
+            self.memory.write(memory)
+        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        return {"loss": self.loss_metric.result()}
+
+    def test_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Loss of a batch; memory is carried from batch to batch as in training."""
+        task = self.objective(batch)
+        task.inputs.update(self._recall(self._evaluation.memory, batch))
+        outputs = self(task.inputs, training=False)
+        if self._evaluation.memory is not None:
+            self._evaluation.memory.write(outputs["memory"])
+        count = tf.reduce_sum(task.mask_BP)
+        loss_sum = cross_entropy_sum(outputs["logits"], task.labels_BP, task.mask_BP)
+        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        return {"loss": self.loss_metric.result()}
+
+    def evaluate(self, *args, **kwargs):
+        """As in Keras. Windows start with `context_length` 0, so old memory is never seen."""
+        if self._evaluation.memory is None:
+            with self.distribute_strategy.scope():
+                self._evaluation.memory = self._new_memory()
+        return super().evaluate(*args, **kwargs)
+
+    @property
+    def metrics(self):
+        return [self.loss_metric]
+
+    def get_config(self):
+        return {"name": self.name, "config": self.config.as_dict()}
+
+    def _new_memory(self) -> Memory | None:
+        model = self.config.model
+        if not model.mem_len:
+            return None
+        replicas = self.distribute_strategy.num_replicas_in_sync
+        rows = -(-self.config.training.batch_size // replicas)
+        dtype = self.encoder.compute_dtype
+        return Memory(model.num_layers, rows, model.mem_len, model.d_model, dtype)
+
+    def _recall(self, memory: Memory | None, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The encoder inputs that concern memory; none where there is no memory."""
+        if memory is None:
+            return {}
+        return {
+            "memory": memory.read(batch["token_ids"].shape[0]),
+            "memory_length": batch["context_length"],
+        }
