@@ -1,0 +1,192 @@
+"""Records against the corpus, by a reader that knows only the schema of official.xlnet.features.
+
+The oracle is the token stream itself: every document's lines through the tokenizer, then EOD.
+"""
+
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from data_prep.prepare import prepare
+from official.xlnet.features import (
+    CLS_ID,
+    EOD_ID,
+    SCALAR_FEATURES,
+    SEP_ID,
+    Manifest,
+)
+from official.xlnet.tokenization import Tokenizer
+from tests.corpora import as_text, data_config, random_documents, vocabulary_dir
+
+CASES = {
+    "bidirectional": {},
+    "forward only": dict(bidirectional=False, num_lanes=3),
+    "short reuse": dict(seq_len=23, reuse_len=2, num_lanes=2),
+    "long reuse": dict(seq_len=23, reuse_len=18, num_lanes=4),
+    "held out": dict(heldout_fraction=0.2),
+    "lower case": dict(lowercase=True, keep_accents=True, seed=5),
+}
+
+
+def read_lane(path):
+    """Windows of a lane: {feature: value} with token_ids as a list."""
+    windows = []
+    for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+        example = tf.train.Example.FromString(record)
+        features = {
+            name: list(feature.int64_list.value)
+            for name, feature in example.features.feature.items()
+        }
+        assert features.keys() == {"token_ids", *SCALAR_FEATURES}
+        assert all(len(features[name]) == 1 for name in SCALAR_FEATURES)
+        windows.append({name: value[0] for name, value in features.items()})
+        windows[-1]["token_ids"] = features["token_ids"]
+    return windows
+
+
+def read_split(directory, split):
+    return [read_lane(directory / name) for name in split.files]
+
+
+def reuse_parts(lane, reuse_len):
+    return [token for window in lane for token in window["token_ids"][:reuse_len]]
+
+
+def spans(window, reuse_len):
+    """A and B of a window, after checking its shape."""
+    tokens, a_length, b_length = (window[k] for k in ("token_ids", "a_length", "b_length"))
+    assert a_length >= 1 and b_length >= 1
+    a_end = reuse_len + a_length
+    assert tokens[a_end] == SEP_ID
+    assert tokens[a_end + 1 + b_length :] == [SEP_ID, CLS_ID]
+    for special in (SEP_ID, CLS_ID):
+        assert tokens.count(special) == (2 if special == SEP_ID else 1)
+    return tokens[reuse_len:a_end], tokens[a_end + 1 : a_end + 1 + b_length]
+
+
+def documents_of(stream):
+    documents = [[]]
+    for token in stream:
+        documents[-1].append(token)
+        if token == EOD_ID:
+            documents.append([])
+    return documents
+
+
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def prepared(request, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("data")
+    rng = random.Random(request.param)
+    documents = random_documents(rng, 60)
+    (directory / "b.txt").write_text(as_text(documents[:37]), encoding="utf-8")
+    (directory / "c.txt").write_text(as_text(documents[37:]), encoding="utf-8")
+    config = data_config(**CASES[request.param])
+    figures = prepare(
+        [str(directory / "*.txt")], vocabulary_dir(), config, str(directory / "out"), num_workers=1
+    )
+    tokenizer = Tokenizer(
+        f"{vocabulary_dir()}/spiece.model", config.data.lowercase, config.data.keep_accents
+    )
+    tokens = [
+        [i for line in document for i in tokenizer.encode(line)] + [EOD_ID]
+        for document in documents
+    ]
+    manifest = Manifest.load(str(directory / "out"))
+    lanes = {name: read_split(directory / "out", split) for name, split in manifest.splits.items()}
+    return config.data, figures, manifest, lanes, tokens
+
+
+def forward(lanes, data):
+    return lanes[:: 2 if data.bidirectional else 1]
+
+
+def test_reuse_parts_tile_the_corpus_or_are_counted_as_dropped(prepared):
+    data, figures, manifest, lanes, documents = prepared
+    streams = {
+        name: [t for lane in forward(lanes[name], data) for t in reuse_parts(lane, data.reuse_len)]
+        for name in lanes
+    }
+    for name, split in manifest.splits.items():
+        assert len(streams[name]) + split.dropped_tokens == split.tokens
+    assert figures["documents"] == len(documents)
+    assert figures["tokens"] == sum(map(len, documents))
+    # Each stream holds documents in their order; every document is in one of them, or cut or
+    # missing at its end.
+    left = list(documents)
+    for stream in streams.values():
+        *whole, cut = documents_of(stream)
+        places = [documents.index(document) for document in whole]
+        assert places == sorted(places)
+        for document in whole:
+            left.remove(document)
+        assert not cut or any(document[: len(cut)] == cut for document in left)
+    num_cut = sum(len(documents_of(stream)[-1]) for stream in streams.values())
+    assert sum(map(len, left)) == num_cut + figures["dropped_tokens"]
+
+
+def test_without_held_out_documents_lanes_are_consecutive_parts_of_the_corpus(prepared):
+    data, _, manifest, lanes, documents = prepared
+    if data.heldout_fraction:
+        assert 1 <= manifest.splits["heldout"].documents < len(documents)
+        return
+    corpus = [token for document in documents for token in document]
+    assert list(manifest.splits) == ["train"]
+    split = manifest.splits["train"]
+    length = split.windows_per_lane * data.reuse_len
+    for k, lane in enumerate(forward(lanes["train"], data)):
+        assert reuse_parts(lane, data.reuse_len) == corpus[k * length : (k + 1) * length]
+    assert split.dropped_tokens < len(forward(lanes["train"], data)) * data.reuse_len
+
+
+def test_reversed_lanes_mirror_forward_ones(prepared):
+    data, _, _, lanes, _ = prepared
+    for split in lanes.values():
+        assert len({len(lane) for lane in split}) == 1
+        for index, lane in enumerate(split):
+            is_reversed = data.bidirectional and index % 2 == 1
+            assert {window["is_reversed"] for window in lane} == {int(is_reversed)}
+            assert [w["window_id"] for w in lane] == list(
+                range(index * len(lane), (index + 1) * len(lane))
+            )
+            if is_reversed:
+                mirrored = reuse_parts(split[index - 1], data.reuse_len)[::-1]
+                assert reuse_parts(lane, data.reuse_len) == mirrored
+
+
+def test_a_follows_the_reuse_part_and_b_follows_a_when_it_says_so(prepared):
+    data, _, _, lanes, _ = prepared
+    labels = []
+    for split in lanes.values():
+        for lane in split:
+            text = reuse_parts(lane, data.reuse_len)
+            for i, window in enumerate(lane):
+                a, b = spans(window, data.reuse_len)
+                assert len(window["token_ids"]) == data.seq_len
+                assert len(a) + len(b) == data.seq_len - data.reuse_len - 3
+                following = text[(i + 1) * data.reuse_len :]
+                known = min(len(a), len(following))
+                assert a[:known] == following[:known]
+                if window["is_next"]:
+                    assert (a + b)[: len(following)] == following[: len(a + b)]
+                labels.append(window["is_next"])
+    # Half of the labels are 1: within four standard deviations.
+    assert abs(np.mean(labels) - 0.5) < 4 * 0.5 / np.sqrt(len(labels))
+
+
+def test_context_is_the_tokens_of_the_document_that_the_lane_has_shown(prepared):
+    data, _, _, lanes, _ = prepared
+    for split in lanes.values():
+        for lane in split:
+            text = reuse_parts(lane, data.reuse_len)
+            for i, window in enumerate(lane):
+                start, context = i * data.reuse_len, 0
+                # EOD belongs to the document that it ends: in reversed text it comes first.
+                while start - context > 0:
+                    nearer = text[start - context] if window["is_reversed"] else None
+                    before = text[start - context - 1]
+                    if (nearer if window["is_reversed"] else before) == EOD_ID:
+                        break
+                    context += 1
+                assert window["context_length"] == context
