@@ -67,23 +67,31 @@ def clean_with_alignment(
       >>> clean_with_alignment("Cafe\u0301  ''")
       ('Cafe "', array([0, 1, 2, 3, 5, 7]), array([1, 2, 3, 5, 7, 9]))
     """
-    source: list[tuple[str, int, int]] = []  # A cleaned character and its span.
-    for word in re.finditer(r"\S+", _LONE_SURROGATE.sub(_REPLACEMENT, text)):
-        if source:
-            source.append((" ", source[-1][2], word.start()))
+    text = _LONE_SURROGATE.sub(_REPLACEMENT, text)
+    characters: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    gap_start = -1  # End of the word before.
+    for word in re.finditer(r"\S+", text):
+        if gap_start >= 0:
+            characters.append(" ")
+            starts.append(gap_start)
+            ends.append(word.start())
+        gap_start = word.end()
         for token in re.finditer("``|''|.", word[0], re.DOTALL):
             start, end = word.start() + token.start(), word.start() + token.end()
             kept = '"' if end - start == 2 else token[0]
-            if not keep_accents:
+            if not (keep_accents or kept.isascii()):
                 kept = _fold(kept)
-            if not kept and source and source[-1][0] != " ":
-                source[-1] = (source[-1][0], source[-1][1], end)
-            source.extend((character, start, end) for character in kept)
-    cleaned = "".join(character for character, _, _ in source)
-    repeats = [len(character.lower()) if lowercase else 1 for character, _, _ in source]
-    span = np.array([(start, end) for _, start, end in source], np.int64).reshape(-1, 2)
-    span = np.repeat(span, np.array(repeats, np.int64), axis=0)
-    return cleaned.lower() if lowercase else cleaned, span[:, 0], span[:, 1]
+            if not kept and characters and characters[-1] != " ":
+                ends[-1] = end
+            for character in kept.lower() if lowercase else kept:
+                characters.append(character)
+                starts.append(start)
+                ends.append(end)
+    # A sigma is lower-cased by the word around it.
+    cleaned = clean(text, lowercase, keep_accents) if lowercase else "".join(characters)
+    return cleaned, np.array(starts, np.int64), np.array(ends, np.int64)
 
 
 @functools.lru_cache(maxsize=1 << 16)

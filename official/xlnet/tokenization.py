@@ -122,28 +122,29 @@ class Tokenizer:
         )
         mapping = self._processor.encode(cleaned, return_type="offset_mapping", return_bytes=False)
         normalized, offsets = self._processor.normalize(cleaned, with_offsets=True)
-        begin = np.array(offsets, np.int64)
         # Several characters may come from one (`ﬁ`); each of them ends where the next one begins.
-        finish = begin[np.minimum(np.searchsorted(begin, begin, side="right"), len(begin) - 1)]
-        visible = [k for k, character in enumerate(normalized) if character != WORD_START]
+        following = np.minimum(np.searchsorted(offsets, offsets, side="right"), len(offsets) - 1)
+        visible = [
+            (offsets[k], offsets[following[k]])
+            for k, character in enumerate(normalized)
+            if character != WORD_START
+        ]
+        starts, ends = [*source_start.tolist(), len(text)], source_end.tolist()
 
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
         first = 0  # Index in `visible` of the next piece's first character.
         for i, piece in zip(mapping["ids"], mapping["pieces"], strict=True):
-            split = [(j, self.id_to_piece(j)) for j in self.splits[i]] if i in self.splits else None
-            for j, part in split or [(i, piece)]:
+            parts = [(j, self.id_to_piece(j)) for j in self.splits.get(i, ())] or [(i, piece)]
+            for j, part in parts:
                 last = first + len(part) - part.count(WORD_START)
-                ids.append(j)
+                start = end = visible[first][0] if first < len(visible) else len(cleaned)
                 if last > first:
-                    start, end = begin[visible[first]], finish[visible[last - 1]]
+                    end = visible[last - 1][1]
                     while end > start + 1 and cleaned[end - 1] == " ":
                         end -= 1
-                    spans.append((int(source_start[start]), int(source_end[end - 1])))
-                else:
-                    here = begin[visible[first]] if first < len(visible) else len(cleaned)
-                    place = int(source_start[here]) if here < len(cleaned) else len(text)
-                    spans.append((place, place))
+                ids.append(j)
+                spans.append((starts[start], ends[end - 1] if last > first else starts[start]))
                 first = last
         return ids, spans
 
