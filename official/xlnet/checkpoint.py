@@ -7,8 +7,10 @@ run can continue from, `optimizer`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 
 import tensorflow as tf
 
@@ -76,10 +78,17 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
     if path is None:
         raise DataError(f"no checkpoint in {model_dir!r}: expected a model directory")
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
-    try:
+    with reading_checkpoint(path):
         status = checkpoint.restore(path)
         status.assert_existing_objects_matched().expect_partial()
-    except (tf.errors.OpError, AssertionError, ValueError) as error:
+
+
+@contextlib.contextmanager
+def reading_checkpoint(path: str) -> Iterator[None]:
+    """Turns what TensorFlow raises about a checkpoint that cannot be read into a `DataError`."""
+    try:
+        yield
+    except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
         message = str(error).strip().partition("\n")[0]
         raise DataError(f"checkpoint {path} cannot be used: {message}") from error
 

@@ -72,6 +72,7 @@ def pretrain(
     steps = config.training.num_steps if steps is None else steps
     distribution = _distribution(strategy)
     tf_keras.mixed_precision.set_global_policy(config.training.precision)
+    tf_keras.utils.set_random_seed(config.training.seed)
     # Opened first: wrong data leaves no half-made model directory behind.
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     pretraining_dataset(data_dir, config.training.batch_size, config=config, vocab=vocab)
@@ -94,7 +95,8 @@ def pretrain(
         state, model_dir, max_to_keep=_MAX_CHECKPOINTS, step_counter=optimizer.iterations
     )
     if latest is not None:
-        _restore(state, latest)
+        with checkpoint.reading_checkpoint(latest):
+            state.restore(latest).assert_consumed()
     start_step = int(optimizer.iterations)
     model.compile(
         optimizer,
@@ -252,14 +254,6 @@ def _check_continues(config: XLNetConfig, model_dir: str) -> None:
         ("training", ("batch_size", "seed")),
     ):
         checkpoint.check_same(saved, config, section, keys, model_dir)
-
-
-def _restore(state: tf.train.Checkpoint, path: str) -> None:
-    try:
-        state.restore(path).assert_consumed()
-    except (tf.errors.OpError, AssertionError, ValueError) as error:
-        message = str(error).strip().partition("\n")[0]
-        raise DataError(f"checkpoint {path} cannot be used: {message}") from error
 
 
 def _minutes_and_seconds(seconds: float) -> str:

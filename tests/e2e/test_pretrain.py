@@ -1,0 +1,220 @@
+"""A run from text to evaluation: exact resume, what evaluation reports, what goes wrong."""
+
+import collections
+import itertools
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import yaml
+
+from data_prep.prepare import prepare
+from official.xlnet import cli
+from official.xlnet.checkpoint import load_encoder, load_pretrainer
+from official.xlnet.config import XLNetConfig
+from official.xlnet.evaluation import evaluate
+from official.xlnet.history import read_history
+from official.xlnet.training import pretrain
+from tests.corpora import as_text, random_documents, vocabulary_dir
+
+CONFIG = {
+    "model": {
+        "vocab_size": 211,
+        "num_layers": 2,
+        "d_model": 22,
+        "num_heads": 2,
+        "d_inner": 37,
+        "mem_len": 13,
+    },
+    "data": {
+        "seq_len": 29,
+        "reuse_len": 11,
+        "num_predict": 5,
+        "num_lanes": 6,
+        "heldout_fraction": 0.3,
+    },
+    "training": {
+        "batch_size": 6,
+        "num_steps": 60,
+        "warmup_steps": 5,
+        "learning_rate": 0.003,
+        "checkpoint_steps": 7,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A directory with `config.yaml` and the data set `data`; lanes end before the run does."""
+    directory = tmp_path_factory.mktemp("pretrain")
+    (directory / "config.yaml").write_text(yaml.safe_dump(CONFIG))
+    (directory / "text.txt").write_text(as_text(random_documents(random.Random(1), 30)))
+    config = XLNetConfig.load(str(directory / "config.yaml"))
+    text = str(directory / "text.txt")
+    prepare([text], vocabulary_dir(), config, str(directory / "data"), num_workers=1)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def config(files):
+    return XLNetConfig.load(str(files / "config.yaml"))
+
+
+@pytest.fixture(scope="module")
+def model_dir(files, config):
+    """The run that nobody interrupts."""
+    figures = pretrain(config, str(files / "data"), str(files / "model"))
+    assert figures["step"] == 60
+    return str(files / "model")
+
+
+def command(files, model_dir):
+    return [
+        *(sys.executable, "-m", "official.xlnet.cli", "pretrain"),
+        *(f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"),
+        f"--model_dir={model_dir}",
+    ]
+
+
+def test_run_killed_at_a_random_moment_continues_as_if_nothing_had_been(files, model_dir, tmp_path):
+    wanted = [line["loss"] for line in read_history(model_dir)]
+    lanes = json.loads((files / "data/manifest.json").read_text())["splits"]["train"]
+    assert lanes["windows_per_lane"] < len(wanted), "the run should read some lanes twice"
+
+    killed = str(tmp_path / "killed")
+    moment = random.randint(8, 45)
+    process = subprocess.Popen(
+        command(files, killed), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while len(read_history(killed)) < moment and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    before = read_history(killed)
+    assert moment <= len(before) < len(wanted)
+
+    done = subprocess.run(command(files, killed), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    after = read_history(killed)
+    assert figures["step"] == 60
+    assert [line["step"] for line in after] == list(range(1, 61))
+    np.testing.assert_allclose([line["loss"] for line in after], wanted, rtol=0, atol=1e-5)
+    # What was lost with the kill was the same as what took its place.
+    lost = [line["loss"] for line in before]
+    np.testing.assert_allclose(lost, wanted[: len(lost)], rtol=0, atol=1e-5)
+    reached, uninterrupted = load_pretrainer(killed), load_pretrainer(model_dir)
+    for ours, theirs in zip(reached.weights, uninterrupted.weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5, err_msg=ours.name)
+
+
+def test_finished_run_is_left_alone(files, config, model_dir):
+    newest = tf.train.latest_checkpoint(model_dir)
+    figures = pretrain(config, str(files / "data"), model_dir)
+    losses = [line["loss"] for line in read_history(model_dir)]
+    assert figures["step"] == 60
+    assert figures["loss"] == pytest.approx(np.mean(losses))
+    assert tf.train.latest_checkpoint(model_dir) == newest
+
+
+def test_first_weights_from_another_model_and_a_limit_of_time(files, config, model_dir, tmp_path):
+    data = str(files / "data")
+    figures = pretrain(config, data, str(tmp_path), minutes=1e-6, init_from=model_dir)
+    assert figures["step"] == 1
+    # The schedule starts at 0, so the first step changes nothing.
+    ours, theirs = load_encoder(str(tmp_path)), load_encoder(model_dir)
+    for weight, expected in zip(ours.weights, theirs.weights, strict=True):
+        np.testing.assert_array_equal(weight, expected, err_msg=weight.name)
+
+
+def read_records(files, split):
+    paths = sorted(map(str, (files / "data").glob(f"{split}-*.tfrecord")))
+    for record in tf.data.TFRecordDataset(paths):
+        feature = tf.train.Example.FromString(record.numpy()).features.feature
+        yield {name: list(value.int64_list.value) for name, value in feature.items()}
+
+
+def test_evaluation_counts_every_target_and_compares_with_word_counts(files, config, model_dir):
+    figures = evaluate(model_dir, str(files / "data"))
+    assert figures["perplexity"] == pytest.approx(math.exp(figures["loss"]))
+    windows = list(read_records(files, "heldout"))
+    assert 0.98 * 5 * len(windows) < figures["targets"] <= 5 * len(windows)
+    # The cross entropy of held-out tokens under the counts is near that of a sample of them.
+    counts = collections.Counter(
+        itertools.chain.from_iterable(w["token_ids"] for w in read_records(files, "train"))
+    )
+    total = sum(counts[i] + 1 for i in range(9, 211)) + 9
+    tokens = [i for window in windows for i in window["token_ids"] if i >= 9]
+    expected = np.mean([-math.log((counts[i] + 1) / total) for i in tokens])
+    assert figures["unigram_loss"] == pytest.approx(expected, rel=0.05)
+    assert figures["loss"] < figures["unigram_loss"] + 1
+
+
+def test_a_damaged_checkpoint_is_an_error_with_its_name(files, model_dir, tmp_path, capfd):
+    copy = shutil.copytree(model_dir, tmp_path / "copy")
+    data = next(copy.glob("ckpt-60.data*"))
+    data.write_bytes(data.read_bytes()[:1000])
+    assert cli.main(["evaluate", f"--model={copy}", f"--data={files / 'data'}"]) == 2
+    assert_one_sentence(capfd, "ckpt-60 cannot be used")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (["--data=nowhere"], "no data set at 'nowhere'"),
+        (["--config=nowhere.yaml"], "no configuration at 'nowhere.yaml'"),
+        (["--set=model.d_modle=3"], "unknown key 'model.d_modle'; did you mean 'd_model'?"),
+        (["--set=data.reuse_len=26"], "data.reuse_len: expected below seq_len - 3 = 26"),
+        (["--set=model.num_heads=3"], "model.num_heads: expected a divisor of d_model = 22, got 3"),
+        (["--set=data.num_predict=29"], "data.num_predict: expected from 1 to seq_len - 3 = 26"),
+        (["--set=data.seq_len=31"], "seq_len 29, but the configuration has data.seq_len 31"),
+        (["--set=model.vocab_size=97"], "a vocabulary of 211 pieces"),
+        (["--set=training.batch_size=12"], "training.batch_size: expected from 1 to 6"),
+        (["--init_from=nowhere"], "nowhere"),
+        (["--set=num_layers=3"], "model.num_layers: expected 2, as in the model in"),
+        (["--set=training.batch_size=4"], "training.batch_size: expected 6, as in the model in"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_status_2(files, model_dir, change, sentence, capfd):
+    arguments = {
+        "--config": files / "config.yaml",
+        "--data": files / "data",
+        "--model_dir": model_dir,
+    }
+    known = [f"{name}={value}" for name, value in arguments.items()]
+    assert cli.main(["pretrain", *known, *change]) == 2
+    assert_one_sentence(capfd, sentence)
+
+
+def test_a_broken_record_is_one_sentence(files, tmp_path, capfd):
+    copy = shutil.copytree(files / "data", tmp_path / "data")
+    lane = next(copy.glob("train-00002*"))
+    lane.write_bytes(lane.read_bytes()[:-100])
+    arguments = [f"--config={files / 'config.yaml'}", f"--data={copy}"]
+    assert cli.main(["pretrain", *arguments, f"--model_dir={tmp_path / 'model'}"]) == 2
+    assert_one_sentence(capfd, "train-00002-of-00006.tfrecord")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_cannot_be_written_is_one_sentence(files, tmp_path, capfd):
+    tmp_path.chmod(0o500)
+    arguments = [f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"]
+    assert cli.main(["pretrain", *arguments, f"--model_dir={tmp_path / 'model'}"]) == 2
+    assert_one_sentence(capfd, "Permission denied")
+
+
+def assert_one_sentence(capfd, sentence):
+    captured = capfd.readouterr()
+    assert sentence in captured.err
+    assert len(captured.err.splitlines()) == 1, captured.err
+    assert captured.out == ""
