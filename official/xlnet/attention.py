@@ -21,6 +21,7 @@ import tf_keras
 from official.xlnet.dropout import dropout, fold_in, keep_mask
 from official.xlnet.fusion import compiled
 from official.xlnet.initializer import normal
+from official.xlnet.projection import from_heads, to_heads
 from official.xlnet.relative_position import ConsecutiveRows, TargetRows
 
 # Orders of keys that every row, or no row, may see.
@@ -37,13 +38,11 @@ class Rows(NamedTuple):
       order_BQ: int32 [B, Q].
       segment_BQ: int32 [B, Q].
       position_BQ: int32 [B, Q], position in the window.
-      distances: how scores per distance become scores per key.
     """
 
     order_BQ: tf.Tensor
     segment_BQ: tf.Tensor
     position_BQ: tf.Tensor
-    distances: ConsecutiveRows | TargetRows
 
 
 class Keys(NamedTuple):
@@ -54,16 +53,26 @@ class Keys(NamedTuple):
         memory of another document.
       segment_BK: int32 [B, K]; memory is of segment 0.
       position_K: int32 [K], position in the window; negative in memory.
-      causal: whether keys at later positions are hidden (`uni` attention).
     """
 
     order_BK: tf.Tensor
     segment_BK: tf.Tensor
     position_K: tf.Tensor
+
+
+class Pattern(NamedTuple):
+    """What is static about who attends to whom.
+
+    Attributes:
+      distances: how scores per distance become scores per key.
+      causal: whether keys at later positions are hidden (`uni` attention).
+    """
+
+    distances: ConsecutiveRows | TargetRows
     causal: bool
 
 
-def can_attend(rows: Rows, keys: Keys) -> tf.Tensor:
+def can_attend(rows: Rows, keys: Keys, causal: bool) -> tf.Tensor:
     """The attention mask, bool [B, Q, K]: the only place where `order` becomes a mask.
 
     Example: content rows whose order is 0, 2, 1, no memory:
@@ -72,7 +81,7 @@ def can_attend(rows: Rows, keys: Keys) -> tf.Tensor:
        [1, 0, 1]]
     """
     visible_BQK = keys.order_BK[:, None, :] <= rows.order_BQ[:, :, None]
-    if keys.causal:
+    if causal:
         visible_BQK &= keys.position_K <= rows.position_BQ[:, :, None]
     return visible_BQK
 
@@ -84,6 +93,7 @@ def attend(
     value_BNKH: tf.Tensor,
     rows: Rows,
     keys: Keys,
+    pattern: Pattern,
     rate: float,
     seed: tf.Tensor | None,
 ) -> tf.Tensor:
@@ -95,58 +105,75 @@ def attend(
 
     Args:
       content_BNQK: (q + r_w)·k.
-      positional: (q + r_r)·r per distance, as `rows.distances.scores` gives it.
+      positional: (q + r_r)·r per distance, as `pattern.distances.scores` gives it.
       segment_BNQ: (q + r_s)·(seg_different - seg_same).
       value_BNKH: values.
       rows: the query rows.
       keys: the keys.
+      pattern: distances and causality.
       rate: dropout rate of the probabilities.
       seed: int32 [2], or None at inference.
     """
-    training = seed is not None
-    kernel = compiled if training else (lambda function: function)
-    different_BQK = rows.segment_BQ[:, :, None] != keys.segment_BK[:, None, :]
-
-    @kernel
-    def masked_scores(content_BNQK, positional, segment_BNQ):
-        """Softmax ignores what a row adds to all its scores: seg_same needs no term of its own."""
-        score = tf.cast(content_BNQK, tf.float32)
-        score += tf.cast(rows.distances.to_keys(positional), tf.float32)
-        segment = tf.cast(segment_BNQ, tf.float32)[..., None]
-        score += tf.where(different_BQK[:, None], segment, 0.0)
-        return tf.where(can_attend(rows, keys)[:, None], score, -1e30)
-
-    @kernel
-    def drop(p_BNQK):
-        return tf.cast(dropout(p_BNQK, rate, seed), value_BNKH.dtype)
-
-    @kernel
-    def score_gradients(p_BNQK, d_dropped_BNQK, mean_BNQ):
-        d_p = tf.cast(d_dropped_BNQK, tf.float32)
-        if training and rate:
-            d_p = tf.where(keep_mask(d_p.shape.as_list(), rate, seed), d_p / (1 - rate), 0.0)
-        d_score = p_BNQK * (d_p - mean_BNQ[..., None])
-        d_segment_BNQ = tf.reduce_sum(tf.where(different_BQK[:, None], d_score, 0.0), axis=-1)
-        d_score = tf.cast(d_score, value_BNKH.dtype)
-        return d_score, rows.distances.from_keys(d_score), tf.cast(d_segment_BNQ, d_score.dtype)
+    kernel = functools.partial if seed is None else compiled
+    rate = 0.0 if seed is None else rate
+    seed = tf.zeros([2], tf.int32) if seed is None else seed
+    masked_scores = kernel(_masked_scores, pattern)
+    drop = kernel(_drop, rate, value_BNKH.dtype)
+    score_gradients = kernel(_score_gradients, pattern, rate)
 
     @tf.custom_gradient
     def weigh(content_BNQK, positional, segment_BNQ, value_BNKH):
-        p_BNQK = tf.nn.softmax(masked_scores(content_BNQK, positional, segment_BNQ))
-        output_BNQH = tf.matmul(drop(p_BNQK), value_BNKH)
+        scores_BNQK = masked_scores(content_BNQK, positional, segment_BNQ, rows, keys)
+        p_BNQK = tf.nn.softmax(scores_BNQK)
+        output_BNQH = tf.matmul(drop(p_BNQK, seed), value_BNKH)
 
         def gradient(d_output_BNQH):
             dots_BNQH = tf.cast(d_output_BNQH, tf.float32) * tf.cast(output_BNQH, tf.float32)
             d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
-            d_value_BNKH = tf.matmul(drop(p_BNQK), d_output_BNQH, transpose_a=True)
+            d_value_BNKH = tf.matmul(drop(p_BNQK, seed), d_output_BNQH, transpose_a=True)
             mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
-            return *score_gradients(p_BNQK, d_dropped_BNQK, mean_BNQ), d_value_BNKH
+            d_scores = score_gradients(p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys)
+            return *d_scores, d_value_BNKH
 
         return output_BNQH, gradient
 
     output_BNQH = weigh(content_BNQK, positional, segment_BNQ, value_BNKH)
-    sees_any_BQ = tf.reduce_any(can_attend(rows, keys), axis=-1)
+    sees_any_BQ = tf.reduce_any(can_attend(rows, keys, pattern.causal), axis=-1)
     return output_BNQH * tf.cast(sees_any_BQ, output_BNQH.dtype)[:, None, :, None]
+
+
+def _masked_scores(pattern: Pattern, content_BNQK, positional, segment_BNQ, rows, keys):
+    """The sum of the three terms, float32 [B, N, Q, K], hugely negative where keys are hidden.
+
+    Softmax ignores what a row adds to all its scores, so seg_same needs no term of its own.
+    """
+    score = tf.cast(content_BNQK, tf.float32)
+    score += tf.cast(pattern.distances.to_keys(positional, rows.position_BQ), tf.float32)
+    segment = tf.cast(segment_BNQ, tf.float32)[..., None]
+    score += tf.where(_is_different(rows, keys), segment, 0.0)
+    return tf.where(can_attend(rows, keys, pattern.causal)[:, None], score, -1e30)
+
+
+def _drop(rate: float, dtype: tf.DType, p_BNQK, seed):
+    return tf.cast(dropout(p_BNQK, rate, seed), dtype)
+
+
+def _score_gradients(pattern: Pattern, rate, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys):
+    """d_score = p (d_p - Σ p d_p), for the content, position and segment terms."""
+    dtype = d_dropped_BNQK.dtype
+    d_p = tf.cast(d_dropped_BNQK, tf.float32)
+    if rate:
+        d_p = tf.where(keep_mask(d_p.shape.as_list(), rate, seed), d_p / (1 - rate), 0.0)
+    d_score = p_BNQK * (d_p - mean_BNQ[..., None])
+    d_segment_BNQ = tf.reduce_sum(tf.where(_is_different(rows, keys), d_score, 0.0), axis=-1)
+    d_score = tf.cast(d_score, dtype)
+    d_positional = pattern.distances.from_keys(d_score, rows.position_BQ)
+    return d_score, d_positional, tf.cast(d_segment_BNQ, dtype)
+
+
+def _is_different(rows: Rows, keys: Keys) -> tf.Tensor:
+    """Whether row and key are of different segments, bool [B, 1, Q, K]."""
+    return (rows.segment_BQ[:, :, None] != keys.segment_BK[:, None, :])[:, None]
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -231,7 +258,7 @@ class RelativeAttention(tf_keras.layers.Layer):
         memory_BMD: tf.Tensor | None,
         sinusoids: tuple[tf.Tensor, tf.Tensor],
         direction_B: tf.Tensor | None,
-        streams: tuple[Rows, ...],
+        streams: tuple[tuple[Rows, Pattern], ...],
         keys: Keys,
         biases: RelativeBiases | None = None,
         seed: tf.Tensor | None = None,
@@ -243,70 +270,64 @@ class RelativeAttention(tf_keras.layers.Layer):
           memory_BMD: hidden states of earlier tokens, or None.
           sinusoids: sine and cosine [R, D / 2] of the distances.
           direction_B: 1 for rows read left to right, -1 for reversed ones; None: all 1.
-          streams: `Rows` of the content stream and, if there are query rows, of the query stream.
+          streams: rows and pattern of the content stream and, if it is wanted, the query stream.
           keys: the keys.
           biases: shared biases where `untie_r` is False.
           seed: int32 [2] for dropout in training, None at inference.
         """
         biases = biases or self.biases
-        num_tokens = keys.position_K.shape[0] - (0 if memory_BMD is None else memory_BMD.shape[1])
-        content_BTD = rows_BXD[:, :num_tokens]
+        sizes = [rows.order_BQ.shape[1] for rows, _ in streams]
+        content_BTD = tf.split(rows_BXD, sizes, axis=1)[0]
         scale = tf.cast(self.d_head**-0.5, rows_BXD.dtype)
-        query_BXNH = tf.einsum("bxd,dnh->bxnh", rows_BXD, self.query_kernel)
-
-        def with_bias(bias_NH):
-            return tf.transpose((query_BXNH + bias_NH) * scale, [0, 2, 1, 3])
-
-        by_content_BNXH, by_position_BNXH = with_bias(biases.content), with_bias(biases.position)
+        query_BNXH = to_heads(rows_BXD, self.query_kernel) * scale
+        bias_N1H = [
+            tf.cast(bias, scale.dtype)[:, None] * scale
+            for bias in (biases.content, biases.position, biases.segment)
+        ]
         different_NH = self.segment_embedding[1] - self.segment_embedding[0]
-        segment_BNX = tf.einsum("bxnh,nh->bnx", (query_BXNH + biases.segment) * scale, different_NH)
+        segment_BNX = tf.reduce_sum((query_BNXH + bias_N1H[2]) * different_NH[:, None], axis=-1)
+        by_stream = [
+            tf.split(term, sizes, axis=2)
+            for term in (query_BNXH + bias_N1H[0], query_BNXH + bias_N1H[1], segment_BNX)
+        ]
         key_BNKH = self._project_keys(content_BTD, memory_BMD, self.key_kernel)
         value_BNKH = self._project_keys(content_BTD, memory_BMD, self.value_kernel)
         position_BNRH = self._project_positions(sinusoids, direction_B)
 
-        attended, start = [], 0
-        for number, rows in enumerate(streams):
-            end = start + rows.order_BQ.shape[1]
+        attended = []
+        for number, (rows, pattern) in enumerate(streams):
             stream_seed = None if seed is None else fold_in(seed, number)
-            attention = functools.partial(self._attend, rows, keys, stream_seed)
+            attention = functools.partial(self._attend, rows, keys, pattern, stream_seed)
             if self.recompute and seed is not None:
                 attention = tf.recompute_grad(attention)
-            attended.append(
-                attention(
-                    by_content_BNXH[:, :, start:end],
-                    by_position_BNXH[:, :, start:end],
-                    segment_BNX[:, :, start:end],
-                    key_BNKH,
-                    value_BNKH,
-                    position_BNRH,
-                )
-            )
-            start = end
-        attended_BNXH = tf.concat(attended, axis=2)
-        return tf.einsum("bnxh,dnh->bxd", attended_BNXH, self.output_kernel)
+            terms = (term[number] for term in by_stream)
+            attended.append(attention(*terms, key_BNKH, value_BNKH, position_BNRH))
+        return from_heads(tf.concat(attended, axis=2), self.output_kernel)
 
-    def _attend(self, rows, keys, seed, by_content, by_position, segment, key, value, position):
-        content_BNQK = tf.matmul(by_content, key, transpose_b=True)
-        positional = rows.distances.scores(by_position, position)
-        return attend(content_BNQK, positional, segment, value, rows, keys, self.dropatt, seed)
+    def _attend(
+        self, rows, keys, pattern, seed, by_content, by_position, segment, key, value, position
+    ):
+        content = tf.matmul(by_content, key, transpose_b=True)
+        positional = pattern.distances.scores(by_position, position)
+        return attend(content, positional, segment, value, rows, keys, pattern, self.dropatt, seed)
 
     def _project_keys(self, content_BTD, memory_BMD, kernel_DNH):
-        projected = tf.einsum("btd,dnh->bnth", content_BTD, kernel_DNH)
-        if memory_BMD is not None:
-            memory_BMD = tf.stop_gradient(memory_BMD)
-            memory = tf.einsum("bmd,dnh->bnmh", memory_BMD, kernel_DNH)
-            projected = tf.concat([memory, projected], axis=2)
-        return projected
+        projected = to_heads(content_BTD, kernel_DNH)
+        if memory_BMD is None:
+            return projected
+        memory = to_heads(tf.stop_gradient(memory_BMD), kernel_DNH)
+        return tf.concat([memory, projected], axis=2)
 
     def _project_positions(self, sinusoids, direction_B):
-        sine_RC, cosine_RC = (tf.cast(half, self.compute_dtype) for half in sinusoids)
-        width = sine_RC.shape[1]
-        sine_NRH = tf.einsum("rc,cnh->nrh", sine_RC, self.position_kernel[:width])
-        cosine_NRH = tf.einsum("rc,cnh->nrh", cosine_RC, self.position_kernel[width:])
+        kernels = tf.split(tf.convert_to_tensor(self.position_kernel), 2, axis=0)
+        sine_1NRH, cosine_1NRH = (
+            to_heads(tf.cast(half, self.compute_dtype)[None], kernel)
+            for half, kernel in zip(sinusoids, kernels, strict=True)
+        )
         if direction_B is None:
-            return (sine_NRH + cosine_NRH)[None]
+            return sine_1NRH + cosine_1NRH
         direction = tf.cast(direction_B, self.compute_dtype)[:, None, None, None]
-        return cosine_NRH + direction * sine_NRH
+        return cosine_1NRH + direction * sine_1NRH
 
     def get_config(self):
         return {

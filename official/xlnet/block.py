@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 import tf_keras
 
@@ -35,23 +37,24 @@ class ResidualNorm(tf_keras.layers.Layer):
         self, x_BXD: tf.Tensor, change_BXD: tf.Tensor, seed: tf.Tensor | None = None
     ) -> tf.Tensor:
         """[B, X, D] → [B, X, D]; `seed` int32 [2] switches dropout on."""
-
-        def normalize(x_BXD, change_BXD, gamma_D, beta_D):
-            sum_BXD = tf.cast(x_BXD + dropout(change_BXD, self.dropout, seed), tf.float32)
-            mean = tf.reduce_mean(sum_BXD, axis=-1, keepdims=True)
-            centered = sum_BXD - mean
-            variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
-            normal = centered * tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
-            normal = normal * tf.cast(gamma_D, tf.float32) + tf.cast(beta_D, tf.float32)
-            return tf.cast(normal, x_BXD.dtype)
-
+        normalize = functools.partial(_normalize, 0.0)
         if seed is not None:
-            normalize = fused(normalize)
+            normalize = fused(_normalize, self.dropout)
         gamma_D, beta_D = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
-        return normalize(x_BXD, change_BXD, gamma_D, beta_D)
+        return normalize(x_BXD, change_BXD, gamma_D, beta_D, seed)
 
     def get_config(self):
         return {**super().get_config(), "dropout": self.dropout}
+
+
+def _normalize(rate: float, x_BXD, change_BXD, gamma_D, beta_D, seed):
+    sum_BXD = tf.cast(x_BXD + dropout(change_BXD, rate, seed), tf.float32)
+    mean = tf.reduce_mean(sum_BXD, axis=-1, keepdims=True)
+    centered = sum_BXD - mean
+    variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
+    normal = centered * tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
+    normal = normal * tf.cast(gamma_D, tf.float32) + tf.cast(beta_D, tf.float32)
+    return tf.cast(normal, x_BXD.dtype)
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")

@@ -11,6 +11,7 @@ from official.xlnet.attention import (
     ALWAYS_VISIBLE,
     NEVER_VISIBLE,
     Keys,
+    Pattern,
     RelativeBiases,
     Rows,
 )
@@ -195,19 +196,20 @@ class XLNetEncoder(tf_keras.layers.Layer):
             key_segment = tf.pad(segment_BT, [[0, 0], [num_memory, 0]])
         num_keys = num_memory + num_tokens
         causal = self.config.model.attention_type == "uni"
-        keys = Keys(key_order, key_segment, tf.range(-num_memory, num_tokens), causal)
+        keys = Keys(key_order, key_segment, tf.range(-num_memory, num_tokens))
         position_BT = tf.broadcast_to(position_T, shape_BT)
-        content = Rows(order_BT, segment_BT, position_BT, ConsecutiveRows(num_tokens, num_keys))
+        content = Rows(order_BT, segment_BT, position_BT)
+        content_stream = (content, Pattern(ConsecutiveRows(num_tokens, num_keys), causal))
         if target_positions is None:
-            return keys, (content,)
+            return keys, (content_stream,)
         target_positions = tf.cast(target_positions, tf.int32)
         query = Rows(
             tf.gather(order_BT, target_positions, batch_dims=1) - 1,
             tf.gather(segment_BT, target_positions, batch_dims=1),
             target_positions,
-            TargetRows(target_positions, num_tokens, num_keys),
         )
-        return keys, (content, query)
+        query_stream = (query, Pattern(TargetRows(num_tokens, num_keys), causal))
+        return keys, (content_stream, query_stream)
 
     def _next_memory(self, memory, layer_inputs):
         """stop_gradient(concat(memory_l, h_l[:reuse_len]))[-mem_len:] of every layer l."""

@@ -54,15 +54,14 @@ class FeedForward(tf_keras.layers.Layer):
 
     def call(self, rows_BXD: tf.Tensor, seed: tf.Tensor | None = None) -> tf.Tensor:
         """[B, X, D] → [B, X, D]; `seed` int32 [2] switches dropout on."""
-
-        def activate(x_BXF, bias_F):
-            return dropout(ACTIVATIONS[self.activation](x_BXF + bias_F), self.dropout, seed)
-
-        if seed is not None:
-            activate = fused(activate)
-        inner_BXF = tf.einsum("bxd,df->bxf", rows_BXD, self.inner_kernel)
-        inner_BXF = activate(inner_BXF, tf.convert_to_tensor(self.inner_bias))
-        return tf.einsum("bxf,fd->bxd", inner_BXF, self.outer_kernel) + self.outer_bias
+        inner_BXF = tf.tensordot(rows_BXD, self.inner_kernel, axes=1)
+        inner_bias = tf.convert_to_tensor(self.inner_bias)
+        if seed is None:
+            inner_BXF = _activate(self.activation, 0.0, inner_BXF, inner_bias, None)
+        else:
+            activate = fused(_activate, self.activation, self.dropout)
+            inner_BXF = activate(inner_BXF, inner_bias, seed)
+        return tf.tensordot(inner_BXF, self.outer_kernel, axes=1) + self.outer_bias
 
     def get_config(self):
         return {
@@ -72,3 +71,7 @@ class FeedForward(tf_keras.layers.Layer):
             "dropout": self.dropout,
             "init_std": self.init_std,
         }
+
+
+def _activate(activation: str, rate: float, x_BXF, bias_F, seed):
+    return dropout(ACTIVATIONS[activation](x_BXF + bias_F), rate, seed)

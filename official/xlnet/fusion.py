@@ -1,62 +1,75 @@
 """Element-wise work as one compiled kernel, while matrix products stay with TensorFlow.
 
 On a CPU, oneDNN's matrix products are faster than XLA's, and XLA's element-wise loops are
-faster than TensorFlow's op by op (`docs/performance.md` has the measurements). `fused` gives
-each its part: a training step runs as a TensorFlow graph whose element-wise stretches are XLA
-kernels. Where the whole step is compiled (`jit_compile=True`, TPU), nesting changes nothing.
+faster than TensorFlow's op by op (`docs/performance.md` has the measurements). So a training
+step runs as a TensorFlow graph whose element-wise stretches are XLA kernels. Where the whole
+step is compiled (`jit_compile=True`, TPU), nesting changes nothing.
+
+A kernel belongs to a module-level function and its static arguments, so that all layers share
+one: compiling takes longer than tracing.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import tensorflow as tf
 
 
-def compiled(function: Callable) -> Callable:
-    """`function` of tensors as one XLA kernel; for element-wise work with static shapes.
+@functools.cache
+def compiled(function: Callable, *static: Hashable) -> Callable:
+    """`function(*static, *tensors)` as one XLA kernel of its tensors.
 
     Eager calls run op by op: they are for tests and small work, where compiling costs more
     than it saves.
-    """
-    kernel = tf.function(function, jit_compile=True, autograph=False)
 
-    @functools.wraps(function)
-    def call(*args):
+    Args:
+      function: module-level function; its tensors have static shapes.
+      *static: its leading arguments that are no tensors.
+    """
+    bound = functools.partial(function, *static)
+    kernel = tf.function(bound, jit_compile=True, autograph=False)
+
+    def call(*tensors):
         if tf.executing_eagerly():
-            return function(*args)
+            return bound(*tensors)
         # Grappler cannot see the shapes that a compiled kernel returns.
-        return tf.nest.map_structure(lambda x: tf.ensure_shape(x, x.shape), kernel(*args))
+        return tf.nest.map_structure(lambda x: tf.ensure_shape(x, x.shape), kernel(*tensors))
 
     return call
 
 
-def fused(function: Callable) -> Callable:
-    """`function` of tensors as one XLA kernel, with a backward pass that recomputes it.
+@functools.cache
+def fused(function: Callable, *static: Hashable) -> Callable:
+    """As `compiled`, with a backward pass that recomputes `function`.
 
     Only the arguments are kept for the backward pass, none of the values in between.
     Integer arguments get no gradient.
 
     Args:
-      function: maps tensors of static shape to one tensor, without variables or state.
+      function: module-level function that returns one tensor.
+      *static: its leading arguments that are no tensors.
     """
+    forward, backward = compiled(function, *static), compiled(_gradients, function, *static)
 
-    def backward(upstream, *args):
-        differentiable = [arg for arg in args if arg.dtype.is_floating]
-        with tf.GradientTape() as tape:
-            tape.watch(differentiable)
-            output = function(*args)
-        gradients = iter(
-            tape.gradient(output, differentiable, upstream, unconnected_gradients="zero")
-        )
-        return [next(gradients) if arg.dtype.is_floating else None for arg in args]
-
-    forward_kernel, backward_kernel = compiled(function), compiled(backward)
-
-    @functools.wraps(function)
     @tf.custom_gradient
-    def call(*args):
-        return forward_kernel(*args), lambda upstream: backward_kernel(upstream, *args)
+    def call(*tensors):
+        def gradient(upstream):
+            gradients = iter(backward(upstream, *tensors))
+            return [next(gradients) if x.dtype.is_floating else None for x in tensors]
+
+        return forward(*tensors), gradient
 
     return call
+
+
+def _gradients(function, *arguments):
+    """Gradients of `function(*static, *tensors)`; arguments: static ones, upstream, tensors."""
+    first = next(i for i, value in enumerate(arguments) if tf.is_tensor(value))
+    static, upstream, tensors = arguments[:first], arguments[first], arguments[first + 1 :]
+    differentiable = [x for x in tensors if x.dtype.is_floating]
+    with tf.GradientTape() as tape:
+        tape.watch(differentiable)
+        output = function(*static, *tensors)
+    return tape.gradient(output, differentiable, upstream, unconnected_gradients="zero")

@@ -16,6 +16,7 @@ import tf_keras
 
 from official.modeling import optimization
 from official.xlnet.config import TrainingConfig
+from official.xlnet.fusion import compiled
 
 # Biases and layer norms are not decayed (the original's exclusions).
 NOT_DECAYED = ("bias", "gamma", "beta")
@@ -39,28 +40,31 @@ class AdamW(tf_keras.optimizers.AdamW):
 
     def update_step(self, gradient, variable):
         """Updates one variable and its moments; sparse gradients become dense."""
-        gradient = tf.convert_to_tensor(gradient)
-        dtype = variable.dtype
-        step = tf.cast(self.iterations + 1, tf.float32)
-        beta_1, beta_2 = float(self.beta_1), float(self.beta_2)
-        correction = tf.sqrt(1 - tf.pow(beta_2, step)) / (1 - tf.pow(beta_1, step))
+        index = self._index_dict[self._var_key(variable)]
+        m, v = self._momentums[index], self._velocities[index]
         rate = tf.cast(self.learning_rate, tf.float32)
         if self.update_scale is not None:
             rate *= self.update_scale(variable)
-        index = self._index_dict[self._var_key(variable)]
-        m, v = self._momentums[index], self._velocities[index]
-        new_m = m + (gradient - m) * (1 - beta_1)
-        new_v = v + (tf.square(gradient) - v) * (1 - beta_2)
-        # m̂ / (√v̂ + ε), with both corrections pulled out of the loop.
-        epsilon = self.epsilon * tf.sqrt(1 - tf.pow(beta_2, step))
-        change = (
-            tf.cast(rate * correction, dtype) * new_m / (tf.sqrt(new_v) + tf.cast(epsilon, dtype))
-        )
-        if self._use_weight_decay(variable):
-            change += tf.cast(rate * self.weight_decay, dtype) * variable
+        decay = self.weight_decay if self._use_weight_decay(variable) else 0.0
+        update = compiled(_updated, float(self.beta_1), float(self.beta_2), self.epsilon, decay)
+        step = tf.cast(self.iterations + 1, tf.float32)
+        arrays = (tf.convert_to_tensor(x) for x in (gradient, variable, m, v))
+        new_variable, new_m, new_v = update(*arrays, rate, step)
+        variable.assign(new_variable)
         m.assign(new_m)
         v.assign(new_v)
-        variable.assign_sub(change)
+
+
+def _updated(beta_1, beta_2, epsilon, decay, gradient, variable, m, v, rate, step):
+    """The equations of `AdamW`, with both bias corrections pulled out of the loop."""
+    dtype = variable.dtype
+    root = tf.sqrt(1 - tf.pow(beta_2, step))
+    adam_rate = tf.cast(rate * root / (1 - tf.pow(beta_1, step)), dtype)
+    m += (gradient - m) * (1 - beta_1)
+    v += (tf.square(gradient) - v) * (1 - beta_2)
+    change = adam_rate * m / (tf.sqrt(v) + tf.cast(epsilon * root, dtype))
+    change += tf.cast(rate * decay, dtype) * variable
+    return variable - change, m, v
 
 
 def learning_rate_schedule(

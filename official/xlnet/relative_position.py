@@ -12,17 +12,14 @@ the table are projected once, and a reversed row adds the cosine half and subtra
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import tensorflow as tf
 
 # Rows that share one slice of the position table. A block of c rows computes K + c - 1
 # distances for K keys each; smaller blocks waste less and make more, smaller products.
 BLOCK_SIZE = 128
-
-
-def num_distances(num_tokens: int, num_memory: int) -> int:
-    """R = M + 2T - 1."""
-    return num_memory + 2 * num_tokens - 1
 
 
 def sinusoids(
@@ -51,40 +48,56 @@ def sinusoids(
     return np.sin(angle_RC).astype(np.float32), np.cos(angle_RC).astype(np.float32)
 
 
+@dataclasses.dataclass(frozen=True)
 class ConsecutiveRows:
     """Query rows at positions 0 … T - 1: the content stream.
 
     Rows are taken in blocks of c, and every block sees only the W = K + c - 1 rows of the table
     that it needs.
 
-    Args:
+    Attributes:
       num_tokens: T.
       num_keys: K.
     """
 
-    def __init__(self, num_tokens: int, num_keys: int):
-        self.num_tokens, self.num_keys = num_tokens, num_keys
-        self.num_blocks = -(-num_tokens // BLOCK_SIZE)
-        self.block = -(-num_tokens // self.num_blocks)
-        self.padding = self.num_blocks * self.block - num_tokens
+    num_tokens: int
+    num_keys: int
+
+    @property
+    def num_blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.num_tokens // BLOCK_SIZE)
+
+    @property
+    def block(self) -> int:
+        """Rows c of a block."""
+        return -(-self.num_tokens // self.num_blocks)
+
+    @property
+    def padding(self) -> int:
+        """Rows that are added to fill the last block."""
+        return self.num_blocks * self.block - self.num_tokens
 
     def scores(self, query_BNTH: tf.Tensor, position_BNRH: tf.Tensor) -> tf.Tensor:
         """Scores of every row with the distances of its block, [B, N, blocks, c, W]."""
-        heads, width = query_BNTH.shape[1], query_BNTH.shape[3]
+        heads, _, width = position_BNRH.shape[1:]
         query_BNTH = tf.pad(query_BNTH, [[0, 0], [0, 0], [0, self.padding], [0, 0]])
         query_BNbcH = tf.reshape(query_BNTH, [-1, heads, self.num_blocks, self.block, width])
         position_BNRH = tf.pad(position_BNRH, [[0, 0], [0, 0], [self.padding, 0], [0, 0]])
         starts = [self.block * b for b in reversed(range(self.num_blocks))]
         window = self.num_keys + self.block - 1
-        position_BNbWH = tf.stack([position_BNRH[:, :, s : s + window] for s in starts], axis=2)
+        size = [-1, heads, window, width]
+        windows = [tf.slice(position_BNRH, [0, 0, start, 0], size) for start in starts]
+        position_BNbWH = tf.stack(windows, axis=2)
         return tf.matmul(query_BNbcH, position_BNbWH, transpose_b=True)
 
-    def to_keys(self, score_BNbcW: tf.Tensor) -> tf.Tensor:
+    def to_keys(self, score_BNbcW: tf.Tensor, position_BT: tf.Tensor) -> tf.Tensor:
         """The relative shift: scores per distance → scores per key, [B, N, T, K].
 
         Row i of a block holds its K scores from element c - 1 - i on. Seen as one flat buffer,
         that is a matrix whose rows are one element shorter, from element c - 1 on.
         """
+        del position_BT  # Known: 0 … T - 1.
         heads, blocks, c, w = score_BNbcW.shape[1:]
         flat = tf.reshape(score_BNbcW, [-1, heads, blocks, c * w])
         flat = flat[..., c - 1 : c - 1 + c * (w - 1)]
@@ -92,8 +105,9 @@ class ConsecutiveRows:
         shifted = tf.reshape(shifted, [-1, heads, blocks * c, self.num_keys])
         return shifted[:, :, : self.num_tokens]
 
-    def from_keys(self, score_BNTK: tf.Tensor) -> tf.Tensor:
+    def from_keys(self, score_BNTK: tf.Tensor, position_BT: tf.Tensor) -> tf.Tensor:
         """The transpose of `to_keys`: [B, N, T, K] → [B, N, blocks, c, W], 0 where no key is."""
+        del position_BT
         heads, blocks, c = score_BNTK.shape[1], self.num_blocks, self.block
         w = self.num_keys + c - 1
         score = tf.pad(score_BNTK, [[0, 0], [0, 0], [0, self.padding], [0, 0]])
@@ -104,32 +118,32 @@ class ConsecutiveRows:
         return tf.reshape(flat, [-1, heads, blocks, c, w])
 
 
+@dataclasses.dataclass(frozen=True)
 class TargetRows:
     """Query rows at any positions: the query stream, which lives at the targets only.
 
-    Args:
-      position_BP: int32 [B, P], positions of the rows.
+    Attributes:
       num_tokens: T.
       num_keys: K.
     """
 
-    def __init__(self, position_BP: tf.Tensor, num_tokens: int, num_keys: int):
-        self.num_keys = num_keys
-        self.num_distances = num_keys + num_tokens - 1
-        self.offset_BP = num_tokens - 1 - position_BP
+    num_tokens: int
+    num_keys: int
 
     def scores(self, query_BNPH: tf.Tensor, position_BNRH: tf.Tensor) -> tf.Tensor:
         """Scores of every row with every distance, [B, N, P, R]."""
         return tf.matmul(query_BNPH, position_BNRH, transpose_b=True)
 
-    def to_keys(self, score_BNPR: tf.Tensor) -> tf.Tensor:
-        """Scores per distance → scores per key, [B, N, P, K]."""
-        index_BPK = self.offset_BP[:, :, None] + tf.range(self.num_keys)
-        return self._gather(score_BNPR, index_BPK)
+    def to_keys(self, score_BNPR: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
+        """Scores per distance → scores per key, [B, N, P, K], for rows at `position_BP`."""
+        offset_BP = self.num_tokens - 1 - position_BP
+        return self._gather(score_BNPR, offset_BP[:, :, None] + tf.range(self.num_keys))
 
-    def from_keys(self, score_BNPK: tf.Tensor) -> tf.Tensor:
+    def from_keys(self, score_BNPK: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """The transpose of `to_keys`: [B, N, P, K] → [B, N, P, R], 0 where no key is."""
-        index_BPR = tf.range(self.num_distances) - self.offset_BP[:, :, None]
+        offset_BP = self.num_tokens - 1 - position_BP
+        num_distances = self.num_keys + self.num_tokens - 1
+        index_BPR = tf.range(num_distances) - offset_BP[:, :, None]
         has_key_BPR = (index_BPR >= 0) & (index_BPR < self.num_keys)
         score = self._gather(score_BNPK, tf.clip_by_value(index_BPR, 0, self.num_keys - 1))
         return tf.where(has_key_BPR[:, None], score, tf.zeros([], score.dtype))
