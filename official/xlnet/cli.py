@@ -104,11 +104,11 @@ def _run(verb: str, arguments: list[str]) -> int:
 def _verbs() -> dict[str, str]:
     """Every verb and the first line of its docstring, read without importing the module."""
     verbs = {}
-    for module in pkgutil.iter_modules(commands.__path__):
-        directory = module.module_finder.path
-        with open(os.path.join(directory, module.name + ".py"), "rb") as file:
-            docstring = ast.get_docstring(ast.parse(file.read())) or ""
-        verbs[module.name] = docstring.partition("\n")[0]
+    for directory in commands.__path__:
+        for verb in sorted(module.name for module in pkgutil.iter_modules([directory])):
+            with open(os.path.join(directory, verb + ".py"), "rb") as file:
+                docstring = ast.get_docstring(ast.parse(file.read())) or ""
+            verbs[verb] = docstring.partition("\n")[0]
     return verbs
 
 
