@@ -1,10 +1,11 @@
 """Configuration: one typed tree that every command reads and every model directory keeps.
 
-The tree is a `hyperparams.Config` of tf-models-official with three sections:
+The tree is a `hyperparams.Config` of tf-models-official with four sections:
 
 * `model`: the network (reference: section 2 and table 7 of the paper);
 * `data`: how text becomes windows and which of their tokens are targets;
-* `training`: batch, optimizer, schedule and run control.
+* `training`: batch, optimizer, schedule and run control;
+* `task`: what a fine-tuned model does; `task.name` is empty in a pre-trained one.
 
 An unknown key is an error that names the nearest known one.
 """
@@ -12,6 +13,7 @@ An unknown key is an error that names the nearest known one.
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import difflib
 import os
@@ -150,8 +152,71 @@ class TrainingConfig(hyperparams.Config):
 
 
 @dataclasses.dataclass
+class TaskConfig(hyperparams.Config):
+    """What a model is fine-tuned for.
+
+    Attributes:
+      name: kind of task, e.g. `classification`; empty in a model that was only pre-trained.
+      labels: names of the classes, in the order of the logits; empty: those of the training file.
+      subtasks: of `multitask`: `NAME` of data sets, in the order of the heads.
+      columns: names of the columns of a table that has no header.
+      text_columns: columns that hold the texts, each its own segment; empty: all but the label.
+      label_column: column that holds the label.
+      max_length: tokens T of an input; longer texts are cut.
+      num_buckets: lengths that short inputs are padded to: T, T/2, T/4, …
+      summary: which vector stands for an input: `last` (CLS), `first`, `mean` or `attn`.
+      metric: figure by which the best checkpoint is chosen; empty: the task's own.
+      patience: evaluations without a better figure after which to stop; 0 never stops.
+      class_weights: `none`, or `balanced`: every class counts the same in the loss.
+      epochs: passes over the training data; 0: `training.num_steps` counts.
+      freeze_encoder: whether only the head is trained.
+      long_texts: `truncate`, `windows` (pooled) or `memory` (read left to right).
+      window_stride: tokens by which the windows of a long text or paragraph advance.
+      max_windows: windows that are read of a long text.
+      pooling: how the windows of a long text are pooled: `mean` or `max`.
+      query_length: tokens of a question, or of a query, that are read.
+      answer_length: tokens of the longest answer.
+      start_n_top: starts of answers that are tried.
+      end_n_top: ends that are tried for each start.
+      n_best: answers listed in a prediction.
+      null_threshold: log odds of "no answer" above which that is the answer.
+      num_choices: options of a multiple-choice question.
+      scoring: of `ranking`: `kernel` (pooling of similarities) or `summary` (read together).
+      cutoff: k of NDCG@k and ERR@k.
+    """
+
+    name: str = ""
+    labels: tuple[str, ...] = ()
+    subtasks: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
+    label_column: str = "label"
+    max_length: int = 128
+    num_buckets: int = 3
+    summary: str = "last"
+    metric: str = ""
+    patience: int = 0
+    class_weights: str = "none"
+    epochs: float = 0.0
+    freeze_encoder: bool = False
+    long_texts: str = "truncate"
+    window_stride: int = 64
+    max_windows: int = 4
+    pooling: str = "mean"
+    query_length: int = 64
+    answer_length: int = 64
+    start_n_top: int = 5
+    end_n_top: int = 5
+    n_best: int = 20
+    null_threshold: float = 0.0
+    num_choices: int = 4
+    scoring: str = "kernel"
+    cutoff: int = 20
+
+
+@dataclasses.dataclass
 class XLNetConfig(hyperparams.Config):
-    """The whole tree; see `ModelConfig`, `DataConfig` and `TrainingConfig`.
+    """The whole tree; see `ModelConfig`, `DataConfig`, `TrainingConfig` and `TaskConfig`.
 
     Example:
       >>> config = XLNetConfig.load("configs/tiny.yaml", overrides=["model.mem_len=0"])
@@ -162,15 +227,22 @@ class XLNetConfig(hyperparams.Config):
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
     data: DataConfig = dataclasses.field(default_factory=DataConfig)
     training: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
+    task: TaskConfig = dataclasses.field(default_factory=TaskConfig)
 
     @classmethod
-    def load(cls, path: str, overrides: list[str] | tuple[str, ...] = ()) -> XLNetConfig:
+    def load(
+        cls,
+        path: str,
+        overrides: list[str] | tuple[str, ...] = (),
+        base: XLNetConfig | None = None,
+    ) -> XLNetConfig:
         """Reads a YAML file, or the one in a model directory, and validates it.
 
         Args:
           path: a YAML file or a directory that holds `config.yaml`.
           overrides: `key=value` strings; a key is `section.name` or, where only one section
             has it, `name`. Values are YAML.
+          base: values of the keys that the file does not have; by default the defaults.
 
         Raises:
           ConfigError: the file is missing or no YAML mapping, a key is unknown, or the values
@@ -189,16 +261,18 @@ class XLNetConfig(hyperparams.Config):
             raise ConfigError(f"{path} is not valid YAML: {error}") from None
         if not isinstance(tree, dict):
             raise ConfigError(f"{path}: expected a mapping of sections, got {type(tree).__name__}")
-        config = cls.from_dict(tree, source=path)
+        config = cls.from_dict(tree, source=path, base=base)
         for override in overrides:
             config.set(override)
         config.check()
         return config
 
     @classmethod
-    def from_dict(cls, tree: dict[str, Any], source: str = "config") -> XLNetConfig:
+    def from_dict(
+        cls, tree: dict[str, Any], source: str = "config", base: XLNetConfig | None = None
+    ) -> XLNetConfig:
         """Builds a tree from nested dictionaries; unknown keys and wrong types are errors."""
-        config = cls()
+        config = cls() if base is None else copy.deepcopy(base)
         sections = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
         for name, values in tree.items():
             if name not in sections:
@@ -292,6 +366,28 @@ class XLNetConfig(hyperparams.Config):
         )
         _require(t.learning_rate > 0, "training.learning_rate", "above 0", t.learning_rate)
         _one_of("training.precision", t.precision, ("float32", "mixed_bfloat16"))
+        task = self.task
+        for key, allowed in (
+            ("summary", ("last", "first", "mean", "attn")),
+            ("class_weights", ("none", "balanced")),
+            ("long_texts", ("truncate", "windows", "memory")),
+            ("pooling", ("mean", "max")),
+            ("scoring", ("kernel", "summary")),
+        ):
+            _one_of(f"task.{key}", getattr(task, key), allowed)
+        for key in (
+            *("max_length", "num_buckets", "window_stride", "max_windows", "query_length"),
+            *("answer_length", "start_n_top", "end_n_top", "n_best", "cutoff"),
+        ):
+            _require(getattr(task, key) > 0, f"task.{key}", "at least 1", getattr(task, key))
+        _require(task.num_choices > 1, "task.num_choices", "at least 2", task.num_choices)
+        _require(task.epochs >= 0, "task.epochs", "0 or more", task.epochs)
+        _require(
+            task.long_texts != "memory" or m.mem_len > 0,
+            "model.mem_len",
+            "at least 1 with task.long_texts=memory",
+            m.mem_len,
+        )
 
     def save(self, directory: str) -> None:
         """Writes `config.yaml` into a model directory, by a temporary name and a rename."""
@@ -310,6 +406,10 @@ def _assign(section: hyperparams.Config, name: str, key: str, value: Any, source
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError):
             value = float(value)  # YAML reads 1e-4 as text.
+    if expected is tuple and isinstance(value, list):
+        if not all(isinstance(item, str | int | float) for item in value):
+            raise ConfigError(f"{source}: {name}.{key}: expected a list of texts, got {value!r}")
+        value = tuple(str(item) for item in value)
     if type(value) is not expected:
         raise ConfigError(f"{source}: {name}.{key}: expected {expected.__name__}, got {value!r}")
     setattr(section, key, value)
