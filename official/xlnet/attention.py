@@ -119,7 +119,10 @@ def attend(
     seed = tf.zeros([2], tf.int32) if seed is None else seed
     masked_scores = kernel(_masked_scores, pattern)
     drop = kernel(_drop, rate, value_BNKH.dtype)
-    score_gradients = kernel(_score_gradients, pattern, rate)
+    score_gradients = kernel(_score_gradients, rate)
+    # TensorFlow copies blocks faster than XLA loops over them; XLA gathers faster.
+    copies = isinstance(pattern.distances, ConsecutiveRows)
+    from_keys = pattern.distances.from_keys if copies else kernel(pattern.distances.from_keys)
 
     @tf.custom_gradient
     def weigh(content_BNQK, positional, segment_BNQ, value_BNKH):
@@ -132,8 +135,11 @@ def attend(
             d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
             d_value_BNKH = tf.matmul(drop(p_BNQK, seed), d_output_BNQH, transpose_a=True)
             mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
-            d_scores = score_gradients(p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys)
-            return *d_scores, d_value_BNKH
+            d_content, d_segment = score_gradients(
+                p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys
+            )
+            d_positional = from_keys(d_content, rows.position_BQ)
+            return d_content, d_positional, d_segment, d_value_BNKH
 
         return output_BNQH, gradient
 
@@ -158,17 +164,15 @@ def _drop(rate: float, dtype: tf.DType, p_BNQK, seed):
     return tf.cast(dropout(p_BNQK, rate, seed), dtype)
 
 
-def _score_gradients(pattern: Pattern, rate, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys):
-    """d_score = p (d_p - Σ p d_p), for the content, position and segment terms."""
+def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys):
+    """d_score = p (d_p - Σ p d_p), per key and, for the segment term, summed over keys."""
     dtype = d_dropped_BNQK.dtype
     d_p = tf.cast(d_dropped_BNQK, tf.float32)
     if rate:
         d_p = tf.where(keep_mask(d_p.shape.as_list(), rate, seed), d_p / (1 - rate), 0.0)
     d_score = p_BNQK * (d_p - mean_BNQ[..., None])
     d_segment_BNQ = tf.reduce_sum(tf.where(_is_different(rows, keys), d_score, 0.0), axis=-1)
-    d_score = tf.cast(d_score, dtype)
-    d_positional = pattern.distances.from_keys(d_score, rows.position_BQ)
-    return d_score, d_positional, tf.cast(d_segment_BNQ, dtype)
+    return tf.cast(d_score, dtype), tf.cast(d_segment_BNQ, dtype)
 
 
 def _is_different(rows: Rows, keys: Keys) -> tf.Tensor:

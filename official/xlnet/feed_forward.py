@@ -55,13 +55,13 @@ class FeedForward(tf_keras.layers.Layer):
     def call(self, rows_BXD: tf.Tensor, seed: tf.Tensor | None = None) -> tf.Tensor:
         """[B, X, D] → [B, X, D]; `seed` int32 [2] switches dropout on."""
         inner_BXF = tf.tensordot(rows_BXD, self.inner_kernel, axes=1)
-        inner_bias = tf.convert_to_tensor(self.inner_bias)
+        inner_BXF = tf.nn.bias_add(inner_BXF, self.inner_bias)
         if seed is None:
-            inner_BXF = _activate(self.activation, 0.0, inner_BXF, inner_bias, None)
+            inner_BXF = ACTIVATIONS[self.activation](inner_BXF)
         else:
-            activate = fused(_activate, self.activation, self.dropout)
-            inner_BXF = activate(inner_BXF, inner_bias, seed)
-        return tf.tensordot(inner_BXF, self.outer_kernel, axes=1) + self.outer_bias
+            inner_BXF = fused(_activate, self.activation, self.dropout)(inner_BXF, seed)
+        outer_BXD = tf.tensordot(inner_BXF, self.outer_kernel, axes=1)
+        return tf.nn.bias_add(outer_BXD, self.outer_bias)
 
     def get_config(self):
         return {
@@ -73,5 +73,5 @@ class FeedForward(tf_keras.layers.Layer):
         }
 
 
-def _activate(activation: str, rate: float, x_BXF, bias_F, seed):
-    return dropout(ACTIVATIONS[activation](x_BXF + bias_F), rate, seed)
+def _activate(activation: str, rate: float, x_BXF, seed):
+    return dropout(ACTIVATIONS[activation](x_BXF), rate, seed)

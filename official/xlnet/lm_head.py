@@ -25,8 +25,10 @@ class LMHead(tf_keras.layers.Layer):
     def call(self, query_BPD: tf.Tensor, embedding_VD: tf.Tensor) -> tf.Tensor:
         """[B, P, D] and the word embedding [V, D] → float32 [B, P, V]."""
         embedding_VD = tf.cast(embedding_VD, query_BPD.dtype)
-        logits_BPV = tf.einsum("bpd,vd->bpv", query_BPD, embedding_VD)
-        return tf.cast(logits_BPV, tf.float32) + tf.cast(self.bias, tf.float32)
+        _, num_targets, width = query_BPD.shape
+        logits = tf.matmul(tf.reshape(query_BPD, [-1, width]), embedding_VD, transpose_b=True)
+        logits = tf.cast(logits, tf.float32) + tf.cast(self.bias, tf.float32)
+        return tf.reshape(logits, [-1, num_targets, self.vocab_size])
 
     def get_config(self):
         return {**super().get_config(), "vocab_size": self.vocab_size}

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 # Rows that share one slice of the position table. A block of c rows computes K + c - 1
 # distances for K keys each; smaller blocks waste less and make more, smaller products.
-BLOCK_SIZE = 128
+BLOCK_SIZE = 256
 
 
 def sinusoids(
