@@ -1,0 +1,194 @@
+"""Ours against HF transformers' PyTorch XLNet: outputs and gradients, with the same weights."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet import fusion, relative_position
+from official.xlnet.losses import cross_entropy_sum
+from official.xlnet.pretrainer import XLNetPretrainer
+from tests.tiny import BATCH, MEMORY, TARGETS, VOCAB, random_inputs
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+from tests.parity import hf_weights
+
+TOLERANCE = 1e-4
+
+# name: (HF settings, `random_inputs` arguments, rows of a block of the relative shift)
+CASES = {
+    "no memory": ({}, {}, 128),
+    "memory": ({}, {"memory": MEMORY}, 128),
+    "padding": ({}, {"padding": True}, 5),
+    "padding and memory": ({}, {"padding": True, "memory": 3, "order": "all"}, 4),
+    "order of all tokens": ({"mem_len": 0}, {"order": "all", "tokens": 17}, 4),
+    "two halves": ({"reuse_len": 6}, {"order": "halves", "memory": MEMORY}, 5),
+    "both directions": ({"bi_data": True}, {"directions": True, "batch": 4}, 4),
+    "both directions and memory": (
+        {"bi_data": True, "clamp_len": 6},
+        {"directions": True, "batch": 6, "memory": MEMORY, "padding": True, "order": "halves"},
+        4,
+    ),
+    "untie_r off": ({"untie_r": False}, {"memory": MEMORY}, 128),
+    "clamp_len": ({"clamp_len": 4}, {"memory": MEMORY, "tokens": 11}, 4),
+    "uni": ({"attn_type": "uni"}, {"order": "halves"}, 128),
+    "uni and memory": (
+        {"attn_type": "uni", "clamp_len": 9},
+        {"order": "all", "memory": MEMORY, "padding": True},
+        4,
+    ),
+    "exact gelu": ({"ff_activation": "gelu"}, {}, 128),
+    "relu": ({"ff_activation": "relu"}, {"memory": 2}, 128),
+    "memory longer than its limit": ({"reuse_len": 0, "mem_len": 3}, {"memory": MEMORY}, 128),
+    "several blocks": ({"mem_len": 0}, {"tokens": 149, "memory": 31, "padding": True}, 128),
+}
+
+
+@pytest.fixture
+def set_block_size(monkeypatch):
+    """Kernels that were compiled for another block size must not be found again."""
+
+    def clear():
+        fusion.compiled.cache_clear()
+        fusion.fused.cache_clear()
+
+    def set_size(size):
+        monkeypatch.setattr(relative_position, "BLOCK_SIZE", size)
+        clear()
+
+    yield set_size
+    clear()
+
+
+def sees(inputs, is_uni):
+    """Whether every target sees something: where one sees nothing, HF lets it see everything."""
+    if "memory" in inputs:
+        return True
+    order, positions = inputs["order"], inputs["target_positions"]
+    target_order = np.take_along_axis(order, positions, axis=1)
+    visible = order[:, None] < target_order[:, :, None]
+    if is_uni:
+        visible &= np.arange(order.shape[1]) < positions[:, :, None]
+    if "is_padding" in inputs:
+        visible &= ~inputs["is_padding"][:, None]
+    return visible.any(axis=2).all()
+
+
+def build(settings, arguments, seed=0):
+    """Both models with the same weights, inputs that no row is blind in, and labels."""
+    hf = hf_weights.hf_model(seed, **settings)
+    ours = XLNetPretrainer(hf_weights.our_config(hf.config))
+    hf_weights.copy_weights(hf, ours)
+    is_uni = hf.config.attn_type == "uni"
+    seeds = itertools.count(seed)
+    inputs = next(x for x in (random_inputs(s, **arguments) for s in seeds) if sees(x, is_uni))
+    shape = inputs["target_positions"].shape
+    labels = np.random.default_rng(seed + 1).integers(9, VOCAB, shape).astype(np.int32)
+    return hf, ours, inputs, labels
+
+
+def step_of(model, training):
+    """A function of inputs and labels: outputs, mean loss and gradients."""
+
+    def step(inputs, labels):
+        with tf.GradientTape() as tape:
+            outputs = model(inputs, training=training)
+            loss = cross_entropy_sum(outputs["logits"], labels, tf.ones(labels.shape))
+            loss /= labels.shape.num_elements()
+        return outputs, loss, tape.gradient(loss, model.trainable_variables)
+
+    return step
+
+
+def compare(hf, ours, inputs, labels, outputs, loss, gradients):
+    wanted = hf_weights.run_hf(hf, inputs, labels)
+    is_real = ~inputs.get("is_padding", np.zeros(inputs["token_ids"].shape, bool))
+    np.testing.assert_allclose(loss, wanted["loss"], atol=TOLERANCE)
+    for name in ("query", "logits"):
+        np.testing.assert_allclose(outputs[name], wanted[name], atol=TOLERANCE, err_msg=name)
+    # What a padding token's own row holds is nobody's business, and differs.
+    content = outputs["content"].numpy()
+    np.testing.assert_allclose(content[is_real], wanted["content"][is_real], atol=TOLERANCE)
+
+    if ours.config.model.mem_len:
+        reused = ours.config.data.reuse_len or inputs["token_ids"].shape[1]
+        seen = inputs["memory"].shape[2] if "memory" in inputs else 0
+        filled = np.concatenate([np.ones([len(labels), seen], bool), is_real[:, :reused]], axis=1)
+        filled = filled[:, -ours.config.model.mem_len :]
+        memory = outputs["memory"].numpy()
+        width = filled.shape[1]
+        assert wanted["memory"].shape[2] == width
+        assert not memory[:, :, : memory.shape[2] - width].any()
+        np.testing.assert_allclose(
+            memory[:, :, -width:][:, filled], wanted["memory"][:, filled], atol=TOLERANCE
+        )
+
+    by_variable = {
+        variable.ref(): tf.convert_to_tensor(gradient).numpy()
+        for variable, gradient in zip(ours.trainable_variables, gradients, strict=True)
+    }
+    for name, variable, parameter, transposed in hf_weights.pairs(hf, ours):
+        gradient = hf_weights.as_ours(parameter.grad, variable, transposed)
+        assert np.abs(gradient).max() > 0, name
+        np.testing.assert_allclose(
+            by_variable.pop(variable.ref()), gradient, atol=TOLERANCE, err_msg=name
+        )
+    assert not by_variable
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_and_gradients_equal(name, set_block_size):
+    settings, arguments, block_size = CASES[name]
+    set_block_size(block_size)
+    hf, ours, inputs, labels = build(settings, arguments)
+    result = step_of(ours, training=False)(inputs, tf.constant(labels))
+    compare(hf, ours, inputs, labels, *result)
+
+
+@pytest.mark.parametrize(
+    ("name", "whole_step"),
+    [
+        ("both directions and memory", False),
+        ("both directions and memory", True),
+        ("uni and memory", False),
+        ("several blocks", False),
+    ],
+)
+def test_compiled_training_step_equals(name, whole_step, set_block_size):
+    """Kernels, their hand-written gradients, and (`whole_step`) XLA for everything."""
+    settings, arguments, block_size = CASES[name]
+    set_block_size(block_size)
+    hf, ours, inputs, labels = build(settings, arguments, seed=2)
+    step = tf.function(step_of(ours, training=True), jit_compile=whole_step)
+    tensors = {key: tf.constant(value) for key, value in inputs.items()}
+    tensors["dropout_seed"] = tf.constant([3, 5])
+    result = step(tensors, tf.constant(labels))
+    compare(hf, ours, inputs, labels, *result)
+
+
+@pytest.mark.parametrize("attn_type", ["bi", "uni"])
+def test_content_alone_equals(attn_type):
+    """No order, no targets: the encoder as it is fine-tuned."""
+    import torch
+
+    hf, ours, inputs, _ = build({"attn_type": attn_type}, {"memory": MEMORY})
+    asked = {name: inputs[name] for name in ("token_ids", "segment_ids", "memory")}
+    content = ours.encoder(asked)["content"]
+    theirs = hf_weights.hf_inputs(inputs)
+    with torch.no_grad():
+        wanted = hf.transformer(
+            **{name: theirs[name] for name in ("input_ids", "token_type_ids", "mems")},
+            use_mems=True,
+        ).last_hidden_state
+    assert wanted.shape[0] == BATCH
+    np.testing.assert_allclose(content, wanted.numpy(), atol=TOLERANCE)
+
+
+def test_cases_are_what_they_say():
+    inputs = random_inputs(0, padding=True, directions=True, batch=4, memory=MEMORY)
+    assert set(np.unique(inputs["segment_ids"])) == {0, 1, 2}
+    assert inputs["is_padding"].sum(1).min() >= 1
+    assert inputs["is_reversed"].tolist() == [False, False, True, True]
+    assert inputs["target_positions"].shape == (4, TARGETS)
