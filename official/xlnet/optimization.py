@@ -38,11 +38,15 @@ class AdamW(tf_keras.optimizers.AdamW):
     def _apply_weight_decay(self, variables):
         """Nothing: the decay is part of `update_step`."""
 
+    def _clip_gradients(self, grads):
+        """Clips sums: the rows that a sparse gradient holds more than once are added up first."""
+        return super()._clip_gradients([tf.convert_to_tensor(gradient) for gradient in grads])
+
     def update_step(self, gradient, variable):
-        """Updates one variable and its moments; sparse gradients become dense."""
+        """Updates one variable and its moments."""
         index = self._index_dict[self._var_key(variable)]
         m, v = self._momentums[index], self._velocities[index]
-        rate = tf.cast(self.learning_rate, tf.float32)
+        rate = tf.convert_to_tensor(self.learning_rate)
         if self.update_scale is not None:
             rate *= self.update_scale(variable)
         decay = self.weight_decay if self._use_weight_decay(variable) else 0.0
