@@ -158,6 +158,7 @@ class TaskConfig(hyperparams.Config):
     Attributes:
       name: kind of task, e.g. `classification`; empty in a model that was only pre-trained.
       labels: names of the classes, in the order of the logits; empty: those of the training file.
+      scope: name of the data set in the TF1 release's names of variables, e.g. `mnli`.
       subtasks: of `multitask`: `NAME` of data sets, in the order of the heads.
       columns: names of the columns of a table that has no header.
       text_columns: columns that hold the texts, each its own segment; empty: all but the label.
@@ -187,6 +188,7 @@ class TaskConfig(hyperparams.Config):
 
     name: str = ""
     labels: tuple[str, ...] = ()
+    scope: str = ""
     subtasks: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()

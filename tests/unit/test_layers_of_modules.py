@@ -13,9 +13,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 # Modules of official.xlnet that turn records or text into tensors.
 INPUT = {"input_pipeline", "tokenization"}
 # Modules that wire model and input together.
-EDGE = {"cli", "commands", "training"}
+EDGE = {"cli", "commands", "training", "task_data"}
 # What data_prep may use.
-SCHEMA = {"config", "features", "random_bits", "text_cleaning", "tokenization"}
+SCHEMA = {"config", "examples", "features", "random_bits", "text_cleaning", "tokenization"}
 # The network itself, from the paper's layers up to the models.
 MODEL = {
     "attention",

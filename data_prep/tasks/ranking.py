@@ -1,0 +1,72 @@
+"""Queries, documents and relevance: tables, and TREC's runs and judgements.
+
+A table has the columns `query`, `document` and `relevance`, and `query_id` and `document_id`
+where queries or documents do not stand for themselves. QNLI's table is read as one: the sentence
+is the document, `entailment` is relevance 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from data_prep.tasks.reading import Reading
+from data_prep.tasks.tables import read_rows
+from official.xlnet.examples import RankingExample
+from official.xlnet.features import DataError
+
+
+def read_ranking(reading: Reading) -> Iterator[RankingExample]:
+    """Yields the rows of a table of queries and documents."""
+    for number, row in enumerate(read_rows(reading), start=1):
+        if {"question", "sentence"} <= row.keys():
+            row = {"query": row["question"], "document": row["sentence"], **row}
+            if "label" in row:
+                row["relevance"] = str(int(row["label"] == "entailment"))
+        for column in ("query", "document", *(("relevance",) if reading.with_labels else ())):
+            if column not in row:
+                raise DataError(
+                    f"{reading.path}: expected a column {column!r}, got {', '.join(row)}"
+                )
+        try:
+            relevance = float(row["relevance"]) if reading.with_labels else None
+        except ValueError:
+            reading.reject(
+                "malformed_rows",
+                f"{reading.path}, row {number}: expected a relevance, got {row['relevance']!r}",
+            )
+            continue
+        yield RankingExample(
+            id=str(row.get("document_id", number)),
+            query_id=str(row.get("query_id", row["query"])),
+            query=row["query"],
+            document=row["document"],
+            relevance=relevance,
+        )
+
+
+def read_run(path: str) -> dict[str, dict[str, float]]:
+    """Scores of a TREC run, `query Q0 document rank score tag`: {query: {document: score}}."""
+    return _read_columns(path, 6, score_column=4)
+
+
+def read_judgements(path: str) -> dict[str, dict[str, float]]:
+    """Grades of TREC judgements, `query 0 document grade`: {query: {document: grade}}."""
+    return _read_columns(path, 4, score_column=3)
+
+
+def _read_columns(path: str, num_columns: int, score_column: int) -> dict[str, dict[str, float]]:
+    table: dict[str, dict[str, float]] = {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            fields = line.split()
+            if not fields:
+                continue
+            try:
+                if len(fields) != num_columns:
+                    raise ValueError
+                table.setdefault(fields[0], {})[fields[2]] = float(fields[score_column])
+            except ValueError:
+                raise DataError(
+                    f"{path}, line {number}: expected {num_columns} columns, got {line.strip()!r}"
+                ) from None
+    return table

@@ -1,0 +1,164 @@
+"""TSV, CSV and JSON lines with named columns, and tensorflow-datasets.
+
+TSV is split at tabs, with no meaning of quotes, as GLUE's files need; CSV has quotes. Files may
+be compressed with gzip. A column whose name ends in `id` or is `index` is no text.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import sys
+from collections.abc import Iterator
+
+from data_prep.tasks.reading import Reading
+from official.xlnet.examples import Label, TextExample
+from official.xlnet.features import DataError
+
+Row = dict[str, str]
+_LABEL_SEPARATOR = ","
+_ID_COLUMNS = ("id", "guid", "idx", "index")
+
+
+def read_texts(reading: Reading) -> Iterator[TextExample]:
+    """Yields the rows of a table; several classes are separated by commas."""
+    text_columns: tuple[str, ...] = ()
+    label_column, kind = reading.settings.label_column, reading.settings.name
+    for number, row in enumerate(read_rows(reading), start=1):
+        where = f"{reading.path}, row {number}"
+        if not text_columns:
+            text_columns = text_columns_of(reading, row)
+        label = row.get(label_column) if reading.with_labels else None
+        if reading.with_labels and label is None:
+            raise DataError(
+                f"{reading.path}: expected a column {label_column!r}, got {', '.join(row)}; "
+                "task.label_column names another"
+            )
+        try:
+            value = None if label is None else parse_label(label, kind)
+        except ValueError:
+            reading.reject("malformed_rows", f"{where}: expected a number, got {label!r}")
+            continue
+        yield TextExample(
+            id=str(next((row[c] for c in _ID_COLUMNS if row.get(c)), number)),
+            texts=tuple(str(row[column]) for column in text_columns),
+            label=value,
+        )
+
+
+def parse_label(label, kind: str) -> Label:
+    """A label as examples have it; `ValueError` where a number is expected and is none."""
+    if kind == "regression":
+        return float(label)
+    if kind == "multi_label":
+        parts = label if isinstance(label, list) else str(label).split(_LABEL_SEPARATOR)
+        return tuple(str(part).strip() for part in parts if str(part).strip())
+    return str(label)
+
+
+def text_columns_of(reading: Reading, row: Row) -> tuple[str, ...]:
+    """The columns that hold texts.
+
+    Raises:
+      DataError: one that the settings name is not there, or none is left.
+    """
+    settings = reading.settings
+    for column in settings.text_columns:
+        if column not in row:
+            raise DataError(
+                f"{reading.path}: expected a column {column!r}, got {', '.join(row)}; "
+                "task.text_columns names others"
+            )
+    rest = [c for c in row if c != settings.label_column and c.lower() not in _ID_COLUMNS]
+    if not (settings.text_columns or rest):
+        raise DataError(f"{reading.path}: expected a column of text, got {', '.join(row)}")
+    return settings.text_columns or tuple(rest)
+
+
+def read_rows(reading: Reading) -> Iterator[Row]:
+    """Yields the rows of a table as {column: value}."""
+    path = reading.path
+    if path.startswith("tfds:"):
+        yield from _tfds_rows(path)
+        return
+    name = path.removesuffix(".gz")
+    opened = gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")  # noqa: SIM115
+    try:
+        with opened as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as file:
+            if name.endswith((".jsonl", ".json", ".ndjson")):
+                yield from _json_rows(reading, file)
+            else:
+                rows = _csv_fields(file) if name.endswith(".csv") else _tsv_fields(file)
+                yield from _named(reading, rows)
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read: {error}") from None
+
+
+def _tsv_fields(file) -> Iterator[list[str]]:
+    for line in file:
+        yield line.rstrip("\r\n").split("\t")
+
+
+def _csv_fields(file) -> Iterator[list[str]]:
+    csv.field_size_limit(sys.maxsize)
+    yield from csv.reader(file)
+
+
+def _named(reading: Reading, rows: Iterator[list[str]]) -> Iterator[Row]:
+    columns = list(reading.settings.columns) or next(rows, [])
+    if not columns or columns == [""]:
+        raise DataError(f"{reading.path}: expected a header with the names of columns, got nothing")
+    first_line = 1 if reading.settings.columns else 2
+    for number, fields in enumerate(rows, start=first_line):
+        if fields in ([], [""]):
+            if reading.strict:
+                raise DataError(f"{reading.path}, line {number}: expected a row, got nothing")
+            reading.counts["blank_lines"] += 1
+        elif len(fields) != len(columns):
+            reading.reject(
+                "malformed_rows",
+                f"{reading.path}, line {number}: expected {len(columns)} columns "
+                f"({', '.join(columns)}), got {len(fields)}",
+            )
+        else:
+            yield dict(zip(columns, fields, strict=True))
+
+
+def _json_rows(reading: Reading, file) -> Iterator[Row]:
+    for number, line in enumerate(file, start=1):
+        try:
+            row = json.loads(line) if line.strip() else None
+        except json.JSONDecodeError:
+            row = line
+        if isinstance(row, dict):
+            yield row
+        else:
+            reading.reject(
+                "malformed_rows",
+                f"{reading.path}, line {number}: expected a JSON object, got {line.strip()[:60]!r}",
+            )
+
+
+def _tfds_rows(path: str) -> Iterator[Row]:
+    import tensorflow_datasets as tfds
+
+    try:
+        _, name, split = path.split(":")
+        builder = tfds.builder(name)
+        dataset = builder.as_dataset(split=split, shuffle_files=False)
+    except (ValueError, tfds.core.registered.DatasetNotFoundError, AssertionError) as error:
+        raise DataError(
+            f"{path}: expected tfds:NAME:SPLIT of a data set on disk: {error}"
+        ) from None
+    features = builder.info.features
+    for record in tfds.as_numpy(dataset):
+        row = {}
+        for column, value in record.items():
+            if isinstance(features[column], tfds.features.ClassLabel):
+                # Unlabelled test sets have -1.
+                row[column] = features[column].int2str(int(value)) if value >= 0 else None
+            else:
+                row[column] = value.decode() if isinstance(value, bytes) else str(value)
+        yield row

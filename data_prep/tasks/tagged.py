@@ -1,0 +1,36 @@
+"""CoNLL columns: a word a line, its tag in the last column, a blank line between sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from data_prep.tasks.reading import Reading
+from official.xlnet.examples import TaggedExample
+from official.xlnet.features import DataError
+
+_DOCUMENT = "-DOCSTART-"
+
+
+def read_conll(reading: Reading) -> Iterator[TaggedExample]:
+    """Yields sentences; without labels the first column is all that is read."""
+    number, words, tags = 0, [], []
+    try:
+        with open(reading.path, encoding="utf-8") as file:
+            for line_number, line in enumerate([*file, "\n"], start=1):
+                fields = line.split()
+                if not fields or fields[0] == _DOCUMENT:
+                    if words:
+                        yield TaggedExample(
+                            str(number), tuple(words), tuple(tags) if reading.with_labels else None
+                        )
+                        number, words, tags = number + 1, [], []
+                    continue
+                if reading.with_labels and len(fields) < 2:
+                    raise DataError(
+                        f"{reading.path}, line {line_number}: expected a word and its tag, got "
+                        f"{line.strip()!r}"
+                    )
+                words.append(fields[0])
+                tags.append(fields[-1])
+    except UnicodeDecodeError as error:
+        raise DataError(f"{reading.path}: expected UTF-8: {error}") from None

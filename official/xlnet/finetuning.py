@@ -1,0 +1,401 @@
+"""Fine-tuning, evaluation and prediction of a task.
+
+A model directory holds the best model by the task's metric. Its folder `run` holds what a run
+that was stopped continues from: the newest weights, the optimizer, and how evaluations went.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from official.common import distribute_utils
+from official.xlnet import checkpoint
+from official.xlnet.config import ConfigError, XLNetConfig
+from official.xlnet.examples import Example
+from official.xlnet.features import VOCAB_FILE, DataError
+from official.xlnet.history import HistoryWriter
+from official.xlnet.optimization import create_optimizer
+from official.xlnet.tasks.batching import TrainingBatches, Unit, bucket, collate
+from official.xlnet.tasks.model import XLNetTaskModel, bucket_lengths
+from official.xlnet.tasks.registry import task_class
+from official.xlnet.tasks.reports import write_report
+from official.xlnet.tasks.task import Prediction, Task
+from official.xlnet.tokenization import Tokenizer, load_tokenizer
+
+RUN_DIR = "run"
+LOG_DIR = "logs"
+_CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
+_LINE_SECONDS = 30
+
+
+def finetune(
+    config: XLNetConfig,
+    train: Sequence[Example],
+    dev: Sequence[Example],
+    output: str,
+    *,
+    init_from: str | None = None,
+    vocab: str | None = None,
+    strategy: str = "one_device",
+) -> dict[str, Any]:
+    """Trains on examples and leaves the model that was best on `dev`.
+
+    Training evaluates every `training.checkpoint_steps` steps and stops after
+    `training.num_steps`, or `task.epochs` passes, or `task.patience` evaluations without a
+    better figure. The same call continues a run that was stopped.
+
+    Args:
+      config: the configuration. What follows from the data, such as labels, is filled in.
+      train: examples to learn from.
+      dev: examples to choose the best checkpoint on.
+      output: the model directory to make.
+      init_from: a model directory whose encoder training starts from; by default random weights.
+      vocab: vocabulary file where there is no `init_from`.
+      strategy: `one_device` or `mirrored`.
+
+    Returns:
+      The task's figures on `dev`, `loss` there, `step` of the best checkpoint, `steps` in all
+      and `train_examples`; and counts of what was cut or skipped.
+
+    Raises:
+      ConfigError, DataError: configuration, data and directories do not fit together.
+    """
+    if not train or not dev:
+        raise DataError(
+            f"expected examples to train and to evaluate on, got {len(train)}, {len(dev)}"
+        )
+    _require_labels(dev)
+    kind = task_class(config.task.name)
+    kind.complete(config, train)
+    tf_keras.utils.set_random_seed(config.training.seed)
+    tf_keras.mixed_precision.set_global_policy(config.training.precision)
+    vocab = os.path.join(init_from, VOCAB_FILE) if init_from else vocab
+    if vocab is None:
+        raise ConfigError("expected a model to start from or a vocabulary")
+    tokenizer = Tokenizer(vocab, config.data.lowercase, config.data.keep_accents)
+    if tokenizer.vocab_size != config.model.vocab_size:
+        raise ConfigError(
+            f"model.vocab_size: expected {tokenizer.vocab_size}, as in the vocabulary, got "
+            f"{config.model.vocab_size}"
+        )
+    task = kind(config, tokenizer)
+    lengths = unit_lengths(config)
+    batches = TrainingBatches(
+        task.training_units(train),
+        lengths[-1],
+        lengths,
+        config.training.batch_size,
+        config.training.seed,
+    )
+    set_num_steps(config, batches.steps_per_epoch)
+    config.check()
+    training_counts = {f"train_{name}": count for name, count in task.counts.items()}
+    task.counts.clear()
+    for example in dev:
+        task.units(example)  # Wrong labels are found before training, not after.
+    dev_counts = {f"dev_{name}": count for name, count in task.counts.items()}
+
+    run_dir = os.path.join(output, RUN_DIR)
+    latest = tf.train.latest_checkpoint(run_dir)
+    if latest:
+        _check_continues(config, output)
+    state = _RunState()
+    with _distribution(strategy).scope():
+        model = XLNetTaskModel(config)
+        if init_from and not latest:
+            saved = XLNetConfig.load(init_from)
+            checkpoint.check_same(saved, config, "model", checkpoint.ARCHITECTURE, init_from)
+            checkpoint.restore(init_from, encoder=model.encoder)
+        optimizer = create_optimizer(config.training, config.model.num_layers)
+        optimizer.build(model.tuned_variables)
+    checkpoint.create_model_dir(output, config, vocab)
+    os.makedirs(run_dir, exist_ok=True)
+    run = tf.train.Checkpoint(model=model, optimizer=optimizer, state=state)
+    if latest:
+        with checkpoint.reading_checkpoint(latest):
+            run.restore(latest).assert_consumed()
+    model.compile(optimizer, jit_compile=config.training.jit_compile)
+    callback = _FineTuning(task, dev, output, run)
+    step = int(optimizer.iterations)
+    if step < config.training.num_steps and not state.stopped:
+        log = tf_keras.callbacks.TensorBoard(os.path.join(output, LOG_DIR), update_freq=10)
+        model.fit(
+            batches.dataset(step),
+            steps_per_epoch=config.training.num_steps - step,
+            verbose=0,
+            callbacks=[callback, log],
+        )
+    checkpoint.restore(output, encoder=model.encoder, head=model.head)
+    predictions, figures = evaluate_examples(model, task, dev)
+    task.finish(dev, predictions)
+    config.save(output)
+    predictions, figures = evaluate_examples(model, task, dev)
+    figures |= {
+        "step": state.best_step,
+        "steps": int(optimizer.iterations),
+        "train_examples": len(train),
+        **training_counts,
+        **dev_counts,
+    }
+    write_report(output, task, dev, predictions, figures)
+    return figures
+
+
+class _RunState(tf.train.experimental.PythonState):
+    """How the evaluations of a run went; saved with its weights."""
+
+    def __init__(self):
+        self.best: float | None = None
+        self.best_step = 0
+        self.worse = 0  # Evaluations since the best one.
+        self.stopped = False
+
+    def serialize(self):
+        return json.dumps([self.best, self.best_step, self.worse, self.stopped])
+
+    def deserialize(self, string_value):
+        self.best, self.best_step, self.worse, self.stopped = json.loads(string_value)
+
+
+class _FineTuning(tf_keras.callbacks.Callback):
+    """What happens between two steps: evaluation, the best checkpoint, the run's state."""
+
+    def __init__(self, task, dev, output, run: tf.train.Checkpoint):
+        super().__init__()
+        self._task, self._dev, self._output = task, dev, output
+        self._config = task.config
+        self._state = run.state
+        self._run = tf.train.CheckpointManager(run, os.path.join(output, RUN_DIR), max_to_keep=1)
+        self._best = tf.train.CheckpointManager(
+            tf.train.Checkpoint(model=run.model), output, max_to_keep=1
+        )
+        self._shown = time.monotonic()
+
+    def on_train_begin(self, logs=None):
+        self._start = int(self.model.optimizer.iterations)
+        self._history = HistoryWriter(self._output, self._start)
+        self._writer = tf.summary.create_file_writer(os.path.join(self._output, LOG_DIR, "dev"))
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.model.loss_metric.reset_state()
+
+    def on_train_batch_end(self, batch, logs=None):
+        training = self._config.training
+        step = self._start + batch + 1
+        self._history.write(step=step, loss=float(logs["loss"]))
+        if not np.isfinite(logs["loss"]):
+            raise DataError(
+                f"step {step}: expected a finite loss, got {logs['loss']}; "
+                "a lower training.learning_rate may help"
+            )
+        if step % training.checkpoint_steps == 0 or step == training.num_steps:
+            self._evaluate(step)
+        elif time.monotonic() - self._shown > _LINE_SECONDS:
+            self._shown = time.monotonic()
+            print(f"step {step}/{training.num_steps}  loss {logs['loss']:.4f}", file=sys.stderr)
+
+    def on_train_end(self, logs=None):
+        self._history.close()
+        self._writer.close()
+
+    def _evaluate(self, step: int) -> None:
+        _, figures = evaluate_examples(self.model, self._task, self._dev)
+        metric = metric_of(self._task, figures)
+        with self._writer.as_default(step):
+            for name, value in figures.items():
+                tf.summary.scalar(name, value)
+        state = self._state
+        if state.best is None or figures[metric] > state.best:
+            state.best, state.best_step, state.worse = figures[metric], step, 0
+            self._best.save(checkpoint_number=step)
+        else:
+            state.worse += 1
+        patience = self._config.task.patience
+        state.stopped = bool(patience and state.worse >= patience)
+        self._run.save(checkpoint_number=step)
+        self.model.stop_training = state.stopped
+        shown = "  ".join(f"{name} {value:.4f}" for name, value in figures.items())
+        print(
+            f"step {step}/{self._config.training.num_steps}  {shown}  best {metric} "
+            f"{state.best:.4f} at step {state.best_step}",
+            file=sys.stderr,
+        )
+
+
+def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
+    """The model of a fine-tuned model directory, and its task.
+
+    Raises:
+      ConfigError, DataError: the directory holds no fine-tuned model.
+    """
+    config = XLNetConfig.load(model_dir)
+    if not config.task.name:
+        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    task = task_class(config.task.name)(config, load_tokenizer(model_dir))
+    tf_keras.mixed_precision.set_global_policy(config.training.precision)
+    model = XLNetTaskModel(config)
+    checkpoint.restore(model_dir, encoder=model.encoder, head=model.head)
+    return model, task
+
+
+def evaluate_task(
+    model_dir: str, examples: Sequence[Example], report_dir: str | None = None
+) -> dict[str, Any]:
+    """Figures of a fine-tuned model on labelled examples; files too, with `report_dir`."""
+    _require_labels(examples)
+    model, task = load_task(model_dir)
+    predictions, figures = evaluate_examples(model, task, examples)
+    figures |= {"examples": len(examples), **task.counts}
+    if report_dir:
+        write_report(report_dir, task, examples, predictions, figures)
+    return figures
+
+
+def evaluate_examples(
+    model: XLNetTaskModel, task: Task, examples: Sequence[Example]
+) -> tuple[list[Prediction], dict[str, float]]:
+    """Predictions for examples with labels, and the figures of them, `loss` included."""
+    loss = [0.0, 0.0]
+    predictions = list(predict_examples(model, task, examples, loss))
+    figures = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
+    return predictions, figures | {"loss": loss[0] / max(loss[1], 1.0)}
+
+
+def predict_examples(
+    model: XLNetTaskModel, task: Task, examples: Iterable[Example], loss: list[float] | None = None
+) -> Iterator[Prediction]:
+    """Yields a prediction for each example, in order, however many there are.
+
+    Args:
+      model: the model.
+      task: its task.
+      examples: examples; as many are held as make up a few batches.
+      loss: if given, the sums of losses and of items are added to its two elements.
+    """
+    batch_size = task.config.training.batch_size
+    lengths = unit_lengths(task.config)
+    forward = _forward(model)
+    examples = iter(examples)
+    while chunk := [e for _, e in zip(range(batch_size * _CHUNK_BATCHES), examples, strict=False)]:
+        units, owners = [], []
+        for number, example in enumerate(chunk):
+            for unit in task.units(example):
+                units.append(unit)
+                owners.append(number)
+        outputs: list[Any] = [None] * len(units)
+        for indices in _by_length(units, lengths, batch_size):
+            length = lengths[bucket(max(units[i].length for i in indices), lengths)]
+            batch = collate([units[i] for i in indices], length, batch_size)
+            batch_outputs = forward(batch, loss is not None)
+            for name in ("loss_sum", "num_items"):
+                if loss is not None:
+                    loss[name == "num_items"] += float(batch_outputs.pop(name))
+            arrays = {name: value.numpy() for name, value in batch_outputs.items()}
+            for row, i in enumerate(indices):
+                outputs[i] = {name: value[row] for name, value in arrays.items()}
+        of_example: list[list] = [[] for _ in chunk]
+        for owner, output in zip(owners, outputs, strict=True):
+            of_example[owner].append(output)
+        for example, example_outputs in zip(chunk, of_example, strict=True):
+            yield task.predict(example, example_outputs)
+
+
+def _forward(model: XLNetTaskModel):
+    """The model at inference as a graph for each length; kept with the model."""
+    if not hasattr(model, "_inference"):
+
+        @tf.function
+        def inference(batch, with_loss):
+            outputs = model(batch, training=False)
+            if with_loss:
+                loss_U, items_U = model.head.loss(outputs, batch)
+                real_U = tf.cast(batch["weight"] > 0, tf.float32)
+                outputs |= {
+                    "loss_sum": tf.reduce_sum(loss_U * real_U),
+                    "num_items": tf.reduce_sum(items_U * real_U),
+                }
+            return outputs
+
+        def run(batch, with_loss):
+            return inference({name: tf.constant(x) for name, x in batch.items()}, with_loss)
+
+        model._inference = run
+    return model._inference
+
+
+def _by_length(units: list[Unit], lengths: list[int], batch_size: int) -> Iterator[list[int]]:
+    """Indices of units in batches of about equal length; units of one subtask each."""
+    subtasks = [int(unit.labels.get("subtask", 0)) for unit in units]
+    for subtask in sorted(set(subtasks)):
+        members = [i for i in range(len(units)) if subtasks[i] == subtask]
+        members.sort(key=lambda i: units[i].length)
+        start = 0
+        while start < len(members):
+            size = bucket(units[members[start]].length, lengths)
+            stop = start + 1
+            while (
+                stop < len(members)
+                and stop - start < batch_size
+                and bucket(units[members[stop]].length, lengths) == size
+            ):
+                stop += 1
+            yield members[start:stop]
+            start = stop
+
+
+def unit_lengths(config: XLNetConfig) -> list[int]:
+    """The lengths that sequences are padded to; one where memory needs full segments."""
+    task = config.task
+    return bucket_lengths(task.max_length, 1 if task.long_texts == "memory" else task.num_buckets)
+
+
+def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
+    """Turns `task.epochs` into steps; the warm-up keeps its share of them."""
+    training = config.training
+    if config.task.epochs:
+        share = training.warmup_steps / training.num_steps
+        training.num_steps = max(1, round(config.task.epochs * steps_per_epoch))
+        training.warmup_steps = round(share * training.num_steps)
+        config.task.epochs = 0.0
+
+
+def metric_of(task: Task, figures: dict[str, float]) -> str:
+    """The figure that checkpoints are compared by."""
+    metric = task.config.task.metric or task.metric
+    if metric not in figures:
+        raise ConfigError(f"task.metric: expected one of {', '.join(figures)}, got {metric!r}")
+    return metric
+
+
+def _require_labels(examples: Sequence[Example]) -> None:
+    for example in examples:
+        if not getattr(example, "has_label", True) or (
+            hasattr(example, "label") and example.label is None
+        ):
+            raise DataError(f"{example.id}: expected a label to evaluate with, got none")
+
+
+def _distribution(name: str) -> tf.distribute.Strategy:
+    num_gpus = len(tf.config.list_physical_devices("GPU"))
+    if name == "one_device":
+        num_gpus = min(1, num_gpus)
+    return distribute_utils.get_distribution_strategy(name, num_gpus)
+
+
+def _check_continues(config: XLNetConfig, output: str) -> None:
+    saved = XLNetConfig.load(output)
+    for section, keys in (
+        ("model", tuple(saved.model.as_dict())),
+        ("task", tuple(set(saved.task.as_dict()) - {"null_threshold", "patience"})),
+        ("training", ("batch_size", "seed", "num_steps", "learning_rate")),
+    ):
+        checkpoint.check_same(saved, config, section, keys, output)

@@ -1,0 +1,102 @@
+"""Multiple choice: RACE, SWAG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from official.xlnet.examples import ChoiceExample
+from official.xlnet.features import DataError
+from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.text_tasks import softmax
+
+_BLANK = "_"
+
+
+class MultipleChoice(Task):
+    """A unit is all options of a question, one sequence each.
+
+    RACE: passage | SEP | question with the option in its blank, or behind it | SEP | CLS
+    SWAG: what comes before | SEP | ending | SEP | CLS
+    """
+
+    @classmethod
+    def complete(cls, config, examples):
+        most = max(len(example.choices) for example in examples)
+        if most > config.task.num_choices:
+            raise DataError(
+                f"training data: expected up to task.num_choices = {config.task.num_choices} "
+                f"options, got {most}"
+            )
+        if len({example.label for example in examples}) < 2:
+            raise DataError("training data: expected different options to be right, got only one")
+
+    @property
+    def num_sequences(self) -> int:
+        """Options of a question."""
+        return self.config.task.num_choices
+
+    def units(self, example):
+        missing = self.num_sequences - len(example.choices)
+        if missing < 0 or len(example.choices) < 2:
+            raise DataError(
+                f"{example.id}: expected from 2 to task.num_choices = {self.num_sequences} "
+                f"options, got {len(example.choices)}"
+            )
+        sequences = [
+            self.pack([self.tokenizer.encode(text) for text in texts_of(example, choice)])
+            for choice in example.choices
+        ]
+        labels = {} if example.label is None else {"label": np.int32(example.label)}
+        return [Unit(sequences + [{}] * missing, labels)]
+
+    def predict(self, example, outputs):
+        probability_S = softmax(outputs[0]["logits"][: len(example.choices)])
+        return {
+            "id": example.id,
+            "choice": int(np.argmax(probability_S)),
+            "probabilities": [round(float(p), 6) for p in probability_S],
+        }
+
+    def evaluate(self, examples, predictions):
+        right = _right(examples, predictions)
+        figures = {"accuracy": float(np.mean(right))}
+        groups = np.array([example.group for example in examples])
+        for group in sorted(set(groups) - {""}):
+            figures[f"accuracy_{group}"] = float(np.mean(right[groups == group]))
+        return figures
+
+    def draw(self, axes, examples, predictions):
+        """Confusion matrix of the options' places."""
+        from sklearn import metrics
+
+        places = list(range(self.num_sequences))
+        matrix = metrics.confusion_matrix(
+            [example.label for example in examples],
+            [p["choice"] for p in predictions],
+            labels=places,
+        )
+        display = metrics.ConfusionMatrixDisplay(matrix, display_labels=places)
+        display.plot(ax=axes, cmap="Blues", colorbar=False)
+        axes.set_title("Confusion matrix")
+
+
+def texts_of(example: ChoiceExample, choice: str) -> Sequence[str]:
+    """The texts that are read for one option.
+
+    Example:
+      >>> texts_of(ChoiceExample("1", ("Passage.", "He is _ ."), ("old", "ill")), "old")
+      ('Passage.', 'He is old .')
+    """
+    *shared, last = example.texts
+    if not shared:
+        return last, choice
+    if _BLANK in last:
+        return *shared, last.replace(_BLANK, choice, 1)
+    return *shared, f"{last} {choice}"
+
+
+def _right(examples, predictions) -> np.ndarray:
+    return np.array([e.label == p["choice"] for e, p in zip(examples, predictions, strict=True)])

@@ -1,0 +1,255 @@
+"""Extractive question answering: paragraphs in windows, answers as parts of the original text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from official.xlnet.examples import QuestionExample
+from official.xlnet.features import CLS_ID, SEGMENT_A, SEGMENT_B, SEGMENT_CLS, SEP_ID, DataError
+from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.task import Task
+
+# Log odds of an answer that is not there at all: below anything a model says.
+_NO_SPAN = -1e29
+_NEVER_NULL = 1e30
+
+
+class QuestionAnswering(Task):
+    """SQuAD 1.1 and 2.0. A unit is one window of a paragraph with the whole question:
+
+        padding … | window | SEP | question | SEP | CLS
+
+    Positions are counted from the right end, so padding does not move them: CLS is 0.
+    """
+
+    metric = "f1"
+
+    @classmethod
+    def complete(cls, config, examples):
+        if not any(example.answers for example in examples):
+            raise DataError("training data: expected answers, got only unanswerable questions")
+        if all(example.answers for example in examples):
+            config.task.null_threshold = _NEVER_NULL
+
+    def units(self, example):
+        question, windows = self._read(example.question, example.context)
+        return [self._unit(example, question, *window) for window in windows]
+
+    def _read(self, question: str, context: str):
+        """Ids of the question, and (ids, offsets, first token, may_start) of every window."""
+        task = self.config.task
+        question_ids = self.tokenizer.encode(question)[: task.query_length]
+        ids, offsets = self.tokenizer.encode_with_offsets(context)
+        room = task.max_length - len(question_ids) - 3
+        if room < 1:
+            raise DataError(
+                f"task.max_length: expected room for a question of {len(question_ids)} tokens and "
+                f"some of its paragraph, got {task.max_length}"
+            )
+        spans = window_spans(len(ids), room, task.window_stride)
+        best = most_context(len(ids), spans)
+        windows = [
+            (ids[start:stop], offsets[start:stop], start, best[start:stop] == number)
+            for number, (start, stop) in enumerate(spans)
+        ]
+        return question_ids, windows
+
+    def _unit(self, example, question_ids, ids, offsets, first, may_start) -> Unit:
+        tail = [SEP_ID, *question_ids, SEP_ID, CLS_ID]
+        segments = [SEGMENT_A] * (len(ids) + 1) + [SEGMENT_B] * (len(question_ids) + 1)
+        sequence = {
+            "token_ids": np.array([*ids, *tail], np.int32),
+            "segment_ids": np.array([*segments, SEGMENT_CLS], np.int32),
+            "can_answer": np.array([True] * len(ids) + [False] * len(tail)),
+            "may_start": np.array([*may_start, *[False] * len(tail)]),
+        }
+        labels = {}
+        if example.has_label:
+            span = self._label(example, offsets)
+            length = len(sequence["token_ids"])
+            start, end = (0, 0) if span is None else (length - 1 - position for position in span)
+            labels = {
+                "start": np.int32(start),
+                "end": np.int32(end),
+                "is_impossible": np.float32(span is None),
+            }
+        return Unit([sequence], labels)
+
+    def _label(self, example: QuestionExample, offsets) -> tuple[int, int] | None:
+        """First and last token of the first annotator's answer, if this window holds all of it."""
+        if not example.answers:
+            return None
+        text, start = example.answers[0]
+        stop = start + len(text)
+        inside = [n for n, (a, b) in enumerate(offsets) if a < stop and b > start]
+        if not inside or offsets[inside[0]][0] > start or offsets[inside[-1]][1] < stop:
+            return None
+        return inside[0], inside[-1]
+
+    def predict(self, example, outputs):
+        question_ids, windows = self._read(example.question, example.context)
+        tail = len(question_ids) + 3
+        spans: dict[tuple[int, int], float] = {}
+        for (ids, offsets, *_), output in zip(windows, outputs, strict=True):
+            for score, start, end in legal_spans(output):
+                # From the right end of the input to the left end of the window.
+                first, last = (len(ids) + tail - 1 - position for position in (start, end))
+                place = offsets[first][0], offsets[last][1]
+                spans[place] = max(score, spans.get(place, -np.inf))
+        ranked = sorted(spans.items(), key=lambda item: (-item[1], item[0]))
+        ranked = [(place, s) for place, s in ranked if place[1] > place[0]]
+        best = ranked[: self.config.task.n_best]
+        no_answer = float(min(output["no_answer"] for output in outputs))
+        context = example.context
+        answer = context[slice(*best[0][0])] if best else ""
+        is_null = not best or no_answer > self.config.task.null_threshold
+        return {
+            "id": example.id,
+            "answer": "" if is_null else answer,
+            "start": None if is_null else int(best[0][0][0]),
+            "no_answer_score": round(no_answer, 6),
+            "best_span": answer,
+            "n_best": [
+                {"text": context[a:b], "start": int(a), "log_probability": round(float(s), 6)}
+                for (a, b), s in best
+            ],
+        }
+
+    def evaluate(self, examples, predictions):
+        """The official scores, in percent: those of SQuAD 2.0 if any question is unanswerable."""
+        from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
+
+        dataset = _as_squad(examples)
+        answers = {p["id"]: p["answer"] for p in predictions}
+        if all(example.answers for example in examples):
+            figures = squad_evaluate_v1_1.evaluate(dataset, answers)
+            return {
+                "exact_match": 100 * figures["exact_match"],
+                "f1": 100 * figures["final_f1"],
+            }
+        figures = squad_evaluate_v2_0.evaluate(dataset, answers)
+        names = {
+            "exact_match": "exact",
+            "f1": "f1",
+            "answerable_exact_match": "HasAns_exact",
+            "answerable_f1": "HasAns_f1",
+            "unanswerable_f1": "NoAns_f1",
+        }
+        return {name: figures[theirs] for name, theirs in names.items() if theirs in figures}
+
+    def finish(self, examples, predictions):
+        """Chooses the threshold of "no answer" that gives the best F1.
+
+        Where no question is unanswerable, none may be left without an answer.
+        """
+        task = self.config.task
+        if all(example.answers for example in examples):
+            task.null_threshold = _NEVER_NULL
+            return
+        scores, figures = self._curve(examples, predictions)
+        task.null_threshold = scores[int(np.argmax(figures))]
+
+    def _curve(self, examples, predictions) -> tuple[list[float], list[float]]:
+        """Thresholds, and the F1 that each of them would give, in percent.
+
+        Thresholds are half way between neighbouring scores: above one of them the question with
+        that score is answered.
+        """
+        gain = np.array(
+            [
+                _f1(p["best_span"], example) - (0.0 if example.answers else 1.0)
+                for example, p in zip(examples, predictions, strict=True)
+            ]
+        )
+        score = np.array([p["no_answer_score"] for p in predictions])
+        order = np.argsort(score, kind="stable")
+        unanswerable = sum(not example.answers for example in examples)
+        totals = unanswerable + np.concatenate([[0.0], np.cumsum(gain[order])])
+        ascending = score[order]
+        middles = (ascending[1:] + ascending[:-1]) / 2
+        thresholds = np.concatenate([[ascending[0] - 1], middles, [ascending[-1] + 1]])
+        # A threshold between equal scores parts nothing.
+        parts = np.concatenate([[True], np.diff(ascending) > 0, [True]])
+        return thresholds[parts].tolist(), (100 * totals[parts] / len(examples)).tolist()
+
+    def draw(self, axes, examples, predictions):
+        """F1 over the threshold of "no answer"."""
+        thresholds, figures = self._curve(examples, predictions)
+        axes.step(thresholds, figures, where="mid")
+        if thresholds[0] <= self.config.task.null_threshold <= thresholds[-1]:
+            axes.axvline(self.config.task.null_threshold, color="gray", linestyle="--")
+        axes.set(xlabel='threshold of "no answer"', ylabel="F1", title="Threshold curve")
+
+
+def window_spans(length: int, room: int, stride: int) -> list[tuple[int, int]]:
+    """First and last-but-one token of every window over a paragraph.
+
+    Example:
+      >>> window_spans(10, room=5, stride=3)
+      [(0, 5), (3, 8), (6, 10)]
+    """
+    spans = [(0, min(room, length))]
+    while spans[-1][1] < length:
+        # A stride beyond the window would skip text.
+        start = spans[-1][0] + min(stride, room)
+        spans.append((start, min(start + room, length)))
+    return spans
+
+
+def most_context(length: int, spans: Sequence[tuple[int, int]]) -> np.ndarray:
+    """For every token, the window where it has the most context on its poorer side.
+
+    score = min(left, right) + 0.01 · length of the window; ties go to the earlier window.
+    """
+    position = np.arange(length)
+    best, winner = np.full(length, -np.inf), np.zeros(length, int)
+    for number, (start, stop) in enumerate(spans):
+        score = np.minimum(position - start, stop - 1 - position) + 0.01 * (stop - start)
+        better = (position >= start) & (position < stop) & (score > best)
+        best[better], winner[better] = score[better], number
+    return winner
+
+
+def legal_spans(output: dict[str, np.ndarray]) -> list[tuple[float, int, int]]:
+    """(log probability, start, end) of a window's spans; positions from the right end."""
+    spans = []
+    for a, start_log in enumerate(output["start_log_prob"]):
+        for e, end_log in enumerate(output["end_log_prob"][a]):
+            score = float(start_log) + float(end_log)
+            if score > _NO_SPAN:
+                start, end = output["start_position"][a], output["end_position"][a, e]
+                spans.append((score, int(start), int(end)))
+    return spans
+
+
+def _as_squad(examples: Sequence[QuestionExample]) -> list[dict[str, Any]]:
+    """SQuAD's structure, one paragraph for each question."""
+    return [
+        {
+            "paragraphs": [
+                {
+                    "qas": [
+                        {
+                            "id": example.id,
+                            "answers": [
+                                {"text": text, "answer_start": start}
+                                for text, start in example.answers
+                            ],
+                        }
+                    ]
+                }
+            ]
+        }
+        for example in examples
+    ]
+
+
+def _f1(answer: str, example: QuestionExample) -> float:
+    """The official F1 of one answer, between 0 and 1."""
+    from official.nlp.tools import squad_evaluate_v2_0
+
+    figures = squad_evaluate_v2_0.evaluate(_as_squad([example]), {example.id: answer})
+    return figures["f1"] / 100

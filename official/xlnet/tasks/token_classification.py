@@ -1,0 +1,104 @@
+"""Tags of words (BIO), on the first piece of each word."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from official.xlnet.examples import TaggedExample
+from official.xlnet.features import CLS_ID, SEGMENT_A, SEGMENT_CLS, SEP_ID, UNK_ID, DataError
+from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.text_tasks import complete_labels, label_index
+
+_OUTSIDE = "O"
+_NO_TAG = -1
+
+
+class TokenClassification(Task):
+    """A unit is a piece of a sentence of up to `max_length` tokens; every word is in one unit."""
+
+    metric = "f1"
+
+    @classmethod
+    def complete(cls, config, examples):
+        found = sorted({tag for example in examples for tag in example.tags or ()})
+        config.task.labels = complete_labels(config, found)
+
+    def units(self, example):
+        groups = self._groups(example)
+        self.counts["split"] += len(groups) > 1
+        return [self._unit(example, group) for group in groups]
+
+    def _groups(self, example: TaggedExample) -> list[list[tuple[int, list[int]]]]:
+        """(number of the word, its pieces) of the words of every unit."""
+        room = self.config.task.max_length - 2
+        if room < 1:
+            raise DataError(f"task.max_length: expected at least 3, got {room + 2}")
+        groups: list[list[tuple[int, list[int]]]] = [[]]
+        used = 0
+        for number, word in enumerate(example.words):
+            # A word of nothing but dropped characters is unknown.
+            pieces = self.tokenizer.encode(word)[:room] or [UNK_ID]
+            if used + len(pieces) > room:
+                groups.append([])
+                used = 0
+            groups[-1].append((number, pieces))
+            used += len(pieces)
+        return groups
+
+    def _unit(self, example: TaggedExample, words: list[tuple[int, list[int]]]) -> Unit:
+        ids, word_of = [], []
+        for number, pieces in words:
+            ids += pieces
+            word_of += [number] + [_NO_TAG] * (len(pieces) - 1)
+        sequence = {
+            "token_ids": np.array([*ids, SEP_ID, CLS_ID], np.int32),
+            "segment_ids": np.array([SEGMENT_A] * (len(ids) + 1) + [SEGMENT_CLS], np.int32),
+        }
+        if example.tags is not None:
+            labels = self.config.task.labels
+            tags = [
+                _NO_TAG if word < 0 else label_index(labels, example.tags[word], example.id)
+                for word in word_of
+            ]
+            sequence["tags"] = np.array([*tags, _NO_TAG, _NO_TAG], np.int32)
+        return Unit([sequence], {})
+
+    def predict(self, example, outputs):
+        labels = self.config.task.labels
+        tags = []
+        for group, output in zip(self._groups(example), outputs, strict=True):
+            place = len(output["logits"]) - 2 - sum(len(pieces) for _, pieces in group)
+            for _, pieces in group:
+                tags.append(labels[int(np.argmax(output["logits"][place]))])
+                place += len(pieces)
+        return {"id": example.id, "words": list(example.words), "tags": tags}
+
+    def evaluate(self, examples, predictions):
+        """Seqeval's figures of entities, and the share of words that are right."""
+        from seqeval import metrics
+
+        true = [list(example.tags) for example in examples]
+        predicted = [prediction["tags"] for prediction in predictions]
+        if not any(tag != _OUTSIDE for tags in true for tag in tags):
+            raise DataError("expected entities in the data, got none")
+        return {
+            "precision": float(metrics.precision_score(true, predicted, zero_division=0)),
+            "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
+            "f1": float(metrics.f1_score(true, predicted, zero_division=0)),
+            "word_accuracy": float(metrics.accuracy_score(true, predicted)),
+        }
+
+    def draw(self, axes, examples, predictions):
+        """Confusion matrix of tags."""
+        from sklearn import metrics
+
+        labels = list(self.config.task.labels)
+        matrix = metrics.confusion_matrix(
+            [tag for example in examples for tag in example.tags],
+            [tag for prediction in predictions for tag in prediction["tags"]],
+            labels=labels,
+        )
+        display = metrics.ConfusionMatrixDisplay(matrix, display_labels=labels)
+        display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical")
+        axes.set_title("Confusion matrix of tags")
