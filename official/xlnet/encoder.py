@@ -44,7 +44,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
       target_positions: int32 [B, P], where the query stream is wanted; default: nowhere.
       memory: [L, B, M, D], the `memory` of an earlier call; default: none.
       memory_length: int32 [B], how many of the last memory columns belong to the same document;
-        default: all M.
+        default: all that are filled, that is, not zero.
       dropout_seed: int32 [2], makes dropout a pure function of it; default: drawn anew.
 
     Returns a dictionary:
@@ -188,9 +188,11 @@ class XLNetEncoder(tf_keras.layers.Layer):
             key_order = tf.where(is_padding_BT, NEVER_VISIBLE, order_BT)
         key_segment = segment_BT
         if num_memory:
-            age_M = num_memory - tf.range(num_memory)
-            length_B = inputs.get("memory_length", tf.fill(shape_BT[:1], num_memory))
-            is_valid_BM = age_M <= tf.cast(length_B, tf.int32)[:, None]
+            if "memory_length" in inputs:
+                age_M = num_memory - tf.range(num_memory)
+                is_valid_BM = age_M <= tf.cast(inputs["memory_length"], tf.int32)[:, None]
+            else:
+                is_valid_BM = tf.reduce_any(inputs["memory"][0] != 0, axis=-1)
             memory_order = tf.where(is_valid_BM, ALWAYS_VISIBLE, NEVER_VISIBLE)
             key_order = tf.concat([memory_order, key_order], axis=1)
             key_segment = tf.pad(segment_BT, [[0, 0], [num_memory, 0]])
