@@ -1,8 +1,8 @@
 """Input patterns to shards: the pieces of a corpus that workers read on their own.
 
-A plain file is cut into byte ranges of a fixed size, so what a shard holds never depends on the
-number of workers. A compressed file is one shard; a Parquet file gives one for a few row groups,
-a TFDS split one for a range of examples.
+A plain file is cut into byte ranges of a size that only the corpus decides, so what a shard holds
+never depends on the number of workers. A compressed file is one shard; a Parquet file gives one
+for a few row groups, a TFDS split one for a range of examples.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import zstandard
 from data_prep.settings import ReadOptions
 from official.xlnet.features import DataError
 
-SHARD_BYTES = 32 << 20
+_MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _SHARDS_WANTED = 4 << 20, 64 << 20, 256
 _EXAMPLES_PER_SHARD = 20_000
 _ZSTD_INPUT_BYTES = 1 << 15  # Small, as it may decompress to a thousand times as much.
 _TFDS_PREFIX = "tfds:"
@@ -62,22 +62,30 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
     """
     if not inputs:
         raise DataError("no input: expected file names or patterns")
-    shards: list[Shard] = []
-    seen: set[str] = set()
+    files: dict[str, int] = {}  # Sizes; TFDS names have none.
     for pattern in inputs:
         if pattern.startswith(_TFDS_PREFIX):
-            shards += _tfds_shards(pattern)
+            files[pattern] = 0
             continue
         paths = [p for p in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(p)]
         if not paths and os.path.isfile(pattern):
             paths = [pattern]  # A name with characters that mean something in patterns.
         if not paths:
             raise DataError(f"no input file matches {pattern!r}")
-        for path in paths:
-            if path not in seen:
-                seen.add(path)
-                shards += _file_shards(path, options)
+        files |= {path: os.path.getsize(path) for path in paths}
+    size = shard_bytes(sum(files.values()))
+    shards: list[Shard] = []
+    for path in files:
+        if path.startswith(_TFDS_PREFIX):
+            shards += _tfds_shards(path)
+        else:
+            shards += _file_shards(path, options, size)
     return shards
+
+
+def shard_bytes(corpus_bytes: int) -> int:
+    """Size of the byte ranges of plain files: small ones for an even load, not too many files."""
+    return min(max(corpus_bytes // _SHARDS_WANTED, _MIN_SHARD_BYTES), _MAX_SHARD_BYTES)
 
 
 @contextlib.contextmanager
@@ -143,16 +151,16 @@ _DECOMPRESS: dict[str, Callable[[BinaryIO], Any]] = {
 }
 
 
-def _file_shards(path: str, options: ReadOptions) -> list[Shard]:
+def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard]:
     size = os.path.getsize(path)
     kind = options.format if options.format != "auto" else _guess_format(path)
     if kind == "parquet":
-        return _parquet_shards(path)
+        return _parquet_shards(path, shard_size)
     if compression(path) is not None:
         return [Shard(path, kind, 0, -1, size)]
     return [
-        Shard(path, kind, start, min(start + SHARD_BYTES, size), min(SHARD_BYTES, size - start))
-        for start in range(0, size, SHARD_BYTES)
+        Shard(path, kind, start, min(start + shard_size, size), min(shard_size, size - start))
+        for start in range(0, size, shard_size)
     ]
 
 
@@ -168,7 +176,7 @@ def _guess_format(path: str) -> str:
     return "wiki" if first.lstrip().startswith(b"<doc id=") else "text"
 
 
-def _parquet_shards(path: str) -> list[Shard]:
+def _parquet_shards(path: str, shard_size: int) -> list[Shard]:
     import pyarrow
     import pyarrow.parquet as pq
 
@@ -179,7 +187,7 @@ def _parquet_shards(path: str) -> list[Shard]:
     shards, start, num_bytes = [], 0, 0
     for group in range(metadata.num_row_groups):
         num_bytes += metadata.row_group(group).total_byte_size
-        if num_bytes >= SHARD_BYTES or group == metadata.num_row_groups - 1:
+        if num_bytes >= shard_size or group == metadata.num_row_groups - 1:
             shards.append(Shard(path, "parquet", start, group + 1, num_bytes))
             start, num_bytes = group + 1, 0
     return shards

@@ -16,17 +16,16 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from data_prep import lane_files, token_files
 from data_prep.atomic import atomic_write, read_json, sha256_of, write_json
 from data_prep.corpus import Shard, find_shards
 from data_prep.lanes import Lane, Layout, lanes_of, lay_out
 from data_prep.readers import Counts
 from data_prep.settings import Settings
 from data_prep.splits import split_documents
-from data_prep.token_files import token_dtype
 from official.xlnet.features import (
     MANIFEST_FILE,
     SCHEMA_VERSION,
@@ -80,7 +79,7 @@ class Job:
     @property
     def token_dtype(self) -> np.dtype:
         """Type of the tokens in token files."""
-        return token_dtype(self.vocab_size)
+        return token_files.token_dtype(self.vocab_size)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,19 +137,30 @@ def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str
     return job
 
 
-def plan_lanes(job: Job, notes: Sequence[dict[str, Any]]) -> Plan:
-    """Splits the documents and lays out the lanes, after pass 1.
+def shard_tasks(job: Job) -> list[tuple]:
+    """Arguments of `write_token_files`, but for the last, for all shards."""
+    return [
+        (index, shard, job.settings, job.vocab_file, job.work_dir)
+        for index, shard in enumerate(job.shards)
+    ]
 
-    Args:
-      job: the preparation.
-      notes: what `write_token_files` returned for every shard, in the order of the shards.
+
+def lane_tasks(job: Job, plan: Plan) -> list[tuple]:
+    """Arguments of `write_lane`, but for the last, for all lanes."""
+    return [
+        (lane, job.settings, job.token_dtype, job.work_dir, job.output_dir) for lane in plan.lanes
+    ]
+
+
+def plan_lanes(job: Job) -> Plan:
+    """Splits the documents and lays out the lanes, after pass 1.
 
     Raises:
       DataError: there is not enough text.
     """
     counts = Counts()
-    for note in notes:
-        counts.update(note["counts"])
+    for index in range(len(job.shards)):
+        counts.update(read_json(token_files.note_path(job.work_dir, index))["counts"])
     if not counts["documents"]:
         dropped = [f"{counts[name]} {name}" for name in _DROPPED if counts[name]]
         raise DataError(
@@ -164,14 +174,9 @@ def plan_lanes(job: Job, notes: Sequence[dict[str, Any]]) -> Plan:
     return Plan(layouts, lanes, counts)
 
 
-def finish(job: Job, plan: Plan, notes: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """Writes the manifest, removes the work directory and returns the figures of the run.
-
-    Args:
-      job: the preparation.
-      plan: what was written.
-      notes: what `write_lane` returned for every lane of `plan.lanes`.
-    """
+def finish(job: Job, plan: Plan) -> dict[str, int]:
+    """Writes the manifest, removes the work directory and returns the figures of the run."""
+    notes = [read_json(lane_files.note_path(job.work_dir, lane)) for lane in plan.lanes]
     files = {note["file"]: note["sha256"] for note in notes}
     splits = {}
     for layout in plan.layouts:

@@ -24,6 +24,11 @@ _STRETCH_TOKENS = 1 << 19
 _MARGIN_WINDOWS = 8  # Text behind the last window of a stretch, for B from elsewhere.
 
 
+def note_path(work_dir: str, lane: Lane) -> str:
+    """Path of the note that a lane is done."""
+    return os.path.join(work_dir, _file_name(lane) + ".json")
+
+
 def write_lane(
     lane: Lane,
     settings: Settings,
@@ -45,11 +50,11 @@ def write_lane(
       report: called with numbers of windows written; W in all.
 
     Returns:
-      `{"file": name, "sha256": …, "resumed": bool}`.
+      The note that is left: `{"file": name, "sha256": …}`, with "resumed" to say whether the
+      lane was done before.
     """
-    name = lane_file(lane.layout.name, lane.index, lane.layout.num_lanes)
-    path, note_path = os.path.join(output_dir, name), os.path.join(work_dir, name + ".json")
-    note = read_json(note_path)
+    path, note_file = os.path.join(output_dir, _file_name(lane)), note_path(work_dir, lane)
+    note = read_json(note_file)
     if note is not None and note["sha256"] == sha256_of(path):
         report(lane.layout.windows_per_lane)
         return {**note, "resumed": True}
@@ -82,9 +87,13 @@ def write_lane(
             first_id = lane.index * num_windows + first
             writer.write(encode_windows(token_ids, windows, advance, lane.is_reversed, first_id))
             report(number)
-    note = {"file": name, "sha256": writer.sha256}
-    write_json(note_path, note, work_dir)
+    note = {"file": _file_name(lane), "sha256": writer.sha256}
+    write_json(note_file, note, work_dir)
     return {**note, "resumed": False}
+
+
+def _file_name(lane: Lane) -> str:
+    return lane_file(lane.layout.name, lane.index, lane.layout.num_lanes)
 
 
 def _text_len(num_windows: int, num_tokens: int, settings: Settings) -> int:

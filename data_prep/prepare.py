@@ -14,6 +14,7 @@ from __future__ import annotations
 import concurrent.futures
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -63,35 +64,20 @@ def prepare(
       DataError: text, vocabulary, settings or output directory cannot be used.
       OSError: the disk is full or fails.
     """
-    settings = Settings.from_config(config.data, **options)
-    job = jobs.start(inputs, vocab, settings, output_dir)
+    job = jobs.start(inputs, vocab, Settings.from_config(config.data, **options), output_dir)
     if job.is_finished:
         return jobs.figures(output_dir)
     with _Workers(num_workers or len(os.sched_getaffinity(0))) as workers:
         with _bar(progress, "tokens", sum(shard.num_bytes for shard in job.shards), "B") as bar:
-            shard_notes = workers.run(
-                write_token_files,
-                [
-                    (index, shard, settings, job.vocab_file, job.work_dir)
-                    for index, shard in enumerate(job.shards)
-                ],
-                bar,
-            )
-        plan = jobs.plan_lanes(job, shard_notes)
+            shards = workers.run(write_token_files, jobs.shard_tasks(job), bar)
+        plan = jobs.plan_lanes(job)
         num_windows = sum(layout.num_lanes * layout.windows_per_lane for layout in plan.layouts)
         with _bar(progress, "records", num_windows, " windows") as bar:
-            lane_notes = workers.run(
-                write_lane,
-                [
-                    (lane, settings, job.token_dtype, job.work_dir, job.output_dir)
-                    for lane in plan.lanes
-                ],
-                bar,
-            )
+            lanes = workers.run(write_lane, jobs.lane_tasks(job, plan), bar)
     return {
-        **jobs.finish(job, plan, lane_notes),
-        "resumed_shards": sum(note["resumed"] for note in shard_notes),
-        "resumed_lanes": sum(note["resumed"] for note in lane_notes),
+        **jobs.finish(job, plan),
+        "resumed_shards": sum(note["resumed"] for note in shards),
+        "resumed_lanes": sum(note["resumed"] for note in lanes),
     }
 
 
@@ -109,7 +95,7 @@ class _Workers:
             self._pool = concurrent.futures.ProcessPoolExecutor(
                 num_workers,
                 mp_context=multiprocessing.get_context("spawn"),
-                initializer=_share_progress,
+                initializer=_start_worker,
                 initargs=(self._done,),
             )
 
@@ -148,9 +134,18 @@ class _Workers:
 _progress: Any = None  # In a worker: the shared counter.
 
 
-def _share_progress(counter: Any) -> None:
+def _start_worker(counter: Any) -> None:
     global _progress
     _progress = counter
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends a worker whose parent was killed, which would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _call(function: Callable[..., dict[str, Any]], task: tuple) -> dict[str, Any]:

@@ -49,8 +49,15 @@ def encode_windows(
     scalars["window_id"] = list(range(first_id, first_id + len(a_end)))
     rows = zip(*(scalars[name] for name in SCALAR_FEATURES), strict=True)
     for start, stop, b_start, b_stop, row in zip(*slices, rows, strict=True):
-        tokens = encoded[start:stop] + _SEP + encoded[b_start:b_stop] + _SEP_CLS
-        features = [_entry(_TOKENS, tokens), *map(_scalar_entry, _SCALARS, row)]
+        num_bytes = stop - start + b_stop - b_start + len(_SEP + _SEP_CLS)
+        features = (
+            _head(_TOKENS, num_bytes),
+            encoded[start:stop],
+            _SEP,
+            encoded[b_start:b_stop],
+            _SEP_CLS,
+            *map(_scalar_entry, _SCALARS, row),
+        )
         yield _delimited(_FIELD_1, b"".join(features))
 
 
@@ -67,19 +74,23 @@ def varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
       >>> varints(np.array([1, 300], np.uint16))
       (b'\x01\xac\x02', array([0, 1, 3]))
     """
-    assert not len(values) or values.max() < 1 << 21
-    more_than_1 = values >= 1 << 7
-    more_than_2 = values >= 1 << 14
+    words, is_used, size = _varint_tables(int(values.max(initial=0)).bit_length())
     offset = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(1 + more_than_1 + more_than_2.view(np.int8), out=offset[1:])
-    encoded = np.empty(offset[-1], np.uint8)
-    first = offset[:-1]
-    encoded[first] = values & 0x7F | more_than_1.view(np.uint8) << 7
-    encoded[first[more_than_1] + 1] = (
-        values[more_than_1] >> 7 & 0x7F | more_than_2[more_than_1].view(np.uint8) << 7
-    )
-    encoded[first[more_than_2] + 2] = values[more_than_2] >> 14
-    return encoded.tobytes(), offset
+    np.cumsum(size.take(values), out=offset[1:])
+    chosen = is_used.take(values).view(bool)
+    return np.compress(chosen, words.take(values).view(np.uint8)).tobytes(), offset
+
+
+@functools.cache
+def _varint_tables(num_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of every number of so many bits: four bytes with its encoding, which are used, how many."""
+    assert num_bits <= 21
+    values = np.arange(1 << num_bits, dtype="<u4")
+    size = 1 + (values >= 1 << 7).astype(np.int64) + (values >= 1 << 14)
+    words = values & 0x7F | (values & 0x7F << 7) << 1 | (values & 0x7F << 14) << 2
+    words |= np.array([0, 0x80, 0x8080], "<u4")[size - 1]
+    is_used = np.array([0x1, 0x0101, 0x010101], "<u4")[size - 1]
+    return words, is_used, size
 
 
 class RecordWriter:
@@ -93,8 +104,7 @@ class RecordWriter:
         """Appends records."""
         framed: list[bytes] = []
         for record in records:
-            length = struct.pack("<Q", len(record))
-            framed += (length, _masked_crc(length), record, _masked_crc(record))
+            framed += (_frame_head(len(record)), record, _masked_crc(record))
         data = b"".join(framed)
         self._digest.update(data)
         self._file.write(data)
@@ -105,12 +115,22 @@ class RecordWriter:
         return self._digest.hexdigest()
 
 
+@functools.cache
+def _frame_head(num_bytes: int) -> bytes:
+    length = struct.pack("<Q", num_bytes)
+    return length + _masked_crc(length)
+
+
 def _masked_crc(data: bytes) -> bytes:
     crc = google_crc32c.value(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF)
 
 
 def _varint(value: int) -> bytes:
+    if value < 1 << 7:
+        return bytes((value,))
+    if value < 1 << 14:
+        return bytes((value & 0x7F | 1 << 7, value >> 7))
     out = bytearray()
     while value >= 1 << 7:
         out.append(value & 0x7F | 1 << 7)
@@ -119,20 +139,31 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
+@functools.cache
+def _length(num_bytes: int) -> bytes:
+    return _varint(num_bytes)
+
+
 def _delimited(tag: bytes, data: bytes) -> bytes:
-    return tag + _varint(len(data)) + data
+    return tag + _length(len(data)) + data
 
 
-def _entry(key: bytes, packed: bytes) -> bytes:
-    """Entry of the `Features` map: a key and a `Feature` with an `Int64List`."""
-    int64_list = _delimited(_FIELD_1, packed)
-    feature = _delimited(_FIELD_3, int64_list)
-    return _delimited(_FIELD_1, key + _delimited(_FIELD_2, feature))
+@functools.cache
+def _head(key: bytes, num_bytes: int) -> bytes:
+    """What comes before the numbers of an entry of the `Features` map.
+
+    The entry is a key and a `Feature` that holds an `Int64List` of packed numbers.
+    """
+    int64_list = _FIELD_1 + _varint(num_bytes)
+    feature = _FIELD_3 + _varint(len(int64_list) + num_bytes) + int64_list
+    value = _FIELD_2 + _varint(len(feature) + num_bytes) + feature
+    return _FIELD_1 + _varint(len(key) + len(value) + num_bytes) + key + value
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _scalar_entry(key: bytes, value: int) -> bytes:
-    return _entry(key, _varint(value))
+    number = _varint(value)
+    return _head(key, len(number)) + number
 
 
 _TOKENS = _delimited(_FIELD_1, b"token_ids")

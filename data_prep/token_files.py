@@ -57,6 +57,11 @@ def documents_path(work_dir: str, shard: int) -> str:
     return os.path.join(work_dir, f"{shard:06d}.documents")
 
 
+def note_path(work_dir: str, shard: int) -> str:
+    """Path of the note that a shard is done."""
+    return os.path.join(work_dir, f"{shard:06d}.json")
+
+
 def write_token_files(
     index: int,
     shard: Shard,
@@ -78,14 +83,15 @@ def write_token_files(
       report: called with numbers of bytes read; `shard.num_bytes` in all.
 
     Returns:
-      `{"counts": {what: how many}, "sha256": …, "resumed": bool}`; counts are `documents`,
-      `tokens`, and what was read, dropped and mended.
+      The note that is left: `{"counts": {what: how many}, "sha256": …}`, with "resumed" to say
+      whether the shard was done before. Counts are `documents`, `tokens`, and what was read,
+      dropped and mended.
 
     Raises:
       DataError: the shard cannot be read.
     """
     tokens_file, documents_file = token_path(work_dir, index), documents_path(work_dir, index)
-    note_file = os.path.join(work_dir, f"{index:06d}.json")
+    note_file = note_path(work_dir, index)
     note = read_json(note_file)
     if note is not None and note["sha256"] == [sha256_of(tokens_file), sha256_of(documents_file)]:
         report(shard.num_bytes)

@@ -93,9 +93,9 @@ def _run(verb: str, arguments: list[str]) -> int:
         return 0
     module.FLAGS.unparse_flags()
     rest = module.FLAGS([f"xlnet {verb}", *arguments])[1:]
-    if rest:
+    if rest and not getattr(module, "TAKES_ARGUMENTS", False):
         raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
-    figures = module.run()
+    figures = module.run(*rest)
     sys.stderr.flush()
     print(json.dumps(figures), flush=True)
     return 0

@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import random
+import resource
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_same_bytes_for_any_number_of_workers_and_size_of_shards(tmp_path, text_
     run(text_file, tmp_path / "b", heldout_fraction=0.1, num_workers=2)
     whole = contents(tmp_path / "a")
     assert whole == contents(tmp_path / "b")
-    monkeypatch.setattr(corpus, "SHARD_BYTES", 997)
+    monkeypatch.setattr(corpus, "shard_bytes", lambda _: 997)
     run(text_file, tmp_path / "c", heldout_fraction=0.1)
     small = contents(tmp_path / "c")
     whole.pop("manifest.json"), small.pop("manifest.json")
@@ -94,7 +95,7 @@ def test_stretches_of_a_lane_join_without_a_seam(tmp_path, text_file, monkeypatc
 
 
 def test_work_that_is_done_is_kept(tmp_path, text_file, monkeypatch):
-    monkeypatch.setattr(corpus, "SHARD_BYTES", 997)
+    monkeypatch.setattr(corpus, "shard_bytes", lambda _: 997)
     expected = run(text_file, tmp_path / "whole")
     num_shards = -(-os.path.getsize(text_file) // 997)
     assert expected.pop("resumed_shards") == expected.pop("resumed_lanes") == 0
@@ -249,6 +250,18 @@ def test_a_whole_configuration_works(tmp_path, text_file):
     assert figures["windows"] > 0 and "heldout_windows" in figures
 
 
+def test_a_disk_that_takes_no_more_is_an_error_that_names_the_file(tmp_path, text_file):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))
+    try:
+        with pytest.raises(OSError) as raised:
+            run(text_file, tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert raised.value.strerror and raised.value.filename.startswith(str(tmp_path / "out"))
+    run(text_file, tmp_path / "out")  # Goes on when there is room.
+
+
 # Readers.
 
 
@@ -270,7 +283,7 @@ def test_shards_of_any_size_hold_the_documents_of_the_file(tmp_path, monkeypatch
     text = (end + blank + end).join(end.join(lines) for lines in documents)
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     for shard_bytes in (61, 499, 1 << 20):
-        monkeypatch.setattr(corpus, "SHARD_BYTES", shard_bytes)
+        monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=shard_bytes: size)
         for batch_bytes in (53, 1 << 20):
             monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
             found, counts, reported = read_all(path)
@@ -287,7 +300,7 @@ def test_text_without_an_end_is_cut_and_nothing_is_lost(tmp_path, monkeypatch):
         text = separator.join(["wörter", "abc", "日本語"] * 300)
         (tmp_path / "text.txt").write_text(text, encoding="utf-8")
         for shard_bytes in (101, 1 << 20):
-            monkeypatch.setattr(corpus, "SHARD_BYTES", shard_bytes)
+            monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=shard_bytes: size)
             documents, counts, _ = read_all(tmp_path / "text.txt")
             assert counts["cut_documents"] > 5
             assert (separator != "") or counts["cut_lines"] > 5
@@ -322,7 +335,7 @@ def test_compressed_files(tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ["jsonl", "json.gz"])
 def test_json_lines(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr(corpus, "SHARD_BYTES", 301)
+    monkeypatch.setattr(corpus, "shard_bytes", lambda _: 301)
     documents = random_documents(random.Random(5), 50)
     records = [{"id": i, "body": "\n\n".join(lines)} for i, lines in enumerate(documents)]
     text = "".join(json.dumps(record) + "\n" for record in records)
@@ -346,7 +359,7 @@ def test_wikiextractor(tmp_path, monkeypatch):
     )
     (tmp_path / "wiki_00").write_text(text, encoding="utf-8")
     for shard_bytes in (301, 1 << 20):
-        monkeypatch.setattr(corpus, "SHARD_BYTES", shard_bytes)
+        monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=shard_bytes: size)
         assert read_all(tmp_path / "wiki_00")[0] == documents
 
 
@@ -357,7 +370,7 @@ def test_parquet(tmp_path, monkeypatch):
     documents = random_documents(random.Random(5), 50)
     table = pyarrow.table({"text": ["\n".join(lines) for lines in documents] + [None]})
     pq.write_table(table, tmp_path / "text.parquet", row_group_size=7)
-    monkeypatch.setattr(corpus, "SHARD_BYTES", 2000)
+    monkeypatch.setattr(corpus, "shard_bytes", lambda _: 2000)
     assert len(corpus.find_shards([str(tmp_path / "text.parquet")], ReadOptions())) > 1
     assert read_all(tmp_path / "text.parquet")[0] == [*documents, []]
     with pytest.raises(DataError, match="expected a column 'body', got text"):
@@ -365,6 +378,34 @@ def test_parquet(tmp_path, monkeypatch):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(DataError, match=r"bad.parquet: expected a Parquet file"):
         read_all(tmp_path / "bad.parquet")
+
+
+def test_tfds(tmp_path, monkeypatch):
+    tfds = pytest.importorskip("tensorflow_datasets")
+    import tensorflow as tf
+
+    documents = random_documents(random.Random(5), 50)
+    texts = ["\n".join(lines) for lines in documents]
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name="stories",
+        version="1.0.0",
+        features=tfds.features.FeaturesDict({"text": tfds.features.Text()}),
+        split_datasets={"train": tf.data.Dataset.from_tensor_slices({"text": texts})},
+        data_dir=str(tmp_path / "tfds"),
+    )
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds"))
+    monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path / "tfds"))
+    monkeypatch.setattr(corpus, "_EXAMPLES_PER_SHARD", 7)
+    found, _, _ = read_all("tfds:stories:train")
+    assert sorted(found) == sorted(documents)
+    for name, message in (
+        ("tfds:stories:test", "expected a split of stories that is on disk, one of train"),
+        ("tfds:no_such_thing", "TFDS has no such data set on disk"),
+    ):
+        with pytest.raises(DataError, match=message):
+            read_all(name)
+    with pytest.raises(DataError, match="expected a feature 'body', got text"):
+        read_all("tfds:stories", text_field="body")
 
 
 def test_broken_utf8_can_be_replaced(tmp_path):

@@ -8,5 +8,7 @@ A module `commands/<verb>.py` is the verb: its docstring opens with the line tha
 * `run() -> dict`: does the work and returns the figures of the run, which `official.xlnet.cli`
   prints as the last line of standard output. Values are what `json.dumps` takes.
 
+A module with `TAKES_ARGUMENTS = True` also takes arguments that are no flags: `run(*arguments)`.
+
 A module is imported only when its verb is called.
 """

@@ -5,6 +5,8 @@ A preparation that was stopped goes on where it was when the same command runs a
 
 from __future__ import annotations
 
+import functools
+import shlex
 from typing import Any
 
 from absl import flags
@@ -51,17 +53,28 @@ _DROP_DUPLICATES = flags.DEFINE_bool(
 _ALLOW_FEWER_LANES = flags.DEFINE_bool(
     "allow_fewer_lanes", False, "Let a small corpus give fewer lanes.", flag_values=FLAGS
 )
+_RUNNER = flags.DEFINE_string(
+    "runner", None, "Apache Beam runner, e.g. DaskRunner; default: no Beam.", flag_values=FLAGS
+)
+_BEAM_OPTIONS = flags.DEFINE_string(
+    "beam_options", "", "Options of Beam and its runner, as on a command line.", flag_values=FLAGS
+)
 
 
 def run() -> dict[str, Any]:
     """Returns the counts of documents, tokens and windows, and of what was dropped."""
-    return prepare(
+    if _RUNNER.value:
+        from data_prep.beam_pipeline import prepare_on_beam  # Beam takes seconds to import.
+
+        beam_options = [f"--runner={_RUNNER.value}", *shlex.split(_BEAM_OPTIONS.value)]
+        run_passes = functools.partial(prepare_on_beam, beam_options=beam_options)
+    else:
+        run_passes = functools.partial(prepare, num_workers=_NUM_WORKERS.value, progress=True)
+    return run_passes(
         _INPUT.value,
         _VOCAB.value,
         XLNetConfig.load(_CONFIG.value, _SET.value),
         _OUTPUT.value,
-        num_workers=_NUM_WORKERS.value,
-        progress=True,
         format=_FORMAT.value,
         text_field=_TEXT_FIELD.value,
         on_bad_utf8=_ON_BAD_UTF8.value,

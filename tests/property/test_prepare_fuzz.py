@@ -1,0 +1,141 @@
+"""Mutated inputs: a clear sentence or a data set in which every document is counted."""
+
+import bz2
+import gzip
+import lzma
+import os
+import random
+import shutil
+
+import pytest
+import zstandard
+
+from data_prep import corpus, readers
+from data_prep.prepare import prepare
+from official.xlnet.features import DataError, Manifest
+from tests.corpora import as_text, data_config, random_documents, vocabulary_dir
+
+COMPRESS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard.compress,
+}
+
+
+def insert(data, rng, what):
+    place = rng.randrange(len(data) + 1)
+    return data[:place] + what + data[place:]
+
+
+MUTATIONS = {
+    "random bytes": lambda d, r: insert(d, r, r.randbytes(r.randint(1, 9))),
+    "nul": lambda d, r: insert(d, r, b"\x00" * r.randint(1, 99)),
+    "control characters": lambda d, r: insert(d, r, bytes(r.choices(range(32), k=9))),
+    "cut": lambda d, r: d[: r.randrange(len(d) + 1)],
+    "enormous line": lambda d, r: insert(d, r, b"word " * r.randint(1000, 9000)),
+    "line without spaces": lambda d, r: insert(d, r, b"x" * r.randint(1000, 9000)),
+    "blank lines": lambda d, r: insert(d, r, b"\n \t\n" * r.randint(1, 50)),
+    "only blank lines": lambda d, r: b"\n" * r.randint(0, 99),
+    "one-word documents": lambda d, r: b"\n\n".join(d.split()),
+    "carriage returns": lambda d, r: d.replace(b"\n", r.choice([b"\r", b"\r\n", b"\n\r"])),
+    "mixed line ends": lambda d, r: b"".join(
+        r.choice([b"\r", b"\r\n", b"\n", b"\n\n"]) if c == 10 else bytes([c]) for c in d
+    ),
+    "utf-16": lambda d, r: d.decode(errors="replace").encode("utf-16"),
+    "byte order mark": lambda d, r: insert(d, r, b"\xef\xbb\xbf"),
+    "combining marks": lambda d, r: insert(d, r, "\u0301\u200b\u2028".encode() * r.randint(1, 99)),
+    "surrogates": lambda d, r: insert(d, r, b"\xed\xa0\x80"),
+    "special pieces": lambda d, r: insert(d, r, b"<sep><cls> <eod> <unk> "),
+    "flipped bits": lambda d, r: bytes(c ^ (r.random() < 0.01) << r.randrange(8) for c in d),
+    "wiki marks": lambda d, r: insert(d, r, b"\n<doc id=1>\n"),
+    "nothing": lambda d, r: d,
+}
+
+
+def mutated_input(rng, directory):
+    """Writes one file or two; returns how many documents a plain reading finds, if it can."""
+    documents = random_documents(rng, rng.randint(1, 8), most_lines=4)
+    ending = rng.choice(["txt", "txt", "txt", "jsonl", "json", "parquet", *COMPRESS])
+    data = as_text(documents).encode()
+    if ending.startswith("json"):
+        data = b"".join(b'{"text": "%s"}\n' % " ".join(lines).encode() for lines in documents)
+    damage_packed = rng.random() < 0.3
+    for _ in range(rng.randint(1, 3)):
+        data = rng.choice(list(MUTATIONS.values()))(data, rng)
+    if ending in COMPRESS:
+        data = COMPRESS[ending](data)
+        if damage_packed:
+            data = MUTATIONS[rng.choice(["cut", "flipped bits", "random bytes"])](data, rng)
+    with open(f"{directory}/text.{ending}", "wb") as file:
+        file.write(data)
+    if rng.random() < 0.2:
+        with open(f"{directory}/more.txt", "wb") as file:
+            file.write(as_text(random_documents(rng, 2)).encode())
+    return data if ending == "txt" else None
+
+
+def count_documents(data):
+    """Documents of plain text, counted in another way than the reader's."""
+    lines = data.decode(errors="replace").removeprefix("\ufeff")
+    lines = lines.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    blank = [not line.strip() for line in lines]
+    return sum(not now and (i == 0 or blank[i - 1]) for i, now in enumerate(blank))
+
+
+def run_fuzz(seeds, directory, monkeypatch):
+    outcomes = {"data set": 0, "sentence": 0}
+    for seed in seeds:
+        rng = random.Random(seed)
+        where = directory / str(seed)
+        os.makedirs(where)
+        data = mutated_input(rng, where)
+        # Small limits, so that small inputs meet them.
+        size = rng.choice([97, 1000, 1 << 20])
+        monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=size: size)
+        monkeypatch.setattr(readers, "BATCH_BYTES", rng.choice([61, 1 << 20]))
+        limit = rng.choice([500, 1 << 20])
+        monkeypatch.setattr(readers, "MAX_DOCUMENT_BYTES", limit)
+        monkeypatch.setattr(readers, "MAX_LINE_CHARS", rng.choice([50, 1 << 16]))
+        try:
+            figures = prepare(
+                [f"{where}/*.*"],
+                vocabulary_dir(),
+                data_config(seq_len=11, reuse_len=3, num_lanes=2, heldout_fraction=0.2),
+                str(where / "out"),
+                num_workers=1,
+                on_bad_utf8=rng.choice(["error", "replace"]),
+                drop_duplicates=rng.random() < 0.5,
+                min_words=rng.choice([0, 2]),
+            )
+        except DataError as error:
+            assert len(str(error)) > 20 and "\n" not in str(error), seed
+            outcomes["sentence"] += 1
+        else:
+            outcomes["data set"] += 1
+            splits = Manifest.load(str(where / "out")).splits.values()
+            assert figures["documents"] == sum(split.documents for split in splits)
+            for split in splits:
+                reuse = split.windows * 3 // 2
+                assert reuse + split.dropped_tokens == split.tokens
+            counted = figures["documents"] + sum(
+                figures[name] for name in ("empty", "too_short", "low_quality", "duplicates")
+            )
+            if data is not None and not data.lstrip().startswith(b"<doc id="):
+                expected = count_documents(data)
+                if (where / "more.txt").exists():
+                    expected += 2
+                assert expected <= counted <= expected + figures["cut_documents"], seed
+        shutil.rmtree(where)
+    return outcomes
+
+
+def test_three_hundred_mutated_inputs(tmp_path, monkeypatch):
+    outcomes = run_fuzz(range(300), tmp_path, monkeypatch)
+    assert min(outcomes.values()) > 50, outcomes
+
+
+@pytest.mark.slow
+def test_ten_thousand_mutated_inputs(tmp_path, monkeypatch):
+    outcomes = run_fuzz(range(1000, 11000), tmp_path, monkeypatch)
+    assert min(outcomes.values()) > 1000, outcomes
