@@ -43,8 +43,8 @@ format: $(ENVIRONMENT)  ## Format the code and mend what the linter can.
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 
-bench: $(ENVIRONMENT)  ## Time a training step.
-	$(PYTHON) -m benchmarks.train_step --shape=small --steps=20
+bench: $(ENVIRONMENT)  ## Measure speed and memory beside the peers; writes docs/performance.md.
+	$(PYTHON) -m benchmarks.all
 
 docs: $(ENVIRONMENT)  ## Build the documentation into site/.
 	$(PYTHON) -m mkdocs build --strict

@@ -1,0 +1,75 @@
+"""Measures everything and writes docs/performance.md's tables and charts.
+
+    python -m benchmarks.all                      every phase, about half an hour
+    python -m benchmarks.all --phases=train_base3,recompute
+    python -m benchmarks.all --phases=none        tables and charts again from the results on file
+
+Results go to docs/performance.json, phase by phase, so that a part can be measured again. The
+machine should do nothing else meanwhile.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+from absl import app, flags, logging
+
+from benchmarks import report
+from benchmarks.phases import PHASES
+
+RESULTS = "docs/performance.json"
+_LIBRARIES = ("tensorflow", "tf-keras", "tf-models-official", "torch", "transformers")
+
+
+def main(argv: Sequence[str]) -> None:
+    del argv
+    wanted = [] if _PHASES.value == ["none"] else _PHASES.value or list(PHASES)
+    unknown = sorted(set(wanted) - set(PHASES))
+    if unknown:
+        raise app.UsageError(f"unknown phases {unknown}; expected some of {', '.join(PHASES)}")
+    results = _read()
+    for number, name in enumerate(wanted):
+        logging.info("phase %s (%d of %d)", name, number + 1, len(wanted))
+        measured = PHASES[name]()
+        results["phases"][name] = {"date": datetime.date.today().isoformat(), "measured": measured}
+        results["cores"] = len(os.sched_getaffinity(0))
+        results["versions"] = _versions()
+        _write(results)
+    report.write(results)
+    print(json.dumps({"phases": wanted, **report.summary(results)}))
+
+
+def _read() -> dict[str, Any]:
+    try:
+        with open(RESULTS, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return {"phases": {}}
+
+
+def _write(results: dict[str, Any]) -> None:
+    with open(RESULTS + ".tmp", "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1, sort_keys=True)
+        file.write("\n")
+    os.replace(RESULTS + ".tmp", RESULTS)
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for library in _LIBRARIES:
+        try:
+            versions[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+if __name__ == "__main__":
+    _PHASES = flags.DEFINE_list("phases", [], "Phases to measure; default: all; none: report only.")
+    app.run(main)

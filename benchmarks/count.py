@@ -1,0 +1,125 @@
+"""Matrix products that a traced step really holds, counted from its graph or from XLA's HLO.
+
+Counting needs no clock, so it can fail a test where a slower step would drown in noise.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import tensorflow as tf
+
+
+class Counted(NamedTuple):
+    """One matrix product of a graph.
+
+    Attributes:
+      name: of the operation.
+      flops: a multiplication and an addition for each pair of elements.
+      shapes: of the two operands and the result.
+    """
+
+    name: str
+    flops: int
+    shapes: tuple[tuple[int, ...], ...]
+
+
+def products_of(graph: tf.Graph, repeats: int = 1) -> Iterator[Counted]:
+    """Every matrix product of a graph and of the functions it calls, as often as they are called.
+
+    Args:
+      graph: of a concrete function; shapes must be static.
+      repeats: how often the body of a loop runs.
+
+    Raises:
+      ValueError: a product's shapes are not static.
+    """
+    for operation in graph.get_operations():
+        if operation.type in _PRODUCTS:
+            yield _product(operation)
+        for function in _called(operation):
+            inner = graph._get_function(function).graph
+            times = repeats if operation.type in ("While", "StatelessWhile") else 1
+            yield from list(products_of(inner, repeats)) * times
+
+
+_PRODUCTS = ("MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum")
+
+
+def _called(operation: tf.Operation) -> list[str]:
+    """Names of the functions that an operation runs; not those of another device or of errors."""
+    names = []
+    for attribute in operation.node_def.attr.values():
+        functions = [attribute.func] if attribute.HasField("func") else attribute.list.func
+        names += [function.name for function in functions]
+    return [name for name in names if name]
+
+
+def _product(operation: tf.Operation) -> Counted:
+    shapes = tuple(tuple(x.shape) for x in (*operation.inputs, *operation.outputs))
+    if any(None in shape for shape in shapes):
+        raise ValueError(f"{operation.name}: expected static shapes, got {shapes}")
+    return Counted(operation.name, 2 * math.prod(shapes[-1]) * _contracted(operation), shapes)
+
+
+def _contracted(operation: tf.Operation) -> int:
+    """Size of the axes that a product sums over."""
+    left, right = (operation.inputs[i].shape for i in range(2))
+    if operation.type == "Einsum":
+        inputs, output = operation.get_attr("equation").decode().split("->")
+        sizes: dict[str, int] = {}
+        for letters, shape in zip(inputs.split(","), (left, right), strict=True):
+            sizes.update(zip(letters, shape, strict=True))
+        return math.prod(size for letter, size in sizes.items() if letter not in output)
+    transposed = operation.get_attr("transpose_a" if operation.type == "MatMul" else "adj_x")
+    return left[-2 if transposed else -1]
+
+
+def products_of_hlo(text: str) -> Iterator[Counted]:
+    """Every `dot` instruction in the text of an HLO module without loops.
+
+    Args:
+      text: as `experimental_get_compiler_ir(...)(stage="hlo")` of a compiled function gives it.
+    """
+    shapes = {
+        name: tuple(int(size) for size in sizes.split(",") if size)
+        for name, sizes in re.findall(r"%?([\w.-]+) = \w+\[([\d,]*)\]", text)
+    }
+    for name, operands, contracted in re.findall(
+        r"%?([\w.-]+) = \w+\[[\d,]*\]\S* dot\(([^)]*)\).*lhs_contracting_dims={([\d,]*)}", text
+    ):
+        left, right = re.findall(r"%?([\w.-]+)(?:,|$)", re.sub(r"\w+\[[\d,]*\]\S* ", "", operands))
+        summed = math.prod(shapes[left][int(axis)] for axis in contracted.split(",") if axis)
+        flops = 2 * math.prod(shapes[name]) * summed
+        yield Counted(name, flops, (shapes[left], shapes[right], shapes[name]))
+
+
+_BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4}
+_MOVES_NOTHING = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast"}
+
+
+def bytes_of_hlo(text: str) -> int:
+    """Bytes that the entry computation of an optimized HLO module reads and writes.
+
+    Every instruction reads its operands and writes its result once; a fusion is one instruction.
+    XLA's own cost analysis counts the same way.
+    """
+    entry = text[text.index("\nENTRY ") :]
+    sizes: dict[str, int] = {}
+    moved = 0
+    for line in entry.splitlines():
+        parsed = re.match(r"\s*(?:ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([\w-]+)\(([^)]*)\)", line)
+        if parsed is None:
+            continue
+        name, result, kind, operands = parsed.groups()
+        sizes[name] = sum(
+            _BYTES.get(dtype, 8) * math.prod(int(size) for size in shape.split(",") if size)
+            for dtype, shape in re.findall(r"(\w+)\[([\d,]*)\]", result)
+        )
+        if kind not in _MOVES_NOTHING:
+            read = re.findall(r"%([\w.-]+)", operands)
+            moved += sizes[name] + sum(sizes.get(operand, 0) for operand in read)
+    return moved

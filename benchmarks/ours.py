@@ -1,0 +1,84 @@
+"""Our own steps, as contestants."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+import tf_keras
+
+from benchmarks.worker import Work
+from benchmarks.workload import Shape, config_of, tokens_and_segments, windows
+from official.xlnet.encoder import XLNetEncoder
+from official.xlnet.optimization import create_optimizer
+from official.xlnet.pretrainer import XLNetPretrainer
+
+
+def build(
+    kind: str,
+    shape: dict,
+    jit_compile: bool = False,
+    recompute: str = "none",
+    accumulate_steps: int = 1,
+) -> Work:
+    """One step of `kind` pretrain, finetune or encode; the rest is as in the configuration."""
+    sizes = Shape(**shape)
+    training = {"jit_compile": jit_compile, "accumulate_steps": accumulate_steps}
+    config = config_of(sizes, training, recompute=recompute)
+    return {"pretrain": _pretrain, "finetune": _finetune, "encode": _encode}[kind](sizes, config)
+
+
+def pretrainer(shape: Shape, config) -> tuple[XLNetPretrainer, dict[str, tf.Tensor]]:
+    """A compiled pre-training model with its optimizer's slots, and a batch."""
+    tf_keras.utils.set_random_seed(0)
+    model = XLNetPretrainer(config)
+    optimizer = create_optimizer(config.training, config.model.num_layers)
+    optimizer.build(model.trainable_variables)
+    model.compile(optimizer, jit_compile=config.training.jit_compile)
+    return model, {name: tf.constant(value) for name, value in windows(shape).items()}
+
+
+def _pretrain(shape: Shape, config) -> Work:
+    model, batch = pretrainer(shape, config)
+    return _fitting(model, batch)
+
+
+def _fitting(model, batch) -> Work:
+    """The step that `fit` runs."""
+    function = model.make_train_function()
+    batches = iter(tf.data.Dataset.from_tensors(batch).repeat())
+    return Work(lambda: float(function(batches)["loss"]), _count(model))
+
+
+def _finetune(shape: Shape, config) -> Work:
+    encoder = XLNetEncoder(config)
+    token_ids = tf_keras.Input([shape.seq_len], shape.batch_size, dtype=tf.int32)
+    segment_ids = tf_keras.Input([shape.seq_len], shape.batch_size, dtype=tf.int32)
+    content = encoder({"token_ids": token_ids, "segment_ids": segment_ids})["content"]
+    summary = tf_keras.layers.Dense(shape.d_model, activation="tanh")(content[:, -1])
+    logits = tf_keras.layers.Dense(2)(tf_keras.layers.Dropout(config.model.dropout)(summary))
+    model = tf_keras.Model([token_ids, segment_ids], logits)
+    optimizer = create_optimizer(config.training, shape.num_layers)
+    optimizer.build(model.trainable_variables)
+    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer, loss, jit_compile=config.training.jit_compile)
+    tokens, segments = tokens_and_segments(shape)
+    labels = tf.range(shape.batch_size) % 2
+    return _fitting(model, ((tf.constant(tokens), tf.constant(segments)), labels))
+
+
+def _encode(shape: Shape, config) -> Work:
+    encoder = XLNetEncoder(config)
+    encoder.build()
+    token_ids, segment_ids = (tf.constant(value) for value in tokens_and_segments(shape))
+
+    @tf.function(jit_compile=config.training.jit_compile)
+    def encode(token_ids, segment_ids):
+        return encoder({"token_ids": token_ids, "segment_ids": segment_ids})["content"]
+
+    def run() -> float:
+        return float(encode(token_ids, segment_ids)[0, 0, 0])
+
+    return Work(run, _count(encoder))
+
+
+def _count(layer) -> int:
+    return sum(variable.shape.num_elements() for variable in layer.trainable_variables)

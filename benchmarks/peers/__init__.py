@@ -1,0 +1,1 @@
+"""Other implementations of XLNet on the same work, in their best modes."""

@@ -1,0 +1,123 @@
+"""Everything that is measured, in phases of a few minutes; each returns what goes on file."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from benchmarks import flops
+from benchmarks.contest import Contestant, compete
+from benchmarks.train_step import HF, OURS, compare, contestants
+from benchmarks.workload import BASE3, SHAPES, Shape, encoding, growing
+
+ENCODER_LENGTHS, ENCODER_BATCHES = (64, 128, 512), (1, 8)
+GROWTH_LENGTHS = (128, 256, 512, 1024, 2048)
+GROWTH_MEMORIES = (0, 128, 256, 512, 1024)
+GROWTH_SEQ_LEN = 128
+FINETUNE_BATCH, FINETUNE_LENGTH = 8, 128
+
+
+def train_step(shape: str, names: tuple[str, ...], rounds: int) -> dict[str, Any]:
+    """The pre-training step of a shape, by some of the contestants."""
+    return compare(SHAPES[shape], names, rounds)
+
+
+def recompute(rounds: int) -> dict[str, Any]:
+    """Time and memory of `base3` by what is computed again, and in two slices."""
+    task = contestants(BASE3)["ours"].task
+    modes: dict[str, dict[str, Any]] = {
+        "recompute: none": {},
+        "recompute: attention": {"recompute": "attention"},
+        "recompute: block": {"recompute": "block"},
+        "accumulate_steps: 2": {"accumulate_steps": 2},
+    }
+    return _compete(
+        (Contestant(name, OURS, {**task, **mode}) for name, mode in modes.items()), rounds
+    )
+
+
+def finetune_step(rounds: int) -> dict[str, Any]:
+    """A step of a classifier: three layers of base width, whole inputs without memory."""
+    shape = encoding(FINETUNE_BATCH, FINETUNE_LENGTH)
+    return _compete(_both("finetune", shape), rounds)
+
+
+def encoder(seq_len: int, rounds: int) -> dict[str, Any]:
+    """The encoder alone: ours as a function of static shapes, HF's in inference mode."""
+    return {
+        str(batch): _compete(_both("encode", encoding(batch, seq_len)), rounds)
+        for batch in ENCODER_BATCHES
+    }
+
+
+def growth_in_tokens(lengths: tuple[int, ...], rounds: int) -> dict[str, Any]:
+    """Time of a training step of 2,048 tokens against the length of its rows."""
+    return {str(length): _growth(growing(length, mem_len=0), rounds) for length in lengths}
+
+
+def growth_in_memory(memories: tuple[int, ...], rounds: int) -> dict[str, Any]:
+    """Time of a training step of rows of 128 tokens against the length of memory."""
+    return {str(memory): _growth(growing(GROWTH_SEQ_LEN, memory), rounds) for memory in memories}
+
+
+def _growth(shape: Shape, rounds: int) -> dict[str, Any]:
+    everyone = contestants(shape)
+    names = ("ours", "tf-models-official", "HF")
+    return {
+        "flops_per_token": flops.total(flops.necessary(shape)) / shape.tokens,
+        "tokens": shape.tokens,
+        "results": _compete((everyone[name] for name in names), rounds),
+    }
+
+
+def _both(kind: str, shape: Shape) -> Iterable[Contestant]:
+    """Ours and HF, in both modes each."""
+    task = {"kind": kind, "shape": dataclasses.asdict(shape)}
+    return (
+        Contestant("ours", OURS, task),
+        Contestant("ours, XLA", OURS, {**task, "jit_compile": True}),
+        Contestant("HF", HF, task),
+        Contestant("HF, torch.compile", HF, {**task, "compile": True}),
+    )
+
+
+def _compete(everyone: Iterable[Contestant], rounds: int) -> dict[str, Any]:
+    return {name: result.figures() for name, result in compete(everyone, rounds).items()}
+
+
+def _xla_check() -> dict[str, Any]:
+    from benchmarks.cost_model import check_against_xla
+
+    return check_against_xla()
+
+
+_BEST = ("ours", "tf-models-official", "HF")
+PHASES: dict[str, Callable[[], dict[str, Any]]] = {
+    "train_base3": functools.partial(train_step, "base3", _BEST, rounds=6),
+    "train_base3_xla": functools.partial(
+        train_step, "base3", ("ours", "ours, XLA", "tf-models-official, XLA"), rounds=4
+    ),
+    "train_base3_compile": functools.partial(
+        train_step, "base3", ("ours", "HF, torch.compile"), rounds=5
+    ),
+    "train_small": functools.partial(train_step, "small", _BEST, rounds=10),
+    "train_small_xla": functools.partial(
+        train_step, "small", ("ours", "ours, XLA", "tf-models-official, XLA"), rounds=10
+    ),
+    "train_small_compile": functools.partial(
+        train_step, "small", ("ours", "HF, torch.compile"), rounds=10
+    ),
+    "recompute": functools.partial(recompute, rounds=5),
+    "finetune": functools.partial(finetune_step, rounds=10),
+    **{
+        f"encoder_{length}": functools.partial(encoder, length, rounds=10)
+        for length in ENCODER_LENGTHS
+    },
+    "growth_tokens_short": functools.partial(growth_in_tokens, GROWTH_LENGTHS[:3], rounds=5),
+    "growth_tokens_long": functools.partial(growth_in_tokens, GROWTH_LENGTHS[3:], rounds=5),
+    "growth_memory_short": functools.partial(growth_in_memory, GROWTH_MEMORIES[:3], rounds=5),
+    "growth_memory_long": functools.partial(growth_in_memory, GROWTH_MEMORIES[3:], rounds=5),
+    "xla_check": _xla_check,
+}

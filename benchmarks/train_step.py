@@ -1,0 +1,106 @@
+"""Seconds of a pre-training step, as a share of the matmul ceiling, beside the peers.
+
+    python -m benchmarks.train_step --shape=base3 --steps=10 --peers
+
+Everyone is timed in the same run, turn by turn. The last line is JSON:
+
+    seconds             median of our step, the way `fit` runs it
+    share_of_ceiling    necessary operations / seconds / best matmul rate of the run
+    peak_bytes          most resident memory during the steps
+    ratios              {peer: its median / ours}, with --peers
+
+`--profile=DIR` also writes a trace of our step for TensorBoard, and adds `profile`: milliseconds
+of a step by kind of operation, summed over threads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from absl import app, flags
+
+from benchmarks import flops
+from benchmarks.contest import Contestant, Result, compete
+from benchmarks.workload import SHAPES, Shape
+
+OURS, HF, TFM = "benchmarks.ours", "benchmarks.peers.hf", "benchmarks.peers.tfm"
+CEILING = Contestant("matmul ceiling", "benchmarks.ceiling", {})
+
+
+def contestants(shape: Shape) -> dict[str, Contestant]:
+    """Everyone, in every mode that could be the best one, by name."""
+    task = {"kind": "pretrain", "shape": dataclasses.asdict(shape)}
+    return {
+        contestant.name: contestant
+        for contestant in (
+            Contestant("ours", OURS, task),
+            Contestant("ours, XLA", OURS, {**task, "jit_compile": True}),
+            Contestant("tf-models-official", TFM, task),
+            Contestant("tf-models-official, XLA", TFM, {**task, "jit_compile": True}),
+            Contestant("HF", HF, task),
+            Contestant("HF, torch.compile", HF, {**task, "compile": True}),
+        )
+    }
+
+
+def compare(shape: Shape, names: Sequence[str], rounds: int) -> dict[str, Any]:
+    """Times contestants and the ceiling.
+
+    Returns:
+      necessary_flops: of a step.
+      ceiling: operations per second.
+      results: {name: `Result.figures`}.
+    """
+    everyone = contestants(shape)
+    results = compete([CEILING, *(everyone[name] for name in names)], rounds)
+    return {
+        "necessary_flops": flops.total(flops.necessary(shape)),
+        "ceiling": _ceiling(results),
+        "results": {name: result.figures() for name, result in results.items()},
+    }
+
+
+def _ceiling(results: dict[str, Result]) -> float:
+    return max(results.pop(CEILING.name).values)
+
+
+def main(argv: Sequence[str]) -> None:
+    del argv
+    shape = SHAPES[_SHAPE.value]
+    ours = "ours, XLA" if _JIT_COMPILE.value else "ours"
+    peers = ["tf-models-official", "HF"] if _PEERS.value else []
+    outcome = compare(shape, [ours, *peers], _STEPS.value)
+    results = outcome["results"]
+    seconds = results[ours]["seconds"]
+    figures = {
+        "shape": _SHAPE.value,
+        "seconds": seconds,
+        "share_of_ceiling": outcome["necessary_flops"] / seconds / outcome["ceiling"],
+        "peak_bytes": results[ours]["peak_bytes"],
+        "tokens_per_second": shape.tokens / seconds,
+        "necessary_flops": outcome["necessary_flops"],
+        "ceiling_flops_per_second": outcome["ceiling"],
+    }
+    if peers:
+        rest = {name: result for name, result in results.items() if name != ours}
+        figures["ratios"] = {name: result["seconds"] / seconds for name, result in rest.items()}
+        figures["peak_bytes_of_peers"] = {
+            name: result["peak_bytes"] for name, result in rest.items()
+        }
+    if _PROFILE.value:
+        from benchmarks.trace import trace_step
+
+        figures["profile"] = trace_step(shape, _PROFILE.value, _JIT_COMPILE.value)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    _SHAPE = flags.DEFINE_enum("shape", "small", sorted(SHAPES), "Model and batch.")
+    _STEPS = flags.DEFINE_integer("steps", 10, "Timed steps of everyone.", lower_bound=1)
+    _PEERS = flags.DEFINE_bool("peers", False, "Whether other implementations are timed too.")
+    _JIT_COMPILE = flags.DEFINE_bool("jit_compile", False, "Whether XLA compiles our whole step.")
+    _PROFILE = flags.DEFINE_string("profile", None, "Directory for a TensorBoard trace.")
+    app.run(main)
