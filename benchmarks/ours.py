@@ -10,6 +10,7 @@ from benchmarks.workload import Shape, config_of, tokens_and_segments, windows
 from official.xlnet.encoder import XLNetEncoder
 from official.xlnet.optimization import create_optimizer
 from official.xlnet.pretrainer import XLNetPretrainer
+from official.xlnet.tasks.model import XLNetTaskModel
 
 
 def build(
@@ -49,20 +50,21 @@ def _fitting(model, batch) -> Work:
 
 
 def _finetune(shape: Shape, config) -> Work:
-    encoder = XLNetEncoder(config)
-    token_ids = tf_keras.Input([shape.seq_len], shape.batch_size, dtype=tf.int32)
-    segment_ids = tf_keras.Input([shape.seq_len], shape.batch_size, dtype=tf.int32)
-    content = encoder({"token_ids": token_ids, "segment_ids": segment_ids})["content"]
-    summary = tf_keras.layers.Dense(shape.d_model, activation="tanh")(content[:, -1])
-    logits = tf_keras.layers.Dense(2)(tf_keras.layers.Dropout(config.model.dropout)(summary))
-    model = tf_keras.Model([token_ids, segment_ids], logits)
+    config.task.name, config.task.labels = "classification", ("no", "yes")
+    config.task.max_length, config.task.num_buckets = shape.seq_len, 1
+    model = XLNetTaskModel(config)
     optimizer = create_optimizer(config.training, shape.num_layers)
-    optimizer.build(model.trainable_variables)
-    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer, loss, jit_compile=config.training.jit_compile)
-    tokens, segments = tokens_and_segments(shape)
-    labels = tf.range(shape.batch_size) % 2
-    return _fitting(model, ((tf.constant(tokens), tf.constant(segments)), labels))
+    optimizer.build(model.tuned_variables)
+    model.compile(optimizer, jit_compile=config.training.jit_compile)
+    token_ids, segment_ids = (tf.constant(x)[:, None] for x in tokens_and_segments(shape))
+    batch = {
+        "token_ids": token_ids,
+        "segment_ids": segment_ids,
+        "is_padding": tf.zeros_like(token_ids, tf.bool),
+        "label": tf.range(shape.batch_size) % 2,
+        "weight": tf.ones([shape.batch_size]),
+    }
+    return _fitting(model, batch)
 
 
 def _encode(shape: Shape, config) -> Work:
