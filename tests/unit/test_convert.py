@@ -138,6 +138,8 @@ def test_shards_and_an_encoder_without_a_head(tmp_path, vocab_file):
     report = convert(folder, f"{tmp_path}/ours")
     assert report["not_filled"] == ["lm_head/bias"] and report["left_over"] == []
     load_encoder(f"{tmp_path}/ours")
+    with pytest.raises(DataError, match="lm_head/bias"):
+        load_pretrainer(f"{tmp_path}/ours")
     convert(f"{tmp_path}/ours", f"{tmp_path}/hf_again", "hf")
     checkpoints.assert_same(checkpoints.read_hf(f"{tmp_path}/hf_again"), values)
     assert read_json(f"{tmp_path}/hf_again/config.json")["architectures"] == ["XLNetModel"]
@@ -146,6 +148,25 @@ def test_shards_and_an_encoder_without_a_head(tmp_path, vocab_file):
     with pytest.raises(DataError, match=r"names model-00002-of-00003\.safetensors, .* missing"):
         convert(folder, f"{tmp_path}/never")
     assert not os.path.exists(f"{tmp_path}/never")
+
+
+def test_settings_of_hf(tmp_path, vocab_file):
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    settings = {"attn_type": "uni", "clamp_len": 13, "reuse_len": 509, "mem_len": None}
+    source = checkpoints.write_hf(tmp_path / "hf", vocab_file, values, dropout=0, **settings)
+    with open(f"{source}/tokenizer_config.json", "w") as file:
+        json.dump({"do_lower_case": True}, file)
+    convert(source, f"{tmp_path}/ours")
+    config = XLNetConfig.load(f"{tmp_path}/ours")
+    model, data = config.model, config.data
+    assert (model.attention_type, model.clamp_len, model.mem_len) == ("uni", 13, 384)
+    assert (model.dropout, model.dropatt) == (0, 0)
+    assert (data.seq_len, data.reuse_len) == (1018, 509)
+    assert (data.lowercase, data.keep_accents) == (True, False)
+    convert(f"{tmp_path}/ours", f"{tmp_path}/again", "hf")
+    tree = read_json(f"{tmp_path}/again/config.json")
+    assert (tree["attn_type"], tree["clamp_len"], tree["reuse_len"]) == ("uni", 13, 509)
+    assert read_json(f"{tmp_path}/again/tokenizer_config.json")["do_lower_case"]
 
 
 def test_the_weight_of_an_untied_head_is_reported(tmp_path, vocab_file):

@@ -121,6 +121,7 @@ class HfSource:
         model.init_std = value_of(tree, "initializer_range", path, float, default=0.02)
         data = config.data
         data.reuse_len = value_of(tree, "reuse_len", path, int, default=data.reuse_len)
+        data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # A window is longer than that.
         tokenizer = os.path.join(self.path, TOKENIZER_FILE)
         if os.path.exists(tokenizer):
             settings = read_json(tokenizer)

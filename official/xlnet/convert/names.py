@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -37,7 +37,7 @@ class Source(Protocol):
     path: str
     config: XLNetConfig
     vocab_file: str
-    shapes: Mapping[str, tuple[int, ...]]
+    shapes: dict[str, tuple[int, ...]]
 
     def read(self, name: str) -> np.ndarray:
         """Returns the float32 value of a variable."""
@@ -113,11 +113,11 @@ _LM_HEAD = (
 
 def _dense(ours: str, shape: str, tf1: str | None, hf: str, bias: bool = True) -> tuple[Row, ...]:
     tf1_kernel = f"{tf1}/kernel" if tf1 else None
-    rows = (_row(f"{ours}/kernel", shape, tf1_kernel, shape, f"{hf}.weight", shape[::-1]),)
-    if bias:
-        last, tf1_bias = shape[-1], f"{tf1}/bias" if tf1 else None
-        rows += (_row(f"{ours}/bias", last, tf1_bias, last, f"{hf}.bias", last),)
-    return rows
+    kernel = _row(f"{ours}/kernel", shape, tf1_kernel, shape, f"{hf}.weight", shape[::-1])
+    if not bias:
+        return (kernel,)
+    last, tf1_bias = shape[-1], f"{tf1}/bias" if tf1 else None
+    return kernel, _row(f"{ours}/bias", last, tf1_bias, last, f"{hf}.bias", last)
 
 
 def _with_summary(shape: str, tf1: str | None) -> tuple[Row, ...]:
@@ -160,6 +160,16 @@ def rows_of(config: XLNetConfig, *forms: str) -> tuple[Row, ...]:
     return tuple(row for row in rows if all(getattr(row, form) for form in forms))
 
 
+def shapes_of(config: XLNetConfig) -> dict[str, tuple[int, ...]]:
+    """Our names and shapes of the variables of models of a configuration."""
+    sizes = _sizes(config)
+    return {
+        name: tuple(sizes[letter] for letter in row.xlnet.shape)
+        for row in rows_of(config)
+        for name in _expand(row.xlnet, config)
+    }
+
+
 class Weights:
     """The variables of a source under our names, each read when it is asked for.
 
@@ -184,7 +194,7 @@ class Weights:
         self._source = source
         self._origins: dict[str, tuple[str, str, str, int]] = {}
         self._stacks: dict[str, np.ndarray] = {}
-        sizes = _sizes(source.config)
+        sizes, shapes = _sizes(source.config), shapes_of(source.config)
         used: set[str] = set()
         for row in rows_of(source.config, source.form, to):
             theirs: Name = getattr(row, source.form)
@@ -200,7 +210,7 @@ class Weights:
                 if name not in source.shapes:
                     self.not_filled.append(ours)
                     continue
-                self.shapes[ours] = tuple(sizes[letter] for letter in row.xlnet.shape)
+                self.shapes[ours] = shapes[ours]
                 self._origins[ours] = name, theirs.shape, row.xlnet.shape, layer
         self.left_over = sorted(set(source.shapes) - used)
 

@@ -10,7 +10,6 @@ empty dictionary; any other name ends the reading.
 from __future__ import annotations
 
 import collections
-import math
 import os
 import pickle
 import struct
@@ -154,9 +153,9 @@ class TorchFile:
         storage, offset, shape, strides = tensor
         numbers = (storage.size, offset, *shape, *strides)
         is_inside = len(shape) == len(strides) and all(
-            type(number) is int and number >= 0 for number in numbers
+            isinstance(number, int) and number >= 0 for number in numbers
         )
-        if is_inside and math.prod(shape):
+        if is_inside and 0 not in shape:
             last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
             is_inside = last < storage.size
         if not is_inside:
