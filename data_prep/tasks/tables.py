@@ -13,6 +13,8 @@ import json
 import sys
 from collections.abc import Iterator
 
+from data_prep.corpus import find_shards
+from data_prep.settings import ReadOptions
 from data_prep.tasks.reading import Reading
 from official.xlnet.examples import Label, TextExample
 from official.xlnet.features import DataError
@@ -144,21 +146,19 @@ def _json_rows(reading: Reading, file) -> Iterator[Row]:
 def _tfds_rows(path: str) -> Iterator[Row]:
     import tensorflow_datasets as tfds
 
-    try:
-        _, name, split = path.split(":")
-        builder = tfds.builder(name)
-        dataset = builder.as_dataset(split=split, shuffle_files=False)
-    except (ValueError, tfds.core.registered.DatasetNotFoundError, AssertionError) as error:
-        raise DataError(
-            f"{path}: expected tfds:NAME:SPLIT of a data set on disk: {error}"
-        ) from None
-    features = builder.info.features
+    find_shards([path], ReadOptions())  # Says what is wrong where it is not on disk.
+    _, name, *split = path.split(":")
+    builder = tfds.builder(name)
+    dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
     for record in tfds.as_numpy(dataset):
-        row = {}
-        for column, value in record.items():
-            if isinstance(features[column], tfds.features.ClassLabel):
-                # Unlabelled test sets have -1.
-                row[column] = features[column].int2str(int(value)) if value >= 0 else None
-            else:
-                row[column] = value.decode() if isinstance(value, bytes) else str(value)
-        yield row
+        yield {
+            column: _tfds_value(builder.info.features[column], value)
+            for column, value in record.items()
+        }
+
+
+def _tfds_value(feature, value):
+    """A label by its name, None where a test set hides it; other values as text."""
+    if hasattr(feature, "int2str"):
+        return feature.int2str(int(value)) if value >= 0 else None
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -127,7 +127,9 @@ def finetune(
     callback = _FineTuning(task, dev, output, run)
     step = int(optimizer.iterations)
     if step < config.training.num_steps and not state.stopped:
-        log = tf_keras.callbacks.TensorBoard(os.path.join(output, LOG_DIR), update_freq=10)
+        log = tf_keras.callbacks.TensorBoard(
+            os.path.join(output, LOG_DIR), write_graph=False, update_freq=10
+        )
         model.fit(
             batches.dataset(step),
             steps_per_epoch=config.training.num_steps - step,

@@ -20,7 +20,6 @@ Arrays = dict[str, np.ndarray]
 _PADDING = {
     "token_ids": PADDING_TOKEN_ID,
     "segment_ids": SEGMENT_PAD,
-    "is_padding": True,
     "tags": -1,
 }
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from official.xlnet.examples import TextExample
 from official.xlnet.features import DataError
+from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Task
 from official.xlnet.tasks.text_tasks import Classification, Regression
 
@@ -51,16 +52,15 @@ class MultiTask(Task):
     def units(self, example):
         units = self._part(example).units(example)
         for unit in units:
-            self._finish(unit, example)
+            self._finish(unit, example.subtask)
         return units
 
     def training_units(self, examples):
-        return [
-            self._finish(unit, example)
-            for example in examples
-            if not self.empty(example.texts)
-            for unit in self._part(example).units(example)
-        ]
+        units = []
+        for name, part in self.parts.items():
+            own = [example for example in examples if example.subtask == name]
+            units += [self._finish(unit, name) for unit in part.training_units(own)]
+        return units
 
     def predict(self, example, outputs):
         own = [{"logits": output[example.subtask]} for output in outputs]
@@ -92,11 +92,11 @@ class MultiTask(Task):
             )
         return self.parts[example.subtask]
 
-    def _finish(self, unit, example):
+    def _finish(self, unit: Unit, subtask: str) -> Unit:
         """All data sets have arrays of the same kinds, and say which head they are for."""
         if "label" in unit.labels:
             unit.labels["label"] = np.float32(unit.labels["label"])
-        unit.labels["subtask"] = np.int32(list(self.parts).index(example.subtask))
+        unit.labels["subtask"] = np.int32(list(self.parts).index(subtask))
         return unit
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from official.xlnet.config import XLNetConfig
 from official.xlnet.examples import Example
-from official.xlnet.packing import cls_segment, pack_texts
+from official.xlnet.packing import pack_texts
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tokenization import Tokenizer
 
@@ -147,6 +147,3 @@ def one_hot(index: Sequence[int], size: int) -> np.ndarray:
     array = np.zeros(size, np.float32)
     array[list(index)] = 1
     return array
-
-
-__all__ = ["Prediction", "Task", "cls_segment", "one_hot"]

@@ -10,7 +10,7 @@ import numpy as np
 from official.xlnet.config import XLNetConfig
 from official.xlnet.examples import TextExample
 from official.xlnet.features import DataError
-from official.xlnet.tasks.batching import Arrays, Unit
+from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Prediction, Task, one_hot
 
 
@@ -251,6 +251,3 @@ def _true_and_predicted(
     examples: Sequence[TextExample], predictions: Sequence[Prediction]
 ) -> tuple[list[str], list[str]]:
     return [str(e.label) for e in examples], [p["label"] for p in predictions]
-
-
-__all__ = ["Arrays", "Classification", "MultiLabel", "Regression", "label_index", "softmax"]
