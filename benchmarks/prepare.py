@@ -11,11 +11,14 @@ each run. The last line is a JSON object:
     one_worker, two_workers tokens per second from raw text to records, start-up included
     share_of_sentencepiece  one_worker against SentencePiece around that run
     scaling                 two_workers / one_worker
+    sentencepiece_scaling   the same for bare SentencePiece in one process and in two, at the
+                            same time: what the machine's two cores can give
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -55,6 +58,16 @@ def bare_rate(processor: sentencepiece.SentencePieceProcessor, lines: list[str])
     return tokens / seconds
 
 
+def bare_rate_of_two(vocab_file: str, lines: list[str]) -> float:
+    """Tokens per second of two processes that do the same together."""
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        return sum(pool.starmap(_load_and_time, [(vocab_file, lines)] * 2, chunksize=1))
+
+
+def _load_and_time(vocab_file: str, lines: list[str]) -> float:
+    return bare_rate(sentencepiece.SentencePieceProcessor(model_file=vocab_file), lines)
+
+
 def main(argv: Sequence[str]) -> None:
     del argv
     config = XLNetConfig.load(_CONFIG.value)
@@ -77,6 +90,7 @@ def main(argv: Sequence[str]) -> None:
             rates[num_workers] = figures["tokens"] / (time.perf_counter() - start)
             bare.append(bare_rate(processor, lines))
             print(f"{num_workers} worker(s): {rates[num_workers]:,.0f} tokens/s", file=sys.stderr)
+        both = bare_rate_of_two(f"{vocab}/{VOCAB_FILE}", lines)
         print(
             json.dumps(
                 {
@@ -87,6 +101,7 @@ def main(argv: Sequence[str]) -> None:
                     "two_workers": round(rates[2]),
                     "share_of_sentencepiece": round(2 * rates[1] / (bare[0] + bare[1]), 3),
                     "scaling": round(rates[2] / rates[1], 3),
+                    "sentencepiece_scaling": round(both / bare[-1], 3),
                 }
             )
         )

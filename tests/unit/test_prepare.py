@@ -251,6 +251,7 @@ def test_a_whole_configuration_works(tmp_path, text_file):
 
 
 def test_a_disk_that_takes_no_more_is_an_error_that_names_the_file(tmp_path, text_file):
+    vocabulary_dir()  # Made before there is a limit.
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))
     try:
