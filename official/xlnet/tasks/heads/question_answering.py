@@ -54,11 +54,12 @@ class QuestionAnsweringHead(Head):
         self.build_parts(
             start_logits=width,
             end_hidden=2 * width,
-            end_norm=width,
             end_logits=width,
             answer_hidden=2 * width,
             answer_logits=width,
         )
+        with tf.name_scope("end_norm"):  # The one layer that minds the number of axes.
+            self.end_norm.build([None, None, None, width])
         super().build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):
