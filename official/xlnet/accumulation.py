@@ -48,20 +48,19 @@ def accumulate(gradients: Callable, task: Task, seed: tf.Tensor, num_slices: int
         part = Task(inputs, rows(task.labels_BP, number), rows(task.mask_BP, number))
         part_gradients, loss_sum, memory = gradients(part, fold_in(seed, number))
         part_gradients = [tf.convert_to_tensor(gradient) for gradient in part_gradients]
-        return part_gradients, loss_sum, () if memory is None else memory
+        return part_gradients, loss_sum, memory
 
     def body(number, total, loss_sum, memories):
         part, part_loss, memory = one_slice(number)
         total = [a + b for a, b in zip(total, part, strict=True)]
-        if memories != ():
-            memories = memories.write(number, memory)
+        memories = [states.write(number, memory) for states in memories]
         return number + 1, total, loss_sum + part_loss, memories
 
     first, loss_sum, memory = one_slice(tf.constant(0))
-    memories = ()
-    if memory != ():
-        memories = tf.TensorArray(memory.dtype, num_slices, element_shape=memory.shape)
-        memories = memories.write(0, memory)
+    memories = []  # One array, or none.
+    if memory is not None:
+        states = tf.TensorArray(memory.dtype, num_slices, element_shape=memory.shape)
+        memories = [states.write(0, memory)]
     _, total, loss_sum, memories = tf.while_loop(
         lambda number, *_: number < num_slices,
         body,
@@ -69,9 +68,9 @@ def accumulate(gradients: Callable, task: Task, seed: tf.Tensor, num_slices: int
         parallel_iterations=1,
         maximum_iterations=num_slices - 1,
     )
-    if memories == ():
+    if not memories:
         return total, loss_sum, None
-    memory_SLbMD = memories.stack()
+    memory_SLbMD = memories[0].stack()
     memory_LSbMD = tf.transpose(memory_SLbMD, [1, 0, 2, 3, 4])
     layers, _, _, *rest = memory_LSbMD.shape
     return total, loss_sum, tf.reshape(memory_LSbMD, [layers, batch_size, *rest])

@@ -1,20 +1,18 @@
 """AdamW with linear warm-up, polynomial decay, global-norm clipping and layer-wise rates.
 
-The schedule is built by tf-models-official's `OptimizerFactory`. The optimizer is tf_keras'
-AdamW with its update written as one expression, so that a step reads and writes each array
-once, and with a factor on the whole update of a variable: scaling its *gradient* would do
-nothing, because Adam divides by the gradient's own size.
+The optimizer is tf_keras' AdamW with its update written as one expression, so that a step reads
+and writes each array once, and with a factor on the whole update of a variable: scaling its
+*gradient* would do nothing, because Adam divides by the gradient's own size. The schedule is our
+own: that of tf-models-official cannot be read back from a saved model.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import tensorflow as tf
 import tf_keras
 
-from official.modeling import optimization
 from official.xlnet.config import TrainingConfig
 from official.xlnet.fusion import compiled
 
@@ -29,11 +27,26 @@ class AdamW(tf_keras.optimizers.AdamW):
         m = β1 m + (1 - β1) g;   v = β2 v + (1 - β2) g²
         w = w - s·lr·(m̂ / (√v̂ + ε) + decay·w)
 
-    Arguments are those of `tf_keras.optimizers.AdamW`; `update_scale` may be set to a function
-    of a variable that gives its factor s.
+    Biases and layer norms are not decayed.
+
+    Args:
+      learning_rate: lr, a number or a schedule.
+      num_layers: L.
+      layer_decay: α; s is α^(L-m) for variables of layer m of L (see `layer_of`).
+      **kwargs: further arguments of `tf_keras.optimizers.AdamW`.
     """
 
-    update_scale: Callable[[tf.Variable], float] | None = None
+    def __init__(self, learning_rate=0.001, num_layers=0, layer_decay=1.0, **kwargs):
+        super().__init__(learning_rate, **kwargs)
+        self.num_layers, self.layer_decay = num_layers, layer_decay
+        self.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_layers": self.num_layers,
+            "layer_decay": self.layer_decay,
+        }
 
     def _apply_weight_decay(self, variables):
         """Nothing: the decay is part of `update_step`."""
@@ -46,9 +59,8 @@ class AdamW(tf_keras.optimizers.AdamW):
         """Updates one variable and its moments."""
         index = self._index_dict[self._var_key(variable)]
         m, v = self._momentums[index], self._velocities[index]
-        rate = tf.convert_to_tensor(self.learning_rate)
-        if self.update_scale is not None:
-            rate *= self.update_scale(variable)
+        layers_above = self.num_layers - layer_of(variable.name, self.num_layers)
+        rate = self.learning_rate * self.layer_decay**layers_above
         decay = self.weight_decay if self._use_weight_decay(variable) else 0.0
         update = compiled(_updated, float(self.beta_1), float(self.beta_2), self.epsilon, decay)
         step = tf.cast(self.iterations + 1, tf.float32)
@@ -71,31 +83,43 @@ def _updated(beta_1, beta_2, epsilon, decay, gradient, variable, m, v, rate, ste
     return variable - change, m, v
 
 
-def learning_rate_schedule(
-    training: TrainingConfig,
-) -> tf_keras.optimizers.schedules.LearningRateSchedule:
-    """Linear from 0 to `learning_rate` in `warmup_steps`, then polynomial decay to the end."""
-    settings = {
-        "optimizer": {"type": "adamw_experimental"},
-        "learning_rate": {
-            "type": "polynomial",
-            "polynomial": {
-                "initial_learning_rate": training.learning_rate,
-                "end_learning_rate": training.end_learning_rate,
-                "decay_steps": max(1, training.num_steps - training.warmup_steps),
-                "power": training.decay_power,
-                "offset": training.warmup_steps,
-            },
-        },
-    }
-    if training.warmup_steps:
-        settings["warmup"] = {
-            "type": "linear",
-            "linear": {"warmup_steps": training.warmup_steps, "warmup_learning_rate": 0.0},
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class WarmupThenDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
+    """Linear from 0 to the peak, then polynomial decay to the end.
+
+    Args:
+      learning_rate: the peak, reached after `warmup_steps`.
+      warmup_steps: steps of linear warm-up; 0 for none.
+      num_steps: the step at which the rate is `end_learning_rate`, from where on it stays.
+      end_learning_rate: the last learning rate.
+      decay_power: power of the decay; 1 is linear.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float,
+        warmup_steps: int,
+        num_steps: int,
+        end_learning_rate: float = 0.0,
+        decay_power: float = 1.0,
+    ):
+        self.settings = {
+            "learning_rate": learning_rate,
+            "warmup_steps": warmup_steps,
+            "num_steps": num_steps,
+            "end_learning_rate": end_learning_rate,
+            "decay_power": decay_power,
         }
-    return optimization.OptimizerFactory(
-        optimization.OptimizationConfig(settings)
-    ).build_learning_rate()
+
+    def __call__(self, step: tf.Tensor) -> tf.Tensor:
+        peak, warmup_steps, num_steps, end, power = self.settings.values()
+        step = tf.cast(step, tf.float32)
+        left = 1 - (step - warmup_steps) / max(1, num_steps - warmup_steps)
+        decayed = end + (peak - end) * tf.clip_by_value(left, 0.0, 1.0) ** power
+        return tf.where(step < warmup_steps, peak * step / max(1, warmup_steps), decayed)
+
+    def get_config(self):
+        return self.settings
 
 
 def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
@@ -106,20 +130,22 @@ def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
         from 1) the rate lr·α^(L-m), the embeddings that of a layer below the first, and heads lr.
       num_layers: L.
     """
-    optimizer = AdamW(
-        learning_rate=learning_rate_schedule(training),
+    return AdamW(
+        learning_rate=WarmupThenDecay(
+            training.learning_rate,
+            training.warmup_steps,
+            training.num_steps,
+            training.end_learning_rate,
+            training.decay_power,
+        ),
         weight_decay=training.weight_decay,
         beta_1=training.adam_beta_1,
         beta_2=training.adam_beta_2,
         epsilon=training.adam_epsilon,
         global_clipnorm=training.clip_norm or None,
+        num_layers=num_layers,
+        layer_decay=training.layer_decay,
     )
-    optimizer.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
-    if training.layer_decay != 1.0:
-        optimizer.update_scale = lambda variable: (
-            training.layer_decay ** (num_layers - layer_of(variable.name, num_layers))
-        )
-    return optimizer
 
 
 def layer_of(variable_name: str, num_layers: int) -> int:

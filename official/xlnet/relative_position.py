@@ -98,6 +98,8 @@ class ConsecutiveRows:
         that is a matrix whose rows are one element shorter, from element c - 1 on.
         """
         del position_BT  # Known: 0 … T - 1.
+        if self.num_tokens == 1:
+            return score_BNbcW[:, :, 0]
         heads, blocks, c, w = score_BNbcW.shape[1:]
         flat = tf.reshape(score_BNbcW, [-1, heads, blocks, c * w])
         flat = flat[..., c - 1 : c - 1 + c * (w - 1)]
@@ -108,6 +110,8 @@ class ConsecutiveRows:
     def from_keys(self, score_BNTK: tf.Tensor, position_BT: tf.Tensor) -> tf.Tensor:
         """The transpose of `to_keys`: [B, N, T, K] → [B, N, blocks, c, W], 0 where no key is."""
         del position_BT
+        if self.num_tokens == 1:
+            return score_BNTK[:, :, None]
         heads, blocks, c = score_BNTK.shape[1], self.num_blocks, self.block
         w = self.num_keys + c - 1
         score = tf.pad(score_BNTK, [[0, 0], [0, 0], [0, self.padding], [0, 0]])

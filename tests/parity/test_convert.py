@@ -84,8 +84,13 @@ def lm_outputs(model, inputs):
 def test_language_model_and_encoder(tmp_path, vocab_file, activation, untie_r):
     hf = hf_model("XLNetLMHeadModel", ff_activation=activation, untie_r=untie_r)
     if not untie_r:
-        hf_weights.tie_biases(hf.transformer)
+        first = hf.transformer.layer[0].rel_attn
+        with torch.no_grad():
+            for layer in hf.transformer.layer[1:]:
+                for name in ("r_w_bias", "r_r_bias", "r_s_bias"):
+                    getattr(layer.rel_attn, name).copy_(getattr(first, name))
     convert(save(hf, tmp_path / "hf", vocab_file), f"{tmp_path}/ours")
+    assert XLNetConfig.load(f"{tmp_path}/ours").model.untie_r == untie_r
     inputs = random_inputs(1, padding=True, order="all")
     theirs = lm_outputs(hf, inputs)
     ours = checkpoint.load_pretrainer(f"{tmp_path}/ours")(inputs)

@@ -1,0 +1,356 @@
+"""What must hold for every model, text and order: who can know what, and nothing else matters."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.objective import permutation_objective
+from official.xlnet.permutation import causal_order
+from official.xlnet.pretrainer import XLNetPretrainer
+from tests.tiny import (
+    BATCH,
+    LAYERS,
+    MEMORY,
+    TARGETS,
+    TOKENS,
+    VOCAB,
+    WIDTH,
+    random_inputs,
+    random_windows,
+    randomize,
+    tiny_config,
+    tiny_encoder,
+)
+
+SEEDS = range(5)
+CLOSE = {"atol": 2e-5, "rtol": 1e-5}
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    """Remembers everything: `reuse_len` 0."""
+    return tiny_encoder(reuse_len=0)
+
+
+def run(encoder, inputs):
+    return {name: value.numpy() for name, value in encoder(inputs).items()}
+
+
+def with_other_tokens(inputs, where, seed=99):
+    """The inputs with each token in `where` (bool [B, T]) replaced by another one."""
+    tokens = inputs["token_ids"]
+    shift = np.random.default_rng(seed).integers(1, VOCAB, tokens.shape)
+    return {**inputs, "token_ids": np.where(where, (tokens + shift) % VOCAB, tokens)}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", ["all", "targets", "halves"])
+def test_token_reaches_only_what_comes_after_it_in_the_order(encoder, kind, seed):
+    inputs = random_inputs(seed, order=kind, memory=MEMORY)
+    order, positions = inputs["order"], inputs["target_positions"]
+    target_order = np.take_along_axis(order, positions, axis=1)
+    before = run(encoder, inputs)
+    for target in range(TARGETS):
+        changed = np.arange(TOKENS) == positions[:, target, None]
+        after = run(encoder, with_other_tokens(inputs, changed))
+        step = target_order[:, target, None]
+        same = target_order <= step  # Its own query output is one of them.
+        assert same[:, target].all()
+        np.testing.assert_array_equal(after["query"][same], before["query"][same])
+        np.testing.assert_array_equal(
+            after["content"][order < step], before["content"][order < step]
+        )
+        differs = np.abs(after["query"] - before["query"]).max(axis=-1) > 1e-6
+        assert np.all(differs[target_order > step])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_are_independent(encoder, seed):
+    inputs = random_inputs(seed, memory=MEMORY, padding=True, directions=True)
+    inputs["memory_length"] = np.random.default_rng(seed).integers(0, MEMORY + 1, BATCH)
+    other = random_inputs(seed + 50, memory=MEMORY, padding=True, directions=True)
+    other["memory_length"] = np.full(BATCH, MEMORY)
+    whole = run(encoder, inputs)
+    for row in range(BATCH):
+        mixed = {}
+        for name, value in inputs.items():
+            mixed[name] = other[name].copy()
+            mixed[name][(slice(None), row) if name == "memory" else row] = (
+                value[:, row] if name == "memory" else value[row]
+            )
+        got = run(encoder, mixed)
+        np.testing.assert_allclose(got["content"][row], whole["content"][row], **CLOSE)
+        np.testing.assert_allclose(got["query"][row], whole["query"][row], **CLOSE)
+        np.testing.assert_allclose(got["memory"][:, row], whole["memory"][:, row], **CLOSE)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_padding_changes_nothing(encoder, seed, side):
+    # Left padding would move the tokens away from the memory.
+    inputs = random_inputs(
+        seed, order="all", directions=True, memory=MEMORY if side == "right" else 0
+    )
+    plain = run(encoder, inputs)
+    rng = np.random.default_rng(seed)
+    width = (3, 0) if side == "left" else (0, 3)
+
+    def pad(name, low, high):
+        padded = np.pad(inputs[name], [(0, 0), width])
+        padding = np.pad(np.zeros([BATCH, TOKENS], bool), [(0, 0), width], constant_values=True)
+        return np.where(padding, rng.integers(low, high, padded.shape), padded), padding
+
+    padded = dict(inputs)
+    padded["token_ids"], padded["is_padding"] = pad("token_ids", 0, VOCAB)
+    padded["segment_ids"], _ = pad("segment_ids", 0, 5)
+    padded["order"], _ = pad("order", -3, 30)
+    padded["target_positions"] = inputs["target_positions"] + width[0]
+    got = run(encoder, padded)
+    content = got["content"][:, width[0] : width[0] + TOKENS]
+    np.testing.assert_allclose(content, plain["content"], **CLOSE)
+    np.testing.assert_allclose(got["query"], plain["query"], **CLOSE)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_order_0_1_2_is_causal(encoder, seed):
+    inputs = random_inputs(seed, memory=MEMORY)
+    inputs["order"] = causal_order(BATCH, TOKENS)
+    before = run(encoder, inputs)["content"]
+    for position in (0, 5, TOKENS - 1):
+        changed = np.broadcast_to(np.arange(TOKENS) == position, [BATCH, TOKENS])
+        after = run(encoder, with_other_tokens(inputs, changed))["content"]
+        np.testing.assert_array_equal(after[:, :position], before[:, :position])
+        assert np.all(np.abs(after - before)[:, position:].max(axis=-1) > 1e-6)
+
+
+def test_uni_attention_is_causal_order():
+    inputs = random_inputs(1, memory=MEMORY)
+    inputs.pop("target_positions")
+    causal = run(tiny_encoder(), {**inputs, "order": causal_order(BATCH, TOKENS)})
+    uni = run(
+        tiny_encoder(attention_type="uni"), {**inputs, "order": np.zeros_like(inputs["order"])}
+    )
+    np.testing.assert_array_equal(uni["content"], causal["content"])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_memory_of_another_document_is_never_seen(encoder, seed):
+    inputs = random_inputs(seed, memory=MEMORY, order="halves")
+    inputs["memory_length"] = np.zeros(BATCH, np.int32)
+    got = run(encoder, inputs)
+    other = run(encoder, {**inputs, "memory": 1e4 * inputs["memory"]})
+    none = run(encoder, {name: inputs[name] for name in inputs if not name.startswith("memory")})
+    for name in ("content", "query"):
+        np.testing.assert_array_equal(other[name], got[name])
+        np.testing.assert_allclose(got[name], none[name], **CLOSE)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_memory_length_shows_the_newest_columns_only(encoder, seed):
+    lengths = np.random.default_rng(seed).permutation(MEMORY - 1)[:BATCH] + 1
+    inputs = random_inputs(seed, memory=MEMORY, order="all")
+    inputs["memory_length"] = lengths
+    got = run(encoder, inputs)
+    noise = 1e4 * np.random.default_rng(seed).standard_normal(inputs["memory"].shape)
+    is_old = np.arange(MEMORY) < (MEMORY - lengths)[:, None]
+    memory = np.where(is_old[None, :, :, None], noise, inputs["memory"]).astype(np.float32)
+    other = run(encoder, {**inputs, "memory": memory})
+    for name in ("content", "query"):
+        np.testing.assert_array_equal(other[name], got[name])
+    for row, length in enumerate(lengths):
+        alone = {
+            name: value[:, row : row + 1, -length:] if name == "memory" else value[row : row + 1]
+            for name, value in inputs.items()
+            if name != "memory_length"
+        }
+        shorter = run(encoder, alone)
+        for name in ("content", "query"):
+            np.testing.assert_allclose(got[name][row], shorter[name][0], **CLOSE)
+    longer = run(encoder, {**inputs, "memory_length": lengths + 1})
+    assert np.all(np.abs(longer["content"] - got["content"]).max(axis=(1, 2)) > 1e-6)
+
+
+def test_first_half_never_sees_the_second(encoder):
+    """With the orders that pre-training draws."""
+    config = tiny_config()
+    reuse_len = config.data.reuse_len
+    objective = permutation_objective(config)
+    for seed in SEEDS:
+        task = objective(random_windows(seed))
+        inputs = {name: value.numpy() for name, value in task.inputs.items()}
+        positions = inputs["target_positions"]
+        in_first = (positions < reuse_len) & (task.mask_BP.numpy() > 0)
+        assert in_first.any()
+        before = run(encoder, inputs)
+        changed = np.broadcast_to(np.arange(TOKENS) >= reuse_len, inputs["token_ids"].shape)
+        after = run(encoder, with_other_tokens(inputs, changed))
+        np.testing.assert_array_equal(
+            after["content"][:, :reuse_len], before["content"][:, :reuse_len]
+        )
+        np.testing.assert_array_equal(after["query"][in_first], before["query"][in_first])
+        # And the second half sees all of the first.
+        changed = np.broadcast_to(np.arange(TOKENS) == 0, inputs["token_ids"].shape)
+        after = run(encoder, with_other_tokens(inputs, changed))
+        change = np.abs(after["content"] - before["content"]).max(axis=-1)
+        assert np.all(change[:, reuse_len:] > 1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_query_output_does_not_depend_on_the_other_targets(encoder, seed):
+    inputs = random_inputs(seed, order="all", memory=MEMORY, directions=True)
+    some = run(encoder, inputs)["query"]
+    everywhere = np.tile(np.arange(TOKENS), [BATCH, 1])
+    every = run(encoder, {**inputs, "target_positions": everywhere})["query"]
+    index = inputs["target_positions"][..., None]
+    np.testing.assert_allclose(some, np.take_along_axis(every, index, axis=1), **CLOSE)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_reversed_rows_read_the_mirror_image(encoder, seed):
+    """Text backwards, and told so, gives the outputs of the text forwards, backwards."""
+    inputs = random_inputs(seed, order="all")
+    mirrored = {name: inputs[name][:, ::-1] for name in ("token_ids", "segment_ids", "order")}
+    mirrored["target_positions"] = TOKENS - 1 - inputs["target_positions"]
+    mirrored["is_reversed"] = np.ones(BATCH, bool)
+    forward, backward = run(encoder, inputs), run(encoder, mirrored)
+    np.testing.assert_allclose(backward["content"][:, ::-1], forward["content"], **CLOSE)
+    np.testing.assert_allclose(backward["query"], forward["query"], **CLOSE)
+    ignored = run(encoder, {**mirrored, "is_reversed": np.zeros(BATCH, bool)})
+    assert np.abs(ignored["query"] - forward["query"]).max() > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_windows_with_memory_equal_one_long_window(seed):
+    """In causal order, with memory for everything: the recurrence loses nothing.
+
+    Segments are all 0, as memory is.
+    """
+    size, windows = 5, 3
+    encoder = tiny_encoder(seed, reuse_len=0, mem_len=2 * size, clamp_len=11)
+    inputs = random_inputs(seed, tokens=size * windows)
+    tokens = inputs["token_ids"]
+    is_reversed = np.array([False, True, False])
+    everywhere = np.tile(np.arange(size * windows), [BATCH, 1])
+    long = run(
+        encoder,
+        {
+            "token_ids": tokens,
+            "order": everywhere,
+            "target_positions": everywhere,
+            "is_reversed": is_reversed,
+        },
+    )
+    memory = np.zeros([LAYERS, BATCH, 2 * size, WIDTH], np.float32)
+    for number in range(windows):
+        part = slice(number * size, (number + 1) * size)
+        out = run(
+            encoder,
+            {
+                "token_ids": tokens[:, part],
+                "order": everywhere[:, :size],
+                "target_positions": everywhere[:, :size],
+                "is_reversed": is_reversed,
+                "memory": memory,
+                "memory_length": np.full(BATCH, number * size),
+            },
+        )
+        memory = out["memory"]
+        np.testing.assert_allclose(out["content"], long["content"][:, part], **CLOSE)
+        np.testing.assert_allclose(out["query"], long["query"][:, part], **CLOSE)
+
+
+def test_no_gradient_flows_into_memory(encoder):
+    inputs = random_inputs(0, memory=MEMORY)
+    memory = tf.constant(inputs["memory"])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(memory)
+        outputs = encoder({**inputs, "memory": memory})
+    assert tape.gradient(outputs["query"], memory) is None
+    assert tape.gradient(outputs["memory"], encoder.trainable_variables) == [None] * len(
+        encoder.trainable_variables
+    )
+
+
+@pytest.fixture(scope="module")
+def language_model():
+    model = XLNetPretrainer(tiny_config(vocab_size=10, mem_len=0))
+    randomize(model.trainable_variables, seed=7)
+    return model
+
+
+def log_probabilities(model, inputs):
+    """log p of the token at each target, [B, P]."""
+    labels = np.take_along_axis(inputs["token_ids"], inputs["target_positions"], axis=1)
+    log_p = tf.nn.log_softmax(model(inputs)["logits"]).numpy()
+    return np.take_along_axis(log_p, labels[..., None], axis=-1)[..., 0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_product_of_conditionals_one_target_at_a_time(language_model, seed):
+    """One pass over all targets equals T passes that do not know the later tokens."""
+    rng = np.random.default_rng(seed)
+    order = np.array([rng.permutation(TOKENS) for _ in range(BATCH)])
+    inputs = {
+        "token_ids": rng.integers(0, 10, [BATCH, TOKENS]),
+        "order": order,
+        "target_positions": np.tile(np.arange(TOKENS), [BATCH, 1]),
+    }
+    together = log_probabilities(language_model, inputs).sum(axis=1)
+    one_by_one = np.zeros(BATCH)
+    for step in range(TOKENS):
+        position = np.argmax(order == step, axis=1)[:, None]
+        token = np.take_along_axis(inputs["token_ids"], position, axis=1)
+        unknown = rng.integers(0, 10, [BATCH, TOKENS])
+        known = np.where(order < step, inputs["token_ids"], unknown)
+        out = language_model({"token_ids": known, "order": order, "target_positions": position})
+        log_p = tf.nn.log_softmax(out["logits"]).numpy()
+        one_by_one += np.take_along_axis(log_p, token[..., None], axis=-1)[:, 0, 0]
+    np.testing.assert_allclose(together, one_by_one, atol=1e-4)
+
+
+@pytest.mark.parametrize("order", itertools.permutations(range(3)), ids=str)
+def test_probabilities_of_all_texts_sum_to_one(language_model, order):
+    texts = np.array(list(itertools.product(range(10), repeat=3)))
+    inputs = {
+        "token_ids": texts,
+        "order": np.tile(order, [len(texts), 1]),
+        "target_positions": np.tile(np.arange(3), [len(texts), 1]),
+    }
+    log_p = log_probabilities(language_model, inputs).sum(axis=1)
+    assert np.exp(log_p.astype(np.float64)).sum() == pytest.approx(1.0, abs=1e-4)
+    assert np.exp(log_p).max() > 3e-3, "some texts should be likelier than others"
+
+
+def test_target_that_may_see_nothing_knows_nothing(language_model):
+    inputs = random_inputs(0, order="all")
+    inputs["token_ids"] %= 10
+    first = np.argmin(inputs["order"], axis=1)[:, None]
+    inputs["target_positions"] = first
+    with tf.GradientTape() as tape:
+        logits = language_model(inputs)["logits"]
+    gradients = tape.gradient(logits, language_model.trainable_variables)
+    assert all(np.all(np.isfinite(tf.convert_to_tensor(g))) for g in gradients)
+    np.testing.assert_allclose(logits, np.broadcast_to(logits[:1], logits.shape), atol=1e-6)
+
+
+def test_defaults_are_what_they_say(encoder):
+    tokens = random_inputs(0)["token_ids"]
+    said = {
+        "token_ids": tokens,
+        "segment_ids": np.zeros_like(tokens),
+        "is_padding": np.zeros(tokens.shape, bool),
+        "order": np.zeros_like(tokens),
+        "is_reversed": np.zeros(BATCH, bool),
+    }
+    wanted = run(encoder, said)
+    for inputs in (tokens, {"token_ids": tokens, "order": None}):
+        got = run(encoder, inputs)
+        assert set(got) == {"content", "memory"}
+        np.testing.assert_array_equal(got["content"], wanted["content"])
+
+
+def test_unknown_input_is_an_error(encoder):
+    with pytest.raises(ValueError, match="input_mask"):
+        encoder({"token_ids": [[1, 2]], "input_mask": [[0, 0]]})

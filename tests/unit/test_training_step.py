@@ -1,0 +1,251 @@
+"""`train_step` and `test_step`: loss, memory, accumulation, recomputation, precision, XLA."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.optimization import create_optimizer
+from official.xlnet.pretrainer import XLNetPretrainer
+from tests.tiny import (
+    LAYERS,
+    MEMORY,
+    TARGETS,
+    VOCAB,
+    WIDTH,
+    random_windows,
+    randomize,
+    tiny_config,
+)
+
+ROWS = 4
+DROPOUT = {"dropout": 0.2, "dropatt": 0.3}
+
+
+@pytest.fixture
+def bfloat16():
+    tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    yield
+    tf_keras.mixed_precision.set_global_policy("float32")
+
+
+def make_model(is_random=True, jit_compile=None, **changes):
+    """A compiled model; `is_random` gives large random values to every variable."""
+    tf_keras.utils.set_random_seed(11)
+    model = XLNetPretrainer(tiny_config(**changes))
+    if is_random:
+        randomize(model.trainable_variables, seed=3, scale=0.1)
+    optimizer = create_optimizer(model.config.training, model.config.model.num_layers)
+    optimizer.build(model.trainable_variables)
+    model.compile(optimizer, jit_compile=jit_compile)
+    return model
+
+
+def train(model, steps=3, step=None):
+    """The loss of each of some steps, on another batch each; eagerly by default."""
+    losses = []
+    for number in range(steps):
+        model.reset_metrics()
+        losses.append(float((step or model.train_step)(random_windows(number))["loss"]))
+    return losses
+
+
+def state(model):
+    """All that a run carries from step to step, but for the optimizer's moments."""
+    return [variable.numpy() for variable in [*model.trainable_variables, model.memory.states]]
+
+
+def assert_same_state(model, other, atol):
+    for ours, theirs in zip(state(model), state(other), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=atol)
+
+
+def test_loss_is_the_mean_over_real_targets_and_memory_is_carried():
+    model = make_model(num_predict=9)
+    memory = np.zeros([LAYERS, ROWS, MEMORY, WIDTH], np.float32)
+    for number in range(3):
+        batch = random_windows(number)
+        task = model.objective(batch)
+        mask = task.mask_BP.numpy()
+        assert 0 < mask.sum() < mask.size, "some target slots should be unused"
+        inputs = {**task.inputs, "memory": memory, "memory_length": batch["context_length"]}
+        outputs = model(inputs)
+        log_p = tf.nn.log_softmax(outputs["logits"]).numpy()
+        losses = -np.take_along_axis(log_p, task.labels_BP.numpy()[..., None], axis=-1)[..., 0]
+        model.reset_metrics()
+        loss = model.train_step(batch)["loss"]
+        np.testing.assert_allclose(loss, (losses * mask).sum() / mask.sum(), rtol=1e-5)
+        memory = outputs["memory"].numpy()
+        np.testing.assert_allclose(model.memory.states, memory, atol=1e-5)
+
+
+def test_fewer_rows_leave_the_memory_of_the_others_alone():
+    model = make_model()
+    train(model, steps=1)
+    before = model.memory.states.numpy()
+    model.train_step(random_windows(1, batch=3))
+    after = model.memory.states.numpy()
+    np.testing.assert_array_equal(after[:, 3], before[:, 3])
+    assert np.all(np.abs(after - before)[:, :3].max(axis=(0, 2, 3)) > 0)
+    with pytest.raises(ValueError, match=r"4 rows.*batch of 5"):
+        model.train_step(random_windows(1, batch=5))
+
+
+def test_accumulation_equals_one_batch():
+    # A large epsilon, so that where a gradient is 0 but for rounding, no step is made of it.
+    settings = {"adam_epsilon": 1e-3, "clip_norm": 0.01}
+    model = make_model(**settings)
+    losses = train(model, steps=2)
+    for accumulate_steps in (2, 4):
+        other = make_model(**settings, accumulate_steps=accumulate_steps)
+        np.testing.assert_allclose(train(other, steps=2), losses, atol=1e-5)
+        assert_same_state(other, model, atol=1e-5)
+
+
+def test_accumulation_without_memory():
+    runs = [train(make_model(mem_len=0, accumulate_steps=n), steps=1) for n in (1, 2)]
+    np.testing.assert_allclose(*runs, atol=1e-5)
+
+
+def test_accumulation_needs_a_divisor_of_the_rows():
+    with pytest.raises(ValueError, match="3 rows"):
+        make_model(accumulate_steps=2).train_step(random_windows(0, batch=3))
+
+
+def test_slices_have_dropout_of_their_own():
+    """Two slices of equal rows get different dropout, as two rows of a batch do."""
+    batch = {
+        name: tf.concat([value[:2], value[:2]], axis=0)
+        for name, value in random_windows(0, context_length=0).items()
+    }
+    model = make_model(accumulate_steps=2, **DROPOUT)
+    model.train_step(batch)
+    memory = model.memory.states.numpy()[1]
+    assert np.abs(memory[:2] - memory[2:]).max() > 1e-2
+
+
+@pytest.mark.parametrize("untie_r", [True, False])
+def test_recomputation_changes_nothing(untie_r):
+    """With dropout: masks come from seeds, so the second pass draws the same."""
+    settings = {**DROPOUT, "untie_r": untie_r, "adam_epsilon": 1e-3}
+    model = make_model(**settings)
+    losses = train(model, steps=2)
+    for recompute in ("attention", "block"):
+        other = make_model(**settings, recompute=recompute)
+        np.testing.assert_allclose(train(other, steps=2), losses, atol=1e-6)
+        assert_same_state(other, model, atol=1e-6)
+
+
+def test_equal_seeds_give_equal_runs():
+    model, again, other = (make_model(**DROPOUT, **{"training.seed": seed}) for seed in (1, 1, 2))
+    assert train(model) == train(again)
+    for ours, theirs in zip(state(model), state(again), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    train(other)
+    assert np.abs(state(other)[-1] - state(model)[-1]).max() > 1e-3
+
+
+def test_initial_weights_depend_on_the_seed_only():
+    model, again = make_model(is_random=False), make_model(is_random=False)
+    for ours, theirs in zip(state(model), state(again), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    kernels = [v.numpy().ravel()[:5].tolist() for v in model.variables if "kernel" in v.name]
+    assert len({str(values) for values in kernels}) == len(kernels), "no two start alike"
+
+
+def test_targets_are_new_in_every_epoch():
+    model = make_model()
+    tasks = [model.objective(random_windows(0, epoch=epoch)) for epoch in (0, 0, 1)]
+    orders = [task.inputs["order"].numpy() for task in tasks]
+    np.testing.assert_array_equal(orders[0], orders[1])
+    assert np.any(orders[0] != orders[2])
+
+
+@pytest.mark.parametrize("recompute", ["none", "attention", "block"])
+def test_compiled_steps_equal_eager_ones(recompute):
+    """The step as `fit` runs it: a graph with kernels; dropout, accumulation and memory on."""
+    settings = {**DROPOUT, "accumulate_steps": 2, "recompute": recompute, "adam_epsilon": 1e-3}
+    wanted, model = make_model(**settings), make_model(**settings)
+    losses = train(model, steps=2, step=tf.function(model.train_step))
+    np.testing.assert_allclose(losses, train(wanted, steps=2), atol=1e-5)
+    assert_same_state(model, wanted, atol=1e-5)
+
+
+def as_dataset(batches):
+    stacked = {name: tf.stack([batch[name] for batch in batches]) for name in batches[0]}
+    return tf.data.Dataset.from_tensor_slices(stacked)
+
+
+def test_fit_with_xla():
+    settings = {**DROPOUT, "adam_epsilon": 1e-3, "num_layers": 1}
+    wanted, model = make_model(**settings), make_model(**settings, jit_compile=True)
+    losses = train(wanted, steps=2)
+    history = model.fit(as_dataset([random_windows(number) for number in range(2)]), verbose=0)
+    np.testing.assert_allclose(history.history["loss"][0], np.mean(losses), rtol=1e-3)
+    assert_same_state(model, wanted, atol=1e-4)
+
+
+def test_bfloat16(bfloat16):
+    settings = {**DROPOUT, "num_layers": 1}
+    model = make_model(**settings)
+    assert {variable.dtype for variable in model.trainable_variables} == {tf.float32}
+    assert model.memory.states.dtype == tf.bfloat16
+    losses = train(model, steps=2, step=tf.function(model.train_step))
+    tf_keras.mixed_precision.set_global_policy("float32")
+    np.testing.assert_allclose(losses, train(make_model(**settings), steps=2), atol=0.03)
+    assert np.all(np.isfinite(np.concatenate([values.ravel() for values in state(model)])))
+
+
+def test_bfloat16_outputs_are_near_float32(bfloat16):
+    """Padding, memory of another document and rows that see nothing make no NaN either."""
+    from tests.tiny import random_inputs, tiny_encoder
+
+    inputs = random_inputs(0, order="all", padding=True, memory=MEMORY, directions=True)
+    inputs["memory_length"] = [0, 3, MEMORY]
+    inputs["order"] += inputs["is_padding"] * 10
+    low = tiny_encoder()(inputs)
+    tf_keras.mixed_precision.set_global_policy("float32")
+    high = tiny_encoder()(inputs)
+    for name in ("content", "query", "memory"):
+        assert low[name].dtype == tf.bfloat16 and high[name].dtype == tf.float32
+        error = np.abs(tf.cast(low[name], tf.float32) - high[name])
+        assert error.mean() < 0.02 and error.max() < 0.2, name
+
+
+def test_shapes_are_static():
+    model = make_model()
+    batch = random_windows(0)
+
+    @tf.function
+    def outputs(batch):
+        task = model.objective(batch)
+        memory = model.memory.read(ROWS)
+        inputs = {**task.inputs, "memory": memory, "memory_length": batch["context_length"]}
+        return model(inputs)
+
+    shapes = {
+        name: spec.shape.as_list()
+        for name, spec in outputs.get_concrete_function(batch).structured_outputs.items()
+    }
+    assert shapes == {
+        "content": [ROWS, 13, WIDTH],
+        "query": [ROWS, TARGETS, WIDTH],
+        "memory": [LAYERS, ROWS, MEMORY, WIDTH],
+        "logits": [ROWS, TARGETS, VOCAB],
+    }
+
+
+def test_overfits_a_batch_and_evaluates_with_a_memory_of_its_own():
+    model = make_model(is_random=False, learning_rate=0.02, num_steps=90, warmup_steps=10)
+    data = as_dataset([random_windows(number, context_length=0) for number in range(2)])
+    before = model.evaluate(data, verbose=0)
+    assert abs(before - np.log(VOCAB)) < 0.05
+    assert not model.memory.states.numpy().any(), "evaluation writes to its own memory"
+
+    model.fit(data.repeat(), steps_per_epoch=90, verbose=0)
+    trained = state(model)
+    after = model.evaluate(data, verbose=0)
+    assert after < 0.3
+    assert model.evaluate(data, verbose=0) == after, "and does not see the last evaluation's"
+    for ours, theirs in zip(state(model), trained, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
