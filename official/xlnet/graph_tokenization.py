@@ -109,11 +109,11 @@ class GraphTokenizer(tf.Module):
         num_tokens = tf.cast(token_ids.row_lengths(), tf.int32)
         index = tf.range(length) - (length - num_tokens)[:, tf.newaxis]
         is_padding = index < 0
+        row_starts = tf.cast(token_ids.row_starts(), tf.int32)[:, tf.newaxis]
 
         def left_padded(ragged: tf.RaggedTensor, padding: int) -> tf.Tensor:
-            right_padded = ragged.to_tensor(shape=[None, length])
-            moved = tf.gather(right_padded, tf.maximum(index, 0), batch_dims=1)
-            return tf.where(is_padding, padding, moved)
+            values = tf.gather(ragged.values, row_starts + tf.maximum(index, 0))
+            return tf.where(is_padding, padding, values)
 
         return {
             "token_ids": left_padded(token_ids, PADDING_TOKEN_ID),
