@@ -1,0 +1,95 @@
+"""`xlnet score` and `xlnet generate` on a model directory, through the command line."""
+
+import json
+import os
+
+import pytest
+import tensorflow as tf
+
+from official.xlnet import cli
+from official.xlnet.checkpoint import create_model_dir
+from official.xlnet.tokenization import Tokenizer
+from tests.small_language_model import random_model
+
+
+@pytest.fixture(scope="module")
+def model_dir(tmp_path_factory, vocab_file):
+    directory = str(tmp_path_factory.mktemp("language") / "model")
+    model = random_model(vocab_size=Tokenizer(vocab_file).vocab_size)
+    create_model_dir(directory, model.config, vocab_file)
+    tf.train.Checkpoint(model=model).save(os.path.join(directory, "ckpt"))
+    return directory
+
+
+def run(capsys, *arguments):
+    """Exit status, JSON lines of standard output, standard error."""
+    status = cli.main(list(arguments))
+    captured = capsys.readouterr()
+    return status, [json.loads(line) for line in captured.out.splitlines()], captured.err
+
+
+def test_score_prints_texts_and_totals(capsys, model_dir, tmp_path):
+    (tmp_path / "texts.txt").write_text("The cat sat.\n\nA longer text: it goes on, and on.\n")
+    arguments = ["score", f"--model={model_dir}", f"--input={tmp_path / 'texts.txt'}"]
+    status, [*rows, figures], _ = run(capsys, *arguments, "--text=First")
+    assert status == 0
+    assert [row["text"] for row in rows] == [
+        "First",
+        "The cat sat.",
+        "A longer text: it goes on, and on.",
+    ]
+    assert figures["texts"] == 3
+    assert figures["tokens"] == sum(len(row["tokens"]) for row in rows)
+    assert all(len(row["tokens"]) == len(row["log_likelihoods"]) for row in rows)
+    assert figures["log_likelihood"] == pytest.approx(sum(row["total"] for row in rows))
+    for row in rows:
+        assert row["total"] == pytest.approx(sum(row["log_likelihoods"]))
+
+    output = tmp_path / "scores.jsonl"
+    for order in ("random", "pseudo"):
+        status, [figures], _ = run(
+            capsys, *arguments, f"--order={order}", "--num_orders=2", f"--output={output}"
+        )
+        assert status == 0
+        total = sum(json.loads(line)["total"] for line in output.read_text().splitlines())
+        assert figures["log_likelihood"] == pytest.approx(total)
+
+
+def test_generate_continues_and_fills_in(capsys, model_dir):
+    arguments = ["generate", f"--model={model_dir}", "--num_tokens=5", "--top_k=20"]
+    texts = ["--text=The ____ sat", "--text=Once upon a", "--text=____{2} and ____."]
+    status, [*rows, figures], _ = run(capsys, *arguments, *texts, "--max_blank_length=2")
+    assert status == 0
+    assert figures == {"continued": 1, "filled": 2}
+    outputs = [row["output"] for row in rows]
+    assert outputs[0].startswith("The ") and outputs[0].endswith(" sat")
+    assert outputs[1].startswith("Once upon a")
+    assert " and " in outputs[2] and "____" not in "".join(outputs)
+
+
+@pytest.mark.parametrize("verb", ["score", "generate"])
+def test_wrong_input_is_one_sentence(capsys, model_dir, verb, tmp_path):
+    def message(*arguments):
+        status, rows, error = run(capsys, verb, *arguments)
+        assert (status, rows) == (2, [])
+        assert error.count("\n") == 1
+        return error
+
+    model = f"--model={model_dir}"
+    assert "expected at least one text" in message(model)
+    assert "text 1 is empty" in message(model, "--text= ")
+    (tmp_path / "latin1.txt").write_bytes(b"Z\xfcrich\n")
+    assert "expected UTF-8" in message(model, f"--input={tmp_path / 'latin1.txt'}")
+    assert "nowhere.txt" in message(model, "--input=nowhere.txt")
+    assert "no configuration" in message("--model=nowhere", "--text=a")
+
+
+def test_model_without_lm_head_is_named(capsys, tmp_path, vocab_file):
+    model = random_model(vocab_size=Tokenizer(vocab_file).vocab_size)
+    directory = str(tmp_path / "encoder")
+    create_model_dir(directory, model.config, vocab_file)
+    encoder = tf.train.Checkpoint(encoder=model.encoder)
+    tf.train.Checkpoint(model=encoder).save(os.path.join(directory, "ckpt"))
+    status, _, error = run(capsys, "score", f"--model={directory}", "--text=The cat")
+    assert status == 2
+    assert "has no LM head" in error

@@ -1,0 +1,182 @@
+"""Log-likelihoods: normalised for any order, equal to a model that is shown nothing else."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.config import ConfigError
+from official.xlnet.features import DataError
+from official.xlnet.scoring import log_likelihoods, score
+from tests.small_language_model import NumberTokenizer, random_model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return random_model()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return NumberTokenizer(31)
+
+
+def random_ids(length, seed=0):
+    return np.random.default_rng([7, seed]).integers(9, 31, length)
+
+
+def as_text(ids):
+    return " ".join(map(str, ids))
+
+
+def given_only(model, ids, known, target):
+    """log p(ids[target]) by a model whose window holds nothing but `known` positions."""
+    is_padding = np.ones([1, len(ids)], bool)
+    is_padding[0, known] = False
+    order = np.zeros([1, len(ids)], np.int32)
+    order[0, target] = 1
+    logits = model(
+        {
+            "token_ids": tf.constant(ids[None], tf.int32),
+            "is_padding": tf.constant(is_padding),
+            "order": tf.constant(order),
+            "target_positions": tf.constant([[target]], tf.int32),
+        }
+    )["logits"]
+    return tf.nn.log_softmax(logits[0, 0])[ids[target]].numpy()
+
+
+@pytest.mark.parametrize("order", itertools.permutations(range(3)))
+def test_probabilities_of_all_sequences_sum_to_1(order):
+    model = random_model(vocab_size=11)
+    ids = np.array(list(itertools.product(range(11), repeat=3)), np.int32)
+    shape = [len(ids), 3]
+    inputs = {
+        "token_ids": tf.constant(ids),
+        "order": tf.constant(np.broadcast_to(order, shape), tf.int32),
+        "target_positions": tf.constant(np.broadcast_to(range(3), shape), tf.int32),
+    }
+    log_p = log_likelihoods(model, inputs)[0].numpy().astype(np.float64).sum(axis=1)
+    assert np.exp(log_p).sum() == pytest.approx(1, abs=1e-5)
+    assert np.exp(log_p).max() > 3 / len(ids)  # No uniform distribution.
+
+
+def test_left_to_right_is_every_token_given_those_before_it(model, tokenizer):
+    texts = [random_ids(length, length) for length in (5, 19, 11)]
+    results = score(model, tokenizer, [as_text(ids) for ids in texts])
+    for ids, result in zip(texts, results, strict=True):
+        # A causal reading, one prefix after the other, with only the prefix in the window.
+        for target, found in enumerate(result.log_likelihoods):
+            prefix = ids[: target + 1][None].astype(np.int32)
+            outputs = model(
+                {
+                    "token_ids": tf.constant(prefix),
+                    "order": tf.range(target + 1)[None],
+                    "target_positions": tf.constant([[target]]),
+                }
+            )
+            wanted = tf.nn.log_softmax(outputs["logits"][0, 0])[ids[target]].numpy()
+            assert found == pytest.approx(wanted, abs=1e-5)
+        assert result.total == pytest.approx(result.log_likelihoods.sum())
+        assert result.pieces == [f"▁{i}" for i in ids]
+
+
+def test_pseudo_is_every_token_given_all_others(model, tokenizer):
+    ids = random_ids(19)
+    [result] = score(model, tokenizer, [as_text(ids)], order="pseudo")
+    for target, found in enumerate(result.log_likelihoods):
+        known = [position for position in range(len(ids)) if position != target]
+        assert found == pytest.approx(given_only(model, ids, known, target), abs=1e-5)
+
+
+def test_random_is_the_mean_over_the_orders_that_are_drawn(model, tokenizer):
+    texts = [random_ids(length, length) for length in (17, 6)]
+    written = [as_text(ids) for ids in texts]
+    results = score(model, tokenizer, written, order="random", num_orders=3, seed=5)
+    for number, (ids, result) in enumerate(zip(texts, results, strict=True)):
+        wanted = []
+        for draw in range(3):
+            order = 1 + np.random.default_rng([5, number, draw]).permutation(len(ids))
+            inputs = {
+                "token_ids": tf.constant(ids[None], tf.int32),
+                "order": tf.constant(order[None], tf.int32),
+                "target_positions": tf.range(len(ids))[None],
+            }
+            logits = model(inputs)["logits"]
+            wanted.append(np.array(tf.nn.log_softmax(logits[0]))[range(len(ids)), ids])
+        np.testing.assert_allclose(result.log_likelihoods, np.mean(wanted, axis=0), atol=1e-5)
+        assert np.std(wanted, axis=0).max() > 0.01  # Orders matter.
+
+
+@pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])
+def test_long_text_is_read_in_windows_with_memory(model, tokenizer, order):
+    ids = random_ids(23 + 7 + 3)  # A full window, one that advances by 7, one with 3 tokens.
+    # The short text comes first in the list, and shares a batch with the long one.
+    texts = [as_text(random_ids(4)), as_text(ids)]
+    found = score(model, tokenizer, texts, order=order, seed=2)[1].log_likelihoods
+
+    random = np.random.default_rng([2, 1, 0])
+    memory, wanted = None, []
+    for start, new in ((0, 0), (7, 23), (14, 30)):
+        part = ids[start : start + 23]
+        known = new - start
+        if order == "left_to_right":
+            orders = [np.arange(len(part))]
+        elif order == "random":
+            new_order = 1 + random.permutation(len(part) - known)
+            orders = [np.concatenate([np.zeros(known, int), new_order])]
+        else:
+            orders = list(np.eye(len(part), dtype=int)[known:]) + [np.zeros(len(part), int)]
+        inputs = {
+            "token_ids": tf.constant(np.tile(part, [len(orders), 1]), tf.int32),
+            "order": tf.constant(np.stack(orders), tf.int32),
+            "target_positions": tf.constant(
+                np.tile(range(known, len(part)), [len(orders), 1]), tf.int32
+            ),
+        }
+        if memory is not None:
+            inputs["memory"] = tf.repeat(memory, len(orders), axis=1)
+            inputs["memory_length"] = tf.fill([len(orders)], min(start, 13))
+        outputs = model(inputs)
+        log_p = np.array(tf.nn.log_softmax(outputs["logits"]))
+        picked = log_p[:, range(len(part) - known), part[known:]]
+        wanted += np.diag(picked).tolist() if order == "pseudo" else picked[0].tolist()
+        memory = outputs["memory"][:, -1:]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_model_without_memory_scores_long_texts(tokenizer):
+    model = random_model(mem_len=0)
+    ids = random_ids(40)
+    first, again = score(model, tokenizer, [as_text(ids), as_text(ids[:30])])
+    assert np.isfinite(first.log_likelihoods).all()
+    np.testing.assert_allclose(first.log_likelihoods[:30], again.log_likelihoods, atol=1e-5)
+
+
+@pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])
+def test_score_of_a_text_does_not_depend_on_the_texts_after_it(model, tokenizer, order):
+    texts = [as_text(random_ids(length, length)) for length in (9, 31, 16, 23)]
+    together = score(model, tokenizer, texts, order=order, num_orders=2)
+    for count in (1, 3):
+        alone = score(model, tokenizer, texts[:count], order=order, num_orders=2)[-1]
+        np.testing.assert_allclose(
+            alone.log_likelihoods, together[count - 1].log_likelihoods, atol=1e-5
+        )
+
+
+def test_lengths_share_few_graphs(tokenizer):
+    model = random_model(seq_len=64)
+    before = log_likelihoods.experimental_get_tracing_count()
+    for length in range(1, 65):
+        score(model, tokenizer, [as_text(random_ids(length))])
+    assert log_likelihoods.experimental_get_tracing_count() - before == 3
+
+
+def test_wrong_input_is_named(model, tokenizer):
+    with pytest.raises(DataError, match="text 2 is empty"):
+        score(model, tokenizer, ["9 10", "  "])
+    with pytest.raises(ConfigError, match="order: expected one of left_to_right"):
+        score(model, tokenizer, ["9"], order="backwards")
+    with pytest.raises(ConfigError, match="num_orders: expected at least 1"):
+        score(model, tokenizer, ["9"], order="random", num_orders=0)
