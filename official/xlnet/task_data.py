@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import collections
-import copy
 import dataclasses
 import os
 from collections.abc import Iterator
 
-from data_prep.tasks import Reading, read_examples, task_settings
+from data_prep.tasks import DATASETS, Reading, read_examples
 from data_prep.tasks.tables import read_rows, text_columns_of
 from official.xlnet.config import TaskConfig
 from official.xlnet.examples import Example
 from official.xlnet.features import DataError
-from official.xlnet.tasks.heads import KINDS
 
 _TEXT_KINDS = ("classification", "multi_label", "regression")
 
@@ -60,13 +58,8 @@ def _parts(path: str, task: TaskConfig) -> Iterator[tuple[str, str, TaskConfig]]
         name, equals, part = item.partition("=")
         if not equals:
             raise DataError(f"multitask data: expected NAME=FILE,NAME=FILE, got {item!r}")
-        known = {"name": "classification"}
-        if name not in KINDS:
-            with_defaults = copy.copy(known)
-            try:
-                known = task_settings(name, KINDS)
-            except DataError:
-                known = with_defaults  # A table with a column `label`.
+        # A name that is not known is a table with a column `label`.
+        known = DATASETS.get(name, {"name": "classification"})
         if known["name"] not in ("classification", "regression"):
             raise DataError(
                 f"multitask data: expected classes or numbers, got {name} ({known['name']})"

@@ -1,0 +1,378 @@
+"""Fine-tuning from files to predictions, through the command line."""
+
+import collections
+import json
+import os
+import pathlib
+import random
+
+import numpy as np
+import pytest
+import yaml
+
+from official.xlnet import cli
+from official.xlnet.checkpoint import load_encoder
+from official.xlnet.examples import TextExample
+from official.xlnet.finetuning import load_task, predict_examples
+from official.xlnet.history import HistoryWriter, read_history
+from tests.corpora import WORDS, vocabulary_dir
+from tests.task_corpora import labelled, sentence, task_config, write_table
+
+SQUAD = "/work/shared/data/squad/sample.json"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("finetune")
+    rng = random.Random(0)
+    write_table(directory / "train.tsv", ("label", "text"), labelled(rng, 150))
+    write_table(directory / "dev.tsv", ("label", "text"), labelled(rng, 41))
+    return directory
+
+
+def lines_of(path):
+    return pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+
+
+def read_json(*path):
+    return json.loads(pathlib.Path(*path).read_text())
+
+
+def finetune(task, train, dev, output, *arguments, mem_len=0, **overrides):
+    """Runs the command; returns its status."""
+    tree = task_config(mem_len=mem_len).as_dict()
+    tree["task"] = {"max_length": 23, "num_buckets": 1}
+    os.makedirs(output, exist_ok=True)
+    path = os.path.join(output, "recipe.yaml")
+    with open(path, "w") as file:
+        yaml.safe_dump(tree, file)
+    sets = [f"--set={name}={value}" for name, value in overrides.items()]
+    return cli.main(
+        [
+            *("finetune", f"--task={task}", f"--train={train}", f"--dev={dev}"),
+            *(f"--output={output}", f"--config={path}", *sets, *arguments),
+            f"--vocab={vocabulary_dir()}/spiece.model",
+        ]
+    )
+
+
+def run(capfd, *arguments):
+    assert cli.main(list(arguments)) == 0, capfd.readouterr().err
+    return json.loads(capfd.readouterr().out.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def model(files):
+    """A model that has learned which words are good, by a run that nobody interrupts."""
+    output = str(files / "model")
+    assert finetune("classification", files / "train.tsv", files / "dev.tsv", output) == 0
+    return output
+
+
+def test_it_learns_and_leaves_its_files(model, files):
+    figures = read_json(model, "metrics.json")
+    assert figures["accuracy"] > 0.9
+    assert figures["train_examples"] == 150 and figures["steps"] == 40
+    names = set(os.listdir(model))
+    assert {"config.yaml", "spiece.model", "predictions.jsonl", "evaluation.png", "logs"} <= names
+    predictions = [json.loads(line) for line in lines_of(os.path.join(model, "predictions.jsonl"))]
+    labels = [line.split("\t")[0] for line in lines_of(files / "dev.tsv")][1:]
+    right = [p["label"] == label for p, label in zip(predictions, labels, strict=True)]
+    assert np.mean(right) == pytest.approx(figures["accuracy"])
+    assert load_encoder(model).built
+
+
+def test_evaluate_and_predict_agree_with_training(model, files, tmp_path, capfd):
+    capfd.readouterr()
+    figures = read_json(model, "metrics.json")
+    again = run(capfd, "evaluate", f"--model={model}", f"--data={files / 'dev.tsv'}")
+    for name in ("accuracy", "macro_f1", "loss"):
+        assert again[name] == pytest.approx(figures[name], rel=1e-5)
+    rows = [line.split("\t")[1] for line in lines_of(files / "dev.tsv")][1:]
+    random.Random(1).shuffle(rows)
+    write_table(tmp_path / "unlabelled.jsonl", ("text",), [(row,) for row in rows])
+    output = tmp_path / "predictions.jsonl"
+    source = f"--input={tmp_path / 'unlabelled.jsonl'}"
+    done = run(capfd, "predict", f"--model={model}", source, f"--output={output}")
+    assert done["rows"] == 41
+    expected = {}
+    for line, prediction in zip(
+        lines_of(files / "dev.tsv")[1:],
+        lines_of(os.path.join(model, "predictions.jsonl")),
+        strict=True,
+    ):
+        expected[line.split("\t")[1]] = json.loads(prediction)["probabilities"]
+    for row, line in zip(rows, lines_of(output), strict=True):
+        found = json.loads(line)["probabilities"]
+        assert found == pytest.approx(expected[row], abs=1e-4)
+
+
+def test_an_interrupted_run_continues_as_if_nothing_had_been(model, files, tmp_path, monkeypatch):
+    write = HistoryWriter.write
+
+    def interrupted(self, **figures):
+        write(self, **figures)
+        if figures["step"] == 33:
+            raise KeyboardInterrupt
+
+    arguments = "classification", files / "train.tsv", files / "dev.tsv", str(tmp_path / "model")
+    monkeypatch.setattr(HistoryWriter, "write", interrupted)
+    assert finetune(*arguments) == cli.EXIT_INTERRUPTED
+    monkeypatch.undo()
+    assert len(read_history(arguments[-1])) == 33
+    assert finetune(*arguments) == 0
+    wanted = [line["loss"] for line in read_history(model)]
+    found = [line["loss"] for line in read_history(arguments[-1])]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    for name in ("accuracy", "loss", "step"):
+        ours, theirs = (read_json(path, "metrics.json")[name] for path in (arguments[-1], model))
+        assert ours == pytest.approx(theirs, abs=1e-5)
+
+
+def test_prediction_reads_no_more_than_it_needs_and_keeps_the_order(model):
+    network, task = load_task(model)
+    most = 32 * task.config.training.batch_size
+    read = collections.Counter()
+    rng = random.Random(2)
+
+    def stream():
+        for number in range(3 * most):
+            read["examples"] += 1
+            yield TextExample(str(number), (sentence(rng, 1, 15),))
+
+    for number, prediction in enumerate(predict_examples(network, task, stream())):
+        assert prediction["id"] == str(number)
+        assert read["examples"] <= (number // most + 1) * most + 1
+    assert number == 3 * most - 1
+
+
+def kind_files(kind, directory, rng, number):
+    """A small file of a kind of task."""
+    path = str(directory / f"{kind}_{number}")
+    if kind == "multi_label":
+        rows = [
+            (",".join(x for x in ("water", "not") if x in text.split()), text)
+            for _, text in labelled(rng, number)
+        ]
+        return write_table(path + ".csv", ("label", "text"), rows)
+    if kind == "regression":
+        rows = [
+            (n % 5 + rng.random(), sentence(rng), sentence(rng), sentence(rng))
+            for n in range(number)
+        ]
+        return write_table(path + ".tsv", ("label", "a", "b", "c"), rows)
+    if kind == "multiple_choice":
+        rows = [
+            (sentence(rng), "they", *(sentence(rng, 1, 3) for _ in range(4)), n % 4)
+            for n in range(number)
+        ]
+        header = ("sent1", "sent2", "ending0", "ending1", "ending2", "ending3", "label")
+        return write_table(path + ".csv", header, rows)
+    if kind == "token_classification":
+        with open(path, "w") as file:
+            for _ in range(number):
+                for word in sentence(rng).split() + ["water", "first"]:
+                    tag = {"water": "B-X", "first": "I-X"}.get(word, "O")
+                    file.write(f"{word} _ {tag}\n")
+                file.write("\n")
+        return path
+    if kind == "ranking":
+        rows = [
+            (query, f"d{n}", WORDS[query], f"{sentence(rng)} {WORDS[query + n]}", int(n == 0))
+            for query in range(number)
+            for n in range(3)
+        ]
+        header = ("query_id", "document_id", "query", "document", "relevance")
+        return write_table(path + ".tsv", header, rows)
+    if kind == "question_answering":
+        paragraphs = []
+        for n in range(number):
+            context = sentence(rng, 12, 19)
+            word = context.split()[n % 9]
+            qa = {"id": str(n), "question": sentence(rng, 2, 4), "is_impossible": n % 3 == 0}
+            qa["answers"] = (
+                [] if n % 3 == 0 else [{"text": word, "answer_start": context.index(word)}]
+            )
+            paragraphs.append({"context": context, "qas": [qa]})
+        with open(path, "w") as file:
+            json.dump({"data": [{"paragraphs": paragraphs}]}, file)
+        return path
+    raise AssertionError(kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "figures"),
+    [
+        ("multi_label", {}, {"micro_f1", "macro_f1", "exact_match"}),
+        ("regression", {}, {"pearson", "spearman", "mean_squared_error"}),
+        ("multiple_choice", {}, {"accuracy"}),
+        ("token_classification", {}, {"precision", "recall", "f1", "word_accuracy"}),
+        ("ranking", {"cutoff": 5}, {"ndcg@5", "err@5", "mrr", "pair_accuracy"}),
+        ("ranking", {"scoring": "summary", "cutoff": 5}, {"ndcg@5", "mrr"}),
+        ("question_answering", {}, {"exact_match", "f1", "answerable_f1", "unanswerable_f1"}),
+    ],
+)
+def test_every_kind_of_task_from_file_to_predictions(kind, settings, figures, tmp_path, capfd):
+    rng = random.Random(3)
+    train, dev = (kind_files(kind, tmp_path, rng, number) for number in (19, 11))
+    output = str(tmp_path / "model")
+    settings = {"num_steps": 3, "checkpoint_steps": 2, **settings}
+    assert finetune(kind, train, dev, output, **settings) == 0, capfd.readouterr().err
+    trained = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert figures <= trained.keys()
+    again = run(capfd, "evaluate", f"--model={output}", f"--data={dev}")
+    for name in {*figures, "loss"}:
+        assert again[name] == pytest.approx(trained[name], rel=1e-4, abs=1e-5), name
+    predictions = tmp_path / "predictions.jsonl"
+    run(capfd, "predict", f"--model={output}", f"--input={dev}", f"--output={predictions}")
+    found = [json.loads(line) for line in lines_of(predictions)]
+    expected = [json.loads(line) for line in lines_of(os.path.join(output, "predictions.jsonl"))]
+    assert [p["id"] for p in found] == [p["id"] for p in expected]
+
+
+@pytest.mark.parametrize("settings", [{"long_texts": "windows"}, {"long_texts": "memory"}])
+def test_long_texts_are_read_to_their_end(settings, files, tmp_path, capfd):
+    rng = random.Random(5)
+
+    def rows(number):
+        """The word that tells is behind what fits in one input."""
+        return [
+            (label, f"{' '.join('is' for _ in range(19))} {text}")
+            for label, text in labelled(rng, number)
+        ]
+
+    train = write_table(tmp_path / "train.tsv", ("label", "text"), rows(80))
+    dev = write_table(tmp_path / "dev.tsv", ("label", "text"), rows(21))
+    settings = {"max_windows": 3, "window_stride": 11, "max_length": 17, **settings}
+    output = str(tmp_path / "model")
+    assert finetune("classification", train, dev, output, mem_len=40, **settings) == 0
+    figures = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert figures["accuracy"] > 0.9
+    assert "train_truncated" not in figures
+
+
+def test_several_data_sets_at_once_then_one_of_them(files, tmp_path, capfd):
+    rng = random.Random(7)
+    numbers = kind_files("regression", tmp_path, rng, 23)
+    parts = f"words={files / 'train.tsv'},stsb={_as_stsb(numbers)}"
+    dev = f"words={files / 'dev.tsv'},stsb={_as_stsb(numbers)}"
+    both = str(tmp_path / "both")
+    assert finetune("multitask", parts, dev, both) == 0, capfd.readouterr().err
+    figures = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert figures["words/accuracy"] > 0.9
+    mean = (figures["words/accuracy"] + figures["stsb/pearson"]) / 2
+    assert figures["mean"] == pytest.approx(mean)
+    source = f"--input=words={files / 'dev.tsv'}"
+    output = tmp_path / "p.jsonl"
+    assert run(capfd, "predict", f"--model={both}", source, f"--output={output}")["rows"] == 41
+    assert {json.loads(line)["subtask"] for line in lines_of(output)} == {"words"}
+    one = finetune(
+        "classification",
+        files / "train.tsv",
+        files / "dev.tsv",
+        str(tmp_path / "one"),
+        f"--init_from={both}",
+        num_steps=2,
+        learning_rate=1e-5,
+    )
+    assert one == 0
+
+
+def _as_stsb(path):
+    """The regression table with the names of STS-B's columns."""
+    lines = lines_of(path)
+    rows = [line.split("\t")[:3] for line in lines[1:]]
+    return write_table(path + ".stsb.tsv", ("score", "sentence1", "sentence2"), rows)
+
+
+def test_early_stopping_keeps_the_best(files, tmp_path, capfd):
+    output = str(tmp_path / "model")
+    arguments = "classification", files / "train.tsv", files / "dev.tsv", output
+    settings = {"checkpoint_steps": 1, "num_steps": 30, "patience": 2, "learning_rate": 1e-9}
+    assert finetune(*arguments, **settings, class_weights="balanced") == 0
+    figures = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert (figures["step"], figures["steps"]) == (1, 3)
+    # A run that has stopped is left alone.
+    assert finetune(*arguments, **settings, class_weights="balanced") == 0
+    assert json.loads(capfd.readouterr().out.splitlines()[-1]) == figures
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "settings", "sentence"),
+    [
+        (None, "label\ttext\ngoood\ta b\n", {}, "got 'goood'; did you mean 'good'?"),
+        (None, "lable\ttext\ngood\ta\n", {}, "expected a column 'label', got lable, text"),
+        ("label\ttext\ngood\ta\ngood\tb\n", None, {}, "at least two classes, got good"),
+        ("label\ttext\n", None, {}, "expected examples, got none"),
+        ("", None, {}, "expected a header with the names of columns, got nothing"),
+        (None, None, {"task.text_columns": "[txt]"}, "expected a column 'txt', got label, text"),
+        ("label\ttext\ngood\t\nbad\t \n", None, {}, "expected examples with text, got none"),
+        (None, None, {"task.max_length": 2}, "expected at least 3 for 1 text(s)"),
+        (None, None, {"task.metric": "acuracy"}, "task.metric: expected one of accuracy"),
+        (None, None, {"task.summary": "middle"}, "task.summary: expected one of last, first"),
+        (None, None, {"model.vocab_size": 97}, "model.vocab_size: expected 211"),
+    ],
+)
+def test_wrong_input_is_one_sentence(train, dev, settings, sentence, files, tmp_path, capfd):
+    train = files / "train.tsv" if train is None else write(tmp_path / "t.tsv", train)
+    dev = files / "dev.tsv" if dev is None else write(tmp_path / "d.tsv", dev)
+    settings = {"checkpoint_steps": 1, "num_steps": 1, **settings}
+    status = finetune("classification", train, dev, str(tmp_path / "m"), **settings)
+    captured = capfd.readouterr()
+    assert status == 2, captured.err
+    assert sentence in captured.err
+    assert len(captured.err.splitlines()) == 1, captured.err
+
+
+def test_wrong_names_are_one_sentence(files, tmp_path, capfd):
+    output = str(tmp_path / "m")
+    assert finetune("clasification", files / "train.tsv", files / "dev.tsv", output) == 2
+    assert "did you mean 'classification'?" in capfd.readouterr().err
+    assert finetune("classification", "nowhere.tsv", files / "dev.tsv", output) == 2
+    assert "no data at 'nowhere.tsv'" in capfd.readouterr().err
+    assert finetune("squad", files / "train.tsv", files / "dev.tsv", output) == 2
+    assert "expected SQuAD's JSON" in capfd.readouterr().err
+
+
+def test_what_is_left_out_and_cut_is_counted(tmp_path, capfd):
+    long = " ".join(["water"] * 60)
+    text = f"label\ttext\ngood\twater\nbad\tnot\nbad\t\nbad\tno\textra\n\ngood\t{long}\n"
+    train = write(tmp_path / "train.tsv", text)
+    settings = {"num_steps": 1, "checkpoint_steps": 1}
+    assert finetune("classification", train, train, str(tmp_path / "m"), **settings) == 0
+    figures = json.loads(capfd.readouterr().out.splitlines()[-1])
+    for name in ("malformed_rows", "blank_lines", "truncated"):
+        assert figures[f"train_{name}"] == figures[f"dev_{name}"] == 1, name
+    assert figures["train_skipped_empty"] == figures["dev_empty"] == 1
+    # A row to predict is never left out: the line is named.
+    status = cli.main(
+        ["predict", f"--model={tmp_path / 'm'}", f"--input={train}", f"--output={tmp_path / 'p'}"]
+    )
+    assert status == 2
+    assert "line 5: expected 2 columns (label, text), got 3" in capfd.readouterr().err
+    assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists(SQUAD), reason="needs the shared data")
+def test_over_fitting_on_squad_gives_every_answer(tmp_path, capfd):
+    output = str(tmp_path / "model")
+    texts = [p["context"] for a in read_json(SQUAD)["data"] for p in a["paragraphs"]]
+    write(tmp_path / "text.txt", "\n".join(texts * 20))
+    source = f"--input={tmp_path / 'text.txt'}"
+    assert cli.main(["vocab", source, f"--output={tmp_path}", "--size=400"]) == 0
+    tree = task_config(400, num_steps=500, checkpoint_steps=250, learning_rate=0.002).as_dict()
+    tree["model"] |= {"d_model": 64, "d_inner": 128, "num_layers": 2, "dropout": 0.0}
+    tree["task"] = {"max_length": 160, "window_stride": 40, "num_buckets": 1}
+    write(tmp_path / "recipe.yaml", yaml.safe_dump(tree))
+    files = [f"--train={SQUAD}", f"--dev={SQUAD}", f"--output={output}"]
+    config = [f"--config={tmp_path / 'recipe.yaml'}", f"--vocab={tmp_path / 'spiece.model'}"]
+    assert cli.main(["finetune", "--task=squad", *files, *config]) == 0
+    figures = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert figures["exact_match"] == 100
+    assert figures["unanswerable_f1"] == 100
