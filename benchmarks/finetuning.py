@@ -87,7 +87,7 @@ def main() -> None:
     )
 
 
-def _files(arguments, name: str) -> tuple[str, str]:
+def _files(arguments, name: str) -> tuple[str, ...]:
     """Train and dev of a data set; cut copies of them with --rows."""
     paths = tuple(os.path.join(arguments.data, name, f"{part}.tsv") for part in ("train", "dev"))
     if not arguments.rows:
@@ -99,7 +99,7 @@ def _files(arguments, name: str) -> tuple[str, str]:
     return cut
 
 
-def _pretrain(arguments, files: dict[str, tuple[str, str]]) -> str:
+def _pretrain(arguments, files: dict[str, tuple[str, ...]]) -> str:
     """The model directory of an encoder that was pre-trained on the training texts."""
     from data_prep.prepare import prepare
     from data_prep.vocabulary import train_vocabulary
@@ -142,7 +142,7 @@ def _finetune(arguments, model, files, name, start, seed, settings) -> dict[str,
         given = {"vocab": os.path.join(model, "spiece.model")}
     figures = finetune(config, train, dev, output, **given)
     tokenizer = load_tokenizer(model)
-    long = [e for e in dev if len(tokenizer.encode(e.texts[0])) > _LONG]
+    long = [e for e in dev if len(tokenizer.encode(e.texts[0])) > _LONG]  # type: ignore[union-attr]
     of_long = evaluate_task(output, long)["accuracy"] if long else float("nan")
     return {"accuracy": figures["accuracy"], "accuracy_long": of_long, "long": len(long)}
 
@@ -163,7 +163,7 @@ def _bag_of_words(train: str, dev: str) -> float:
     return float(model.fit(texts, labels).score(dev_texts, dev_labels))
 
 
-def _rows(path: str) -> list[tuple[str, str]]:
+def _rows(path: str) -> list[tuple[str, ...]]:
     with open(path, encoding="utf-8") as file:
         return [tuple(line.rstrip("\n").split("\t")) for line in file][1:]
 

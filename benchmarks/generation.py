@@ -88,7 +88,7 @@ def time_cached(model, num_tokens: int) -> np.ndarray:
     with mock.patch.object(decoding, "step", timed_step):
         for _ in range(2):  # The first call compiles.
             times.clear()
-            generate(model, TokenizerOfNumbers(), [prompt], num_tokens)
+            generate(model, TokenizerOfNumbers(), [prompt], num_tokens)  # type: ignore[arg-type]
     return np.diff(times)
 
 

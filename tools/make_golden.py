@@ -70,7 +70,7 @@ def hf_arrays() -> dict[str, np.ndarray]:
 def main() -> None:
     """Writes both files, each by a temporary name and a rename."""
     with open(runs.HF_FILE + ".tmp", "wb") as file:
-        np.savez_compressed(file, **hf_arrays())
+        np.savez_compressed(file, allow_pickle=False, **hf_arrays())
     os.replace(runs.HF_FILE + ".tmp", runs.HF_FILE)
     with open(runs.LOSSES_FILE + ".tmp", "w", encoding="utf-8") as file:
         json.dump(runs.training_losses(), file, indent=1)

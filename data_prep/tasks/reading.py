@@ -5,8 +5,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import os
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from official.xlnet.examples import Example
 from official.xlnet.features import DataError
@@ -59,7 +59,7 @@ def read_examples(reading: Reading) -> Iterator[Example]:
     if not path.startswith("tfds:") and not os.path.exists(path):
         raise DataError(f"no data at {path!r}: expected a file or a folder")
     is_folder = os.path.isdir(path)
-    readers = {
+    readers: dict[str, Callable[..., Iterator[Any]]] = {
         "classification": folders.read_folder if is_folder else tables.read_texts,
         "multi_label": tables.read_texts,
         "regression": tables.read_texts,

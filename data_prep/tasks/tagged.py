@@ -13,7 +13,9 @@ _DOCUMENT = "-DOCSTART-"
 
 def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     """Yields sentences; without labels the first column is all that is read."""
-    number, words, tags = 0, [], []
+    number = 0
+    words: list[str] = []
+    tags: list[str] = []
     try:
         with open(reading.path, encoding="utf-8") as file:
             for line_number, line in enumerate([*file, "\n"], start=1):

@@ -13,6 +13,7 @@ it may see, so both streams run through the same code (paper, section 2.3).
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -301,7 +302,7 @@ class RelativeAttention(tf_keras.layers.Layer):
         attended = []
         for number, (rows, pattern) in enumerate(streams):
             stream_seed = None if seed is None else fold_in(seed, number)
-            attention = functools.partial(self._attend, rows, keys, pattern, stream_seed)
+            attention: Callable = functools.partial(self._attend, rows, keys, pattern, stream_seed)
             if self.recompute and seed is not None:
                 attention = tf.recompute_grad(attention)
             terms = (term[number] for term in by_stream)

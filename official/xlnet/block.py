@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import tensorflow as tf
 import tf_keras
@@ -37,7 +38,7 @@ class ResidualNorm(tf_keras.layers.Layer):
         self, x_BXD: tf.Tensor, change_BXD: tf.Tensor, seed: tf.Tensor | None = None
     ) -> tf.Tensor:
         """[B, X, D] → [B, X, D]; `seed` int32 [2] switches dropout on."""
-        normalize = functools.partial(_normalize, 0.0)
+        normalize: Callable = functools.partial(_normalize, 0.0)
         if seed is not None:
             normalize = fused(_normalize, self.dropout)
         gamma_D, beta_D = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)

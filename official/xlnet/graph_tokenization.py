@@ -1,21 +1,22 @@
 """The tokenizer and the packing of inputs as TensorFlow operations, for serving raw text.
 
-`GraphTokenizer` gives the ids of `tokenization.Tokenizer` on every string. SentencePiece is
-tensorflow-text's. Cleaning does not rely on the Unicode tables of TensorFlow or tensorflow-text,
-which are of other versions than Python's: what Python makes of every single code point is put in
-the graph as a table. All of it, vocabulary included, is held by the SavedModel itself.
+`GraphTokenizer` gives the ids of `tokenization.Tokenizer` on every string. Cleaning does not rely
+on the Unicode tables of TensorFlow or tensorflow-text, which are of other versions than Python's:
+what Python makes of every single code point is put in the graph as a table. All of it, vocabulary
+included, is held by the SavedModel itself.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text
 
 from official.xlnet.features import CLS_ID, SEGMENT_PAD, SEP_ID
+from official.xlnet.graph_sentencepiece import GraphSentencePiece
 from official.xlnet.packing import PADDING_TOKEN_ID, check_length, cls_segment
 from official.xlnet.text_cleaning import clean
 from official.xlnet.tokenization import Tokenizer
@@ -35,14 +36,20 @@ class GraphTokenizer(tf.Module):
     """
 
     def __init__(self, tokenizer: Tokenizer):
-        """Takes the vocabulary and the kind of cleaning from a Python tokenizer."""
+        """Takes the vocabulary and the kind of cleaning from a Python tokenizer.
+
+        Raises:
+          DataError: the vocabulary cannot be run in a graph; see `GraphSentencePiece`.
+        """
         super().__init__(name="graph_tokenizer")
-        self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
-            model=tokenizer.model_proto, out_type=tf.int32
-        )
+        self._sentencepiece = GraphSentencePiece(tokenizer.model_proto)
+        stand_ins = self._sentencepiece.stand_ins
         characters = _characters()
+        folds = _folds(characters, tokenizer.lowercase, tokenizer.keep_accents)
+        folds = {i: [stand_ins.get(j, j) for j in fold] for i, fold in folds.items()}
+        self._nul = chr(stand_ins.pop(0))
+        self._fold = _Expansion({i: [j] for i, j in stand_ins.items()} | folds)
         self._white_space = _character_class(c for c in characters if c.isspace())
-        self._fold = _Expansion(_folds(characters, tokenizer.lowercase, tokenizer.keep_accents))
         self._split = _Expansion(tokenizer.splits)
         self._sigma = _FinalSigma(characters) if tokenizer.lowercase else None
 
@@ -56,14 +63,15 @@ class GraphTokenizer(tf.Module):
         Returns:
           int32 [B, (number of pieces)], each row as `Tokenizer.encode` gives it.
         """
-        return self._split(self._sentencepiece.tokenize(self.clean(text)))
+        return self._split(self._sentencepiece(self._clean(text)))
 
-    def clean(self, text: tf.Tensor) -> tf.Tensor:
-        """Returns string [B], the texts that SentencePiece cuts; see `text_cleaning.clean`."""
+    def _clean(self, text: tf.Tensor) -> tf.Tensor:
+        """`text_cleaning.clean` for string [B], with the stand-ins of `GraphSentencePiece`."""
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
         text = tf.strings.regex_replace(text, f"{self._white_space}+", " ")
         text = tf.strings.regex_replace(text, "^ | $", "")
         text = tf.strings.regex_replace(text, "``|''", '"')
+        text = tf.strings.regex_replace(text, r"\x00", self._nul)
         num_bytes = tf.strings.length(text, unit="BYTE")
         is_ascii = tf.reduce_all(num_bytes == tf.strings.length(text, unit="UTF8_CHAR"))
         return tf.cond(is_ascii, lambda: self._clean_ascii(text), lambda: self._clean_any(text))
@@ -129,12 +137,17 @@ class _Expansion(tf.Module):
         """Takes {integer: what stands for it}; every other integer stands for itself."""
         super().__init__()
         # Sequence 0 stands for "itself", which has length 1.
-        self._lookup = _PagedTable({key: n for n, key in enumerate(table, start=1)})
-        lengths = np.array([1, *map(len, table.values())], np.int32)
-        values = [0, *(value for sequence in table.values() for value in sequence)]
+        number_of: dict[tuple[int, ...], int] = {}
+        self._lookup = _PagedTable(
+            {
+                key: number_of.setdefault(tuple(sequence), len(number_of) + 1)
+                for key, sequence in table.items()
+            }
+        )
+        lengths = np.array([1, *map(len, number_of)], np.int32)
         self._lengths = tf.constant(lengths)
         self._starts = tf.constant(np.cumsum(lengths) - lengths, tf.int32)
-        self._values = tf.constant(values, tf.int32)
+        self._values = tf.constant([0, *itertools.chain(*number_of)], tf.int32)
 
     def __call__(self, ragged: tf.RaggedTensor) -> tf.RaggedTensor:
         sequence = self._lookup(ragged.values)

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from data_prep.tasks import DATASETS, Reading, read_examples
 from data_prep.tasks.tables import read_rows, text_columns_of
@@ -78,5 +79,5 @@ def _find_text_columns(path: str, task: TaskConfig) -> None:
         task.text_columns = text_columns_of(reading, row)
 
 
-def _of(subtask: str, example: Example) -> Example:
+def _of(subtask: str, example: Any) -> Any:
     return dataclasses.replace(example, subtask=subtask) if subtask else example

@@ -5,9 +5,11 @@ import sys
 
 import numpy as np
 import pytest
+import sentencepiece
 import tensorflow as tf
 from tokenizer_oracle import SPECIAL_TEXT, nasty_lines, real_lines
 
+from official.xlnet.features import DataError
 from official.xlnet.graph_tokenization import GraphTokenizer
 from official.xlnet.packing import pack_columns
 from official.xlnet.tokenization import Tokenizer
@@ -23,10 +25,7 @@ def graph(vocab_file):
 def check_against_python(vocab_file, texts, lowercase, keep_accents):
     tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
     graph = GraphTokenizer(tokenizer)
-    signature = [tf.TensorSpec([None], tf.string)]
-    cleaned = tf.function(graph.clean, input_signature=signature)(texts).numpy()
-    assert [text.decode() for text in cleaned] == [tokenizer.clean(text) for text in texts]
-    ids = tf.function(graph.__call__, input_signature=signature)(texts)
+    ids = tf.function(graph.__call__, input_signature=[tf.TensorSpec([None], tf.string)])(texts)
     assert ids.dtype == tf.int32
     expected = [row.tolist() for row in tokenizer.encode_batch(texts)]
     assert ids.to_list() == expected
@@ -35,6 +34,7 @@ def check_against_python(vocab_file, texts, lowercase, keep_accents):
 @pytest.mark.parametrize(("lowercase", "keep_accents"), KINDS)
 def test_same_ids(vocab_file, lowercase, keep_accents):
     texts = [*real_lines(500), *nasty_lines(500), *SPECIAL_TEXT, "", " ", "Σ", "\u0301 a", "ΑΣ'"]
+    texts += ["\0", "a\0b", "\ue000\0", "€ 5,000,000 £–€00000000000", "漢 000 é 5,000 " * 200]
     check_against_python(vocab_file, texts, lowercase, keep_accents)
 
 
@@ -47,13 +47,11 @@ def test_same_ids_on_many_lines(vocab_file, lowercase, keep_accents):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("lowercase", "keep_accents"), KINDS)
-def test_same_cleaning_of_every_character(vocab_file, lowercase, keep_accents):
+def test_same_ids_of_every_character(vocab_file, lowercase, keep_accents):
     characters = [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i < 0xE000]
     patterns = ("x{}y", "AΣ{}", "AΣ{}A", "{}Σ")
     texts = [pattern.format(c) for pattern in patterns for c in characters]
-    tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
-    cleaned = tf.function(GraphTokenizer(tokenizer).clean)(tf.constant(texts)).numpy()
-    assert all(a.decode() == tokenizer.clean(b) for a, b in zip(cleaned, texts, strict=True))
+    check_against_python(vocab_file, texts, lowercase, keep_accents)
 
 
 def test_what_is_not_utf8_is_replaced_as_python_does(vocab_file, graph):
@@ -89,7 +87,27 @@ def test_saved_model_is_complete(vocab_file, graph, tmp_path):
 
 
 def test_very_long_texts(vocab_file, graph):
-    text = "the Python statement, 5,000 é " * 4000
+    text = "the Python statement, 5,000 é " * 1000
     assert graph([text, "a"]).to_list() == [
         row.tolist() for row in Tokenizer(vocab_file).encode_batch([text, "a"])
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model_type": "bpe"}, "unigram type"),
+        ({"normalization_rule_name": "identity"}, "with a normalizer"),
+        ({"byte_fallback": True, "vocab_size": 290}, "byte pieces, got <0x00>"),
+    ],
+)
+def test_vocabularies_that_cannot_be_run_in_a_graph(tmp_path, settings, message):
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the cat sat on the mat, then it ate"] * 9),
+        model_prefix=str(tmp_path / "other"),
+        control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"],
+        minloglevel=2,
+        **{"vocab_size": 28, **settings},
+    )
+    with pytest.raises(DataError, match=message):
+        GraphTokenizer(Tokenizer(str(tmp_path / "other.model")))

@@ -110,11 +110,11 @@ def epoch_batches(
     order = rng.permutation(len(unit_lengths))
     bucket_of = np.array([bucket(length, lengths) for length in unit_lengths], np.int64)
     batches = []
-    groups = np.asarray(groups)
-    for group in np.unique(groups):
+    group_of = np.asarray(groups)
+    for group in np.unique(group_of):
         rest = []
         for number in range(len(lengths)):
-            members = order[(bucket_of[order] == number) & (groups[order] == group)]
+            members = order[(bucket_of[order] == number) & (group_of[order] == group)]
             full = len(members) // batch_size * batch_size
             batches += list(members[:full].reshape(-1, batch_size))
             rest += list(members[full:])

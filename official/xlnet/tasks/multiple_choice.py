@@ -49,7 +49,7 @@ class MultipleChoice(Task):
             self.pack([self.tokenizer.encode(text) for text in texts_of(example, choice)])
             for choice in example.choices
         ]
-        labels = {} if example.label is None else {"label": np.int32(example.label)}
+        labels = {} if example.label is None else {"label": np.array(example.label, np.int32)}
         return [Unit(sequences + [{}] * missing, labels)]
 
     def predict(self, example, outputs):

@@ -68,7 +68,8 @@ class MultiTask(Task):
 
     def evaluate(self, examples, predictions):
         """The figures of every data set, `subtask/figure`, and the mean of their main ones."""
-        figures, main = {}, []
+        figures: dict[str, float] = {}
+        main = []
         for name, part in self.parts.items():
             own = [k for k, example in enumerate(examples) if example.subtask == name]
             if own:
@@ -95,8 +96,8 @@ class MultiTask(Task):
     def _finish(self, unit: Unit, subtask: str) -> Unit:
         """All data sets have arrays of the same kinds, and say which head they are for."""
         if "label" in unit.labels:
-            unit.labels["label"] = np.float32(unit.labels["label"])
-        unit.labels["subtask"] = np.int32(list(self.parts).index(subtask))
+            unit.labels["label"] = np.asarray(unit.labels["label"], np.float32)
+        unit.labels["subtask"] = np.array(list(self.parts).index(subtask), np.int32)
         return unit
 
 

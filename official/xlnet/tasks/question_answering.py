@@ -72,9 +72,9 @@ class QuestionAnswering(Task):
             length = len(sequence["token_ids"])
             start, end = (0, 0) if span is None else (length - 1 - position for position in span)
             labels = {
-                "start": np.int32(start),
-                "end": np.int32(end),
-                "is_impossible": np.float32(span is None),
+                "start": np.array(start, np.int32),
+                "end": np.array(end, np.int32),
+                "is_impossible": np.array(span is None, np.float32),
             }
         return Unit([sequence], labels)
 

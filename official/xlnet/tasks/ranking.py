@@ -22,7 +22,7 @@ class Ranking(Task):
     """
 
     @property
-    def metric(self) -> str:
+    def metric(self) -> str:  # type: ignore[override]
         """NDCG@k, with k = `task.cutoff`."""
         return f"ndcg@{self.config.task.cutoff}"
 
@@ -107,4 +107,4 @@ def _by_query(examples: Sequence[RankingExample]) -> dict[str, list[RankingExamp
 
 def _pairs(group: Sequence[RankingExample]) -> list[tuple[RankingExample, RankingExample]]:
     """(better, worse) of one query."""
-    return [(a, b) for a in group for b in group if a.relevance > b.relevance]
+    return [(a, b) for a in group for b in group if (a.relevance or 0) > (b.relevance or 0)]
