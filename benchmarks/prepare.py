@@ -28,6 +28,7 @@ from collections.abc import Sequence
 import sentencepiece
 from absl import app, flags
 
+from benchmarks.repeated_text import write_repeated
 from data_prep.prepare import prepare
 from data_prep.vocabulary import train_vocabulary
 from official.xlnet.config import XLNetConfig
@@ -39,15 +40,6 @@ _CONFIG = flags.DEFINE_string("config", "configs/base.yaml", "Lengths and lanes 
 _VOCAB = flags.DEFINE_string("vocab", None, "Directory of a vocabulary; default: made of the text.")
 _SIZE = flags.DEFINE_integer("size", 8000, "Pieces of the vocabulary that is made.")
 _BARE_SECONDS = 4.0
-
-
-def write_repeated(text_file: str, path: str, num_bytes: int) -> None:
-    """Writes a text again and again, with a blank line between, until there are enough bytes."""
-    with open(text_file, "rb") as file:
-        text = file.read().rstrip() + b"\n\n"
-    with open(path, "wb") as file:
-        for _ in range(-(-num_bytes // len(text))):
-            file.write(text)
 
 
 def bare_rate(processor: sentencepiece.SentencePieceProcessor, lines: list[str]) -> float:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import psutil
 from absl import app, flags
 
-from benchmarks.prepare import write_repeated
+from benchmarks.repeated_text import write_repeated
 
 _TEXT = flags.DEFINE_string("text", None, "Plain text to repeat.", required=True)
 _VOCAB = flags.DEFINE_string("vocab", None, "Directory of a vocabulary.", required=True)
