@@ -9,7 +9,7 @@ symbols. So it is given a vocabulary in which nothing is unknown:
 
 * every character without a piece has one, with the score the library gives to unknown
   characters; its id becomes `<unk>` afterwards, and neighbouring `<unk>` become one;
-* characters that Unicode has not assigned, a million of them, share one stand-in;
+* blocks of characters that Unicode has not assigned, a million of them, share one stand-in;
 * user-defined symbols have the score the library gives them.
 
 One difference is left: beyond a total score of -100,000, at least ten thousand pieces into a text,
@@ -32,14 +32,15 @@ from official.xlnet.features import UNK_ID, DataError
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4  # Types of pieces.
 _UNIGRAM = 1  # Type of model.
 _UNKNOWN_PENALTY = np.float32(10)  # The library's kUnkPenalty.
-_NUL = "\0"
+_BLOCK = 256  # Code points are looked at in blocks of this size.
 
 
 class GraphSentencePiece(tf.Module):
     """Cuts cleaned text into ids.
 
     Attributes:
-      stand_ins: {code point: the code point to put in its place before cutting}; NUL is one.
+      replaced: int32 [number of code points], those that must not be in a text to be cut;
+      stand_in: the code point to put in their place.
     """
 
     def __init__(self, model_proto: bytes):
@@ -53,32 +54,23 @@ class GraphSentencePiece(tf.Module):
         model = _parse(model_proto)
         self._vocab_size = len(model.pieces)
         pieces = {p.piece for p in model.pieces if p.type in (_NORMAL, _USER_DEFINED)}
-        assigned, unassigned = _characters()
-        normalize = sentencepiece.SentencePieceProcessor(model_proto=model_proto).normalize
-        known = set("".join(pieces))
-        normalized = normalize([f"a{c}" for c in unassigned])
-        alike = [
-            c
-            for c, result in zip(unassigned, normalized, strict=True)
-            if c not in known and result.endswith(f"a{c}")
-        ]
-        stand_in = alike[0]
-        self.stand_ins = {ord(c): ord(stand_in) for c in [_NUL, *alike[1:]]}
+        own_piece, alike = _unknown_characters(pieces, model_proto)
+        self.stand_in = ord(alike[0])
+        self.replaced = np.array([0, *map(ord, alike[1:])], np.int32)  # NUL cannot be a piece.
 
         lowest = min(np.float32(p.score) for p in model.pieces if p.type == _NORMAL)
         for piece in model.pieces:
             if piece.type == _USER_DEFINED:
                 piece.score = 0.1 * (len(piece.piece.encode()) - 1)
-        for character in [stand_in, *assigned]:
-            if character not in pieces:
-                model.pieces.add(piece=character, score=lowest - _UNKNOWN_PENALTY)
+        for character in own_piece + alike[:1]:
+            model.pieces.add(piece=character, score=lowest - _UNKNOWN_PENALTY)
         self._tokenizer = tensorflow_text.FastSentencepieceTokenizer(model.SerializeToString())
 
     def __call__(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Returns the ids of texts.
 
         Args:
-          text: string [B], UTF-8, without any character of `stand_ins`.
+          text: string [B], UTF-8, without any code point of `replaced`.
 
         Returns:
           int32 [B, (number of pieces)].
@@ -91,16 +83,29 @@ class GraphSentencePiece(tf.Module):
         return tf.ragged.boolean_mask(ids.with_values(values), ids.with_values(keep))
 
 
-def _characters() -> tuple[list[str], list[str]]:
-    """The characters UTF-8 can hold but for NUL: those Unicode has assigned, and the others."""
-    assigned, unassigned = [], []
-    for i in range(1, sys.maxunicode + 1):
-        category = unicodedata.category(chr(i))
-        if category in ("Cn", "Co"):
-            unassigned.append(chr(i))
-        elif category != "Cs":
-            assigned.append(chr(i))
-    return assigned, unassigned
+def _unknown_characters(pieces: set[str], model_proto: bytes) -> tuple[list[str], list[str]]:
+    """Splits the characters without a piece: those that differ to SentencePiece, those that do not.
+
+    The latter are unassigned, are in no piece and are left as they are by the normalizer.
+    """
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model_proto)
+    in_pieces = set("".join(pieces))
+    different, alike = [], []
+    for first in range(0, sys.maxunicode + 1, _BLOCK):
+        block = [chr(i) for i in range(max(first, 1), first + _BLOCK)]
+        categories = {unicodedata.category(c) for c in block}
+        if categories == {"Cs"}:
+            continue
+        text = "".join(block)
+        if (
+            categories <= {"Cn", "Co"}
+            and in_pieces.isdisjoint(block)
+            and processor.normalize(text).endswith(text)
+        ):
+            alike += block
+        else:
+            different += [c for c in block if c not in pieces]
+    return different, alike
 
 
 def _parse(model_proto: bytes) -> message.Message:

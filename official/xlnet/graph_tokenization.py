@@ -43,12 +43,11 @@ class GraphTokenizer(tf.Module):
         """
         super().__init__(name="graph_tokenizer")
         self._sentencepiece = GraphSentencePiece(tokenizer.model_proto)
-        stand_ins = self._sentencepiece.stand_ins
         characters = _characters()
         folds = _folds(characters, tokenizer.lowercase, tokenizer.keep_accents)
-        folds = {i: [stand_ins.get(j, j) for j in fold] for i, fold in folds.items()}
-        self._nul = chr(stand_ins.pop(0))
-        self._fold = _Expansion({i: [j] for i, j in stand_ins.items()} | folds)
+        replaced, stand_in = self._sentencepiece.replaced, self._sentencepiece.stand_in
+        self._fold = _Expansion(folds, replaced, [stand_in])
+        self._nul = chr(stand_in)
         self._white_space = _character_class(c for c in characters if c.isspace())
         self._split = _Expansion(tokenizer.splits)
         self._sigma = _FinalSigma(characters) if tokenizer.lowercase else None
@@ -133,21 +132,30 @@ class GraphTokenizer(tf.Module):
 class _Expansion(tf.Module):
     """Replaces some integers of a ragged tensor by sequences of integers, possibly empty ones."""
 
-    def __init__(self, table: Mapping[int, Sequence[int]]):
-        """Takes {integer: what stands for it}; every other integer stands for itself."""
+    def __init__(
+        self,
+        table: Mapping[int, Sequence[int]],
+        others: np.ndarray | Sequence[int] = (),
+        for_others: Sequence[int] = (),
+    ):
+        """Takes what stands for what; every integer that is not named stands for itself.
+
+        Args:
+          table: {integer: what stands for it}.
+          others: more integers, all of which `for_others` stands for.
+          for_others: see `others`.
+        """
         super().__init__()
         # Sequence 0 stands for "itself", which has length 1.
-        number_of: dict[tuple[int, ...], int] = {}
-        self._lookup = _PagedTable(
-            {
-                key: number_of.setdefault(tuple(sequence), len(number_of) + 1)
-                for key, sequence in table.items()
-            }
-        )
-        lengths = np.array([1, *map(len, number_of)], np.int32)
+        number = np.zeros(max(sys.maxunicode, *table, 0) + 1, np.int32)
+        number[list(table)] = np.arange(2, len(table) + 2)
+        number[np.asarray(others, np.int32)] = 1
+        sequences = [for_others, *table.values()]
+        lengths = np.array([1, *map(len, sequences)], np.int32)
+        self._lookup = _PagedTable(number)
         self._lengths = tf.constant(lengths)
         self._starts = tf.constant(np.cumsum(lengths) - lengths, tf.int32)
-        self._values = tf.constant([0, *itertools.chain(*number_of)], tf.int32)
+        self._values = tf.constant([0, *itertools.chain(*sequences)], tf.int32)
 
     def __call__(self, ragged: tf.RaggedTensor) -> tf.RaggedTensor:
         sequence = self._lookup(ragged.values)
@@ -172,7 +180,7 @@ class _FinalSigma(tf.Module):
 
     def __init__(self, characters: Sequence[str]):
         super().__init__()
-        self._kind = _PagedTable(_kinds(characters), default=_OTHER)
+        self._kind = _PagedTable(_kinds(characters))
 
     def __call__(self, code_points: tf.RaggedTensor) -> tf.RaggedTensor:
         kind = self._kind(code_points.values)
@@ -194,11 +202,10 @@ class _FinalSigma(tf.Module):
 class _PagedTable(tf.Module):
     """A map from integers to integers, stored as the pages of 256 entries that differ."""
 
-    def __init__(self, table: Mapping[int, int], default: int = 0):
+    def __init__(self, table: np.ndarray):
+        """Takes int32 [number of keys], the value of every key."""
         super().__init__()
-        size = max(sys.maxunicode, *table) if table else sys.maxunicode
-        dense = np.full((size // _PAGE + 1) * _PAGE, default, np.int32)
-        dense[list(table.keys())] = list(table.values())
+        dense = np.pad(table, (0, -len(table) % _PAGE))
         pages, page_of = np.unique(dense.reshape(-1, _PAGE), axis=0, return_inverse=True)
         self._pages = tf.constant(pages)
         self._page_of = tf.constant(page_of.reshape(-1), tf.int32)
@@ -230,14 +237,14 @@ def _folds(characters: Sequence[str], lowercase: bool, keep_accents: bool) -> di
     }
 
 
-def _kinds(characters: Sequence[str]) -> dict[int, int]:
-    """Asks Python's own lower-casing how characters count next to a sigma."""
+def _kinds(characters: Sequence[str]) -> np.ndarray:
+    """Asks Python's own lower-casing how code points count next to a sigma."""
     after = _SEPARATOR.join(f"AΣ{c}" for c in characters).lower().split(_SEPARATOR)
     between = _SEPARATOR.join(f"AΣ{c}A" for c in characters).lower().split(_SEPARATOR)
-    return {
-        ord(c): _CASED if a[1] == "σ" else _IGNORABLE if b[1] == "σ" else _OTHER
-        for c, a, b in zip(characters, after, between, strict=True)
-    }
+    kinds = np.full(sys.maxunicode + 1, _OTHER, np.int32)
+    for character, a, b in zip(characters, after, between, strict=True):
+        kinds[ord(character)] = _CASED if a[1] == "σ" else _IGNORABLE if b[1] == "σ" else _OTHER
+    return kinds
 
 
 def _truncated_lengths(lengths: tf.Tensor, budget: int | tf.Tensor) -> tf.Tensor:
