@@ -7,10 +7,10 @@ from official.xlnet.pretrainer import XLNetPretrainer
 
 
 def random_model(seed: int = 0, std: float = 0.25, seq_len: int = 23, **model) -> XLNetPretrainer:
-    """A model of 3 layers; `model` overrides keys of the configuration's section."""
+    """A model of 2 layers; `model` overrides keys of the configuration's section."""
     settings = {
         "vocab_size": 31,
-        "num_layers": 3,
+        "num_layers": 2,
         "d_model": 22,
         "num_heads": 2,
         "d_inner": 37,

@@ -98,12 +98,12 @@ def test_cached_and_uncached_distributions_agree(settings):
 
 def test_greedy_continuation_is_that_of_a_loop_over_the_whole_encoder(model):
     tokenizer = NumberTokenizer(31)
-    prompts = ["9 20 11", "30 29 28 27 26 10 12", "14"]
-    results = generate(model, tokenizer, prompts, 9, Sampling(temperature=0))
+    prompts = ["9 20 11", "30 29 28 27 26 10 12"]
+    results = generate(model, tokenizer, prompts, 5, Sampling(temperature=0))
     for prompt, result in zip(prompts, results, strict=True):
         ids = tokenizer.encode(prompt)
         targets = []
-        for _ in range(9):
+        for _ in range(5):
             targets.append(len(ids))
             logits = uncached(model, [*ids, 0], targets)[-1]
             logits[[0, 1, 2, 3, 4, 5, 6]] = -np.inf
@@ -114,19 +114,20 @@ def test_greedy_continuation_is_that_of_a_loop_over_the_whole_encoder(model):
         assert tokenizer.encode(result) == ids
 
 
-def test_continuation_ends_with_the_document(model):
+def test_continuation_ends_with_the_document():
     model = random_model()
     model.lm_head.bias.assign(100.0 * tf.one_hot(EOD_ID, 31))
     assert generate(model, NumberTokenizer(31), ["9 10 ", "11"], 50) == ["9 10", "11"]
 
 
-def test_seeds_and_neighbours(text_model, tokenizer):
-    prompts = ["The first", "The second, which is longer", "A third"] * 4
+def test_seeds_and_neighbours(text_model, tokenizer, monkeypatch):
+    monkeypatch.setattr(generation, "BATCH_SIZE", 2)
+    prompts = ["The first", "The second, which is longer"] * 2
     first = generate(text_model, tokenizer, prompts, 7, Sampling(seed=3))
     assert generate(text_model, tokenizer, prompts, 7, Sampling(seed=3)) == first
     assert generate(text_model, tokenizer, prompts[:2], 7, Sampling(seed=3)) == first[:2]
     assert generate(text_model, tokenizer, prompts, 7, Sampling(seed=4)) != first
-    assert first[0] != first[3]
+    assert first[0] != first[2]
     assert all(text.startswith(prompt) for prompt, text in zip(prompts, first, strict=True))
 
 
