@@ -26,6 +26,8 @@ from data_prep.settings import Settings
 from data_prep.token_files import write_token_files
 from official.xlnet.features import DataError
 
+_DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
+
 
 def prepare_on_beam(
     inputs: Sequence[str],
@@ -91,7 +93,15 @@ def _run(
     beam_options: Sequence[str],
 ) -> None:
     """Runs one pass to its end."""
-    pipeline = beam.Pipeline(options=PipelineOptions(list(beam_options)))
+    # Beam knows this one by its full name only.
+    beam_options = [
+        f"--runner={_DASK_RUNNER}" if option == "--runner=DaskRunner" else option
+        for option in beam_options
+    ]
+    try:
+        pipeline = beam.Pipeline(options=PipelineOptions(beam_options))
+    except ValueError as error:
+        raise DataError(f"Beam cannot use {' '.join(beam_options)}: {error}") from None
     _ = (
         pipeline
         | "Tasks" >> beam.Create(tasks)

@@ -128,6 +128,12 @@ def test_beam_gives_the_same_bytes(tmp_path):
     assert contents(tmp_path / "beam") == contents(tmp_path / "local")
 
 
+def test_beam_reports_an_unknown_runner(tmp_path):
+    (tmp_path / "text.txt").write_text("some text\n")
+    with pytest.raises(DataError, match="Beam cannot use --runner=NoSuchRunner: Unexpected"):
+        run_beam(str(tmp_path / "text.txt"), tmp_path / "out", "--runner=NoSuchRunner")
+
+
 def test_beam_reports_wrong_text(tmp_path):
     (tmp_path / "text.txt").write_bytes(b"fine\n\xff\n")
     with pytest.raises(DataError, match=r"text.txt, line 2: expected UTF-8"):
@@ -170,7 +176,7 @@ def test_dask_with_a_worker_killed_half_way_gives_the_same_bytes(tmp_path, corpu
                 time.sleep(0.01)
             workers[0].kill()
 
-        killer = threading.Thread(target=kill_one_half_way)
+        killer = threading.Thread(target=kill_one_half_way, daemon=True)
         killer.start()
         run_beam(
             pattern,
