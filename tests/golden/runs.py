@@ -10,7 +10,7 @@ HF_FILE = os.path.join(os.path.dirname(__file__), "hf_xlnet.npz")
 LOSSES_FILE = os.path.join(os.path.dirname(__file__), "losses.json")
 
 
-def training_losses(steps=7):
+def training_losses(steps=5):
     """Losses of eager steps with dropout, memory, both directions, decay and clipping."""
     model = XLNetPretrainer(tiny_config(dropout=0.1, dropatt=0.2, warmup_steps=3, num_steps=10))
     randomize(model.trainable_variables, seed=5, scale=0.1)
