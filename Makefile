@@ -32,7 +32,7 @@ test-slow: $(ENVIRONMENT)  ## Run the tests marked slow.
 	$(PYTHON) -m pytest -m slow $(PYTEST_FLAGS)
 
 parity: $(TORCH)  ## Compare with HF transformers; installs PyTorch.
-	$(PYTHON) -m pytest tests/parity $(PYTEST_FLAGS)
+	$(PYTHON) -m pytest -m "slow or not slow" tests/parity $(PYTEST_FLAGS)
 
 check: $(ENVIRONMENT)  ## Check format, lint and types.
 	$(PYTHON) -m ruff format --check .
