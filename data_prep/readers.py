@@ -36,7 +36,7 @@ _NEWLINE = rb"(?>\r\n|\n|\r)"
 _BLANK_LINE = re.compile(_NEWLINE + rb"[ \t\x0b\x0c]*" + _NEWLINE)
 _LINE_END = re.compile(_NEWLINE)
 _SPACE = re.compile(rb"[ \t\r\n]")
-_BYTE_ORDER_MARK = "\ufeff"
+_BYTE_ORDER_MARK = "\ufeff".encode()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _records(reading: _Reading, values: list[str | bytes | None]) -> list[Docume
 
 def _decode(data: bytes, reading: _Reading) -> str:
     try:
-        return data.decode().removeprefix(_BYTE_ORDER_MARK)
+        return data.decode()
     except UnicodeDecodeError as error:
         if reading.options.on_bad_utf8 == "error":
             where = reading.shard.path + _place_of_bad_utf8(reading.shard)
@@ -191,7 +191,7 @@ def _decode(data: bytes, reading: _Reading) -> str:
         text = data.decode(errors="replace")
         in_the_text = data.count("\ufffd".encode())
         reading.counts["bad_bytes"] += text.count("\ufffd") - in_the_text
-        return text.removeprefix(_BYTE_ORDER_MARK)
+        return text
 
 
 def _place_of_bad_utf8(shard: Shard) -> str:
@@ -266,6 +266,9 @@ def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str
                 break
             if remaining is not None:
                 remaining -= len(data)
+            if shard.start == 0 and not reported and data.startswith(_BYTE_ORDER_MARK):
+                data = data.removeprefix(_BYTE_ORDER_MARK)
+                counts["bytes"] += len(_BYTE_ORDER_MARK)
             searched = max(0, len(pending) - _MARK_BYTES)
             pending += data
             end = find_last(pending, searched)
