@@ -17,7 +17,7 @@ import tempfile
 import time
 
 import numpy as np
-from sentencepiece import sentencepiece_model_pb2
+import sentencepiece
 
 from official.xlnet.config import XLNetConfig
 from official.xlnet.convert.names import Weights, shapes_of
@@ -72,14 +72,15 @@ class RandomSource:
 
 
 def write_vocabulary(path: str, size: int) -> None:
-    """Writes a SentencePiece model with the special pieces and numbered ones."""
-    model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
-    pieces = [*SPECIAL_PIECES, *(f"\u2581{number}" for number in range(len(SPECIAL_PIECES), size))]
-    for number, piece in enumerate(pieces):
-        kind = "NORMAL" if number >= len(SPECIAL_PIECES) else "CONTROL" if number else "UNKNOWN"
-        model.pieces.add(piece=piece, score=-number, type=getattr(model.SentencePiece, kind))
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
+    """Writes a SentencePiece model in which every number is a word."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=map(str, range(size)),
+        model_prefix=path.removesuffix(".model"),
+        model_type="word",
+        vocab_size=size,
+        control_symbols=[*SPECIAL_PIECES[3:]],
+        minloglevel=2,
+    )
 
 
 def measure(arguments: str) -> tuple[float, float]:

@@ -33,7 +33,7 @@ _NOT_YET_IN_DEFAULT_RUN = {
     "unit/test_serialization.py",
     "unit/test_inspect_records.py",
     "unit/test_cli.py",
-    "unit/test_convert.py",
+    "unit/test_conversion.py",
     "golden/test_golden.py",
     "property/test_prepare_fuzz.py",
     "unit/test_task_batching.py",
