@@ -8,6 +8,8 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 ENVIRONMENT := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml tools/setup_environment.sh | sha256sum | cut -c1-16)
 TORCH := $(ENVIRONMENT)-torch
+# Two workers: each imports TensorFlow and takes up to 3 GB.
+WORKERS := --numprocesses=2 --dist=worksteal
 SOURCES := official/xlnet data_prep benchmarks tools
 
 # What TensorFlow reads when it starts; the xlnet command sets the same.
@@ -26,7 +28,7 @@ demo: $(ENVIRONMENT)  ## Pre-train a tiny XLNet on the documentation of the inst
 	$(PYTHON) -m tools.demo
 
 test: $(ENVIRONMENT)  ## Run the tests (not those marked slow).
-	$(PYTHON) -m pytest $(PYTEST_FLAGS)
+	$(PYTHON) -m pytest $(WORKERS) $(PYTEST_FLAGS)
 
 test-slow: $(ENVIRONMENT)  ## Run the tests marked slow.
 	$(PYTHON) -m pytest -m slow $(PYTEST_FLAGS)
