@@ -1,13 +1,17 @@
-"""Queries, documents and relevance: tables, and TREC's runs and judgements.
+"""Queries, documents and relevance: tables, and folders with TREC's runs and judgements.
 
 A table has the columns `query`, `document` and `relevance`, and `query_id` and `document_id`
 where queries or documents do not stand for themselves. QNLI's table is read as one: the sentence
 is the document, `entailment` is relevance 1.
+
+A folder has `queries.tsv` and `documents.tsv` (id, tab, text), TREC's judgements `qrels`, and
+TREC's `run` where the documents to rank are not just those that were judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator
 
 from data_prep.tasks.reading import Reading
 from data_prep.tasks.tables import read_rows
@@ -44,6 +48,36 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
         )
 
 
+def read_trec(reading: Reading) -> Iterator[RankingExample]:
+    """Yields the documents of every query of a folder; those that nobody judged have grade 0."""
+    run, judgements, query_file, document_file = (
+        os.path.join(reading.path, name)
+        for name in ("run", "qrels", "queries.tsv", "documents.tsv")
+    )
+    candidates = read_run(run) if os.path.exists(run) else read_judgements(judgements)
+    grades = read_judgements(judgements) if reading.with_labels else {}
+    queries = _read_texts(query_file, candidates)
+    documents = _read_texts(document_file, {d for ranked in candidates.values() for d in ranked})
+    for query, ranked in candidates.items():
+        if reading.with_labels and query not in grades:
+            reading.counts["queries_without_judgements"] += 1
+            continue
+        for document in ranked:
+            if query not in queries or document not in documents:
+                reading.reject(
+                    "missing_texts",
+                    f"{reading.path}: query {query}, document {document}: expected both texts",
+                )
+                continue
+            yield RankingExample(
+                id=document,
+                query_id=query,
+                query=queries[query],
+                document=documents[document],
+                relevance=grades[query].get(document, 0.0) if reading.with_labels else None,
+            )
+
+
 def read_run(path: str) -> dict[str, dict[str, float]]:
     """Scores of a TREC run, `query Q0 document rank score tag`: {query: {document: score}}."""
     return _read_columns(path, 6, score_column=4)
@@ -52,6 +86,19 @@ def read_run(path: str) -> dict[str, dict[str, float]]:
 def read_judgements(path: str) -> dict[str, dict[str, float]]:
     """Grades of TREC judgements, `query 0 document grade`: {query: {document: grade}}."""
     return _read_columns(path, 4, score_column=3)
+
+
+def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:
+    """The texts of some ids, from lines of an id, a tab and a text."""
+    texts = {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            name, tab, text = line.rstrip("\r\n").partition("\t")
+            if not tab:
+                raise DataError(f"{path}, line {number}: expected an id, a tab and a text")
+            if name in wanted:
+                texts[name] = text
+    return texts
 
 
 def _read_columns(path: str, num_columns: int, score_column: int) -> dict[str, dict[str, float]]:

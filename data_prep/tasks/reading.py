@@ -66,8 +66,8 @@ def read_examples(reading: Reading) -> Iterator[Example]:
         "multiple_choice": choices.read_race if is_folder else choices.read_choices,
         "question_answering": squad.read_squad,
         "token_classification": tagged.read_conll,
-        "ranking": ranking.read_ranking,
+        "ranking": ranking.read_trec if is_folder else ranking.read_ranking,
     }
-    if is_folder and kind not in ("classification", "multiple_choice"):
+    if is_folder and kind not in ("classification", "multiple_choice", "ranking"):
         raise DataError(f"{path}: expected a file for {kind}, got a folder")
     return readers[kind](reading)

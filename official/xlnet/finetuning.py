@@ -265,11 +265,14 @@ def evaluate_task(
 def evaluate_examples(
     model: XLNetTaskModel, task: Task, examples: Sequence[Example]
 ) -> tuple[list[Prediction], dict[str, float]]:
-    """Predictions for examples with labels, and the figures of them, `loss` included."""
+    """Predictions for examples with labels, and the figures of them, `loss` included.
+
+    The loss is that of training, unless the task evaluates one of its own.
+    """
     loss = [0.0, 0.0]
     predictions = list(predict_examples(model, task, examples, loss))
     figures = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
-    return predictions, figures | {"loss": loss[0] / max(loss[1], 1.0)}
+    return predictions, {"loss": loss[0] / max(loss[1], 1.0)} | figures
 
 
 def predict_examples(

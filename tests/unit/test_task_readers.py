@@ -149,6 +149,31 @@ def test_squad_rejects_answers_that_are_not_there(tmp_path):
         read(path, "squad", strict=True)
 
 
+def test_trec_folders(tmp_path):
+    write(tmp_path / "queries.tsv", "1\twho ran\n2\twho sat\n3\tunused\n")
+    write(tmp_path / "documents.tsv", "a\tA boy ran.\nb\tA dog\tsat.\nc\tNobody.\n")
+    write(tmp_path / "qrels", "1 0 a 2\n1 0 c 1\n2 0 b 1\n")
+    examples, counts = read(tmp_path, "ranking")
+    assert examples == [
+        RankingExample("a", "1", "who ran", "A boy ran.", 2.0),
+        RankingExample("c", "1", "who ran", "Nobody.", 1.0),
+        RankingExample("b", "2", "who sat", "A dog\tsat.", 1.0),
+    ]
+    assert not counts
+    run = ["1 Q0 b 1 9.5 x", "1 Q0 a 2 9.1 x", "1 Q0 gone 3 8 x", "3 Q0 a 1 7 x"]
+    write(tmp_path / "run", "\n".join(run))
+    examples, counts = read(tmp_path, "ranking")
+    assert [(e.id, e.query_id, e.relevance) for e in examples] == [("b", "1", 0.0), ("a", "1", 2.0)]
+    assert counts == {"missing_texts": 1, "queries_without_judgements": 1}
+    write(tmp_path / "run", "3 Q0 a 1 7 x\n")
+    assert [(e.query, e.relevance) for e in read(tmp_path, "ranking", with_labels=False)[0]] == [
+        ("unused", None)
+    ]
+    write(tmp_path / "queries.tsv", "1 who ran\n")
+    with pytest.raises(DataError, match=r"queries\.tsv, line 1: expected an id, a tab"):
+        read(tmp_path, "ranking")
+
+
 def test_ranking_tables_and_trec_files(tmp_path):
     text = "query_id\tdocument_id\tquery\tdocument\trelevance\n1\td7\tq\td\t2\n"
     examples, _ = read(write(tmp_path / "a.tsv", text), "ranking")

@@ -72,20 +72,23 @@ class Ranking(Task):
         }
 
     def evaluate(self, examples, predictions):
-        """NDCG@k, ERR@k, MRR, and the share of pairs that are in the right order."""
+        """NDCG@k, ERR@k, MRR, the share of pairs in the right order, and their mean log loss."""
         grades: dict[str, dict[str, float]] = collections.defaultdict(dict)
         scores: dict[str, dict[str, float]] = collections.defaultdict(dict)
-        right = []
+        margins: list[float] = []  # By how much the better document of a pair is ahead.
         for example, prediction in zip(examples, predictions, strict=True):
             grades[example.query_id][example.id] = float(example.relevance)
             scores[example.query_id][example.id] = prediction["score"]
         for query, group in _by_query(examples).items():
-            right += [
-                scores[query][better.id] > scores[query][worse.id]
+            margins += [
+                scores[query][better.id] - scores[query][worse.id]
                 for better, worse in _pairs(group)
             ]
         figures = evaluate_ranking(grades, scores, self.config.task.cutoff)
-        return figures | {"pair_accuracy": float(np.mean(right)) if right else 0.0}
+        if margins:
+            figures["pair_accuracy"] = float(np.mean(np.array(margins) > 0))
+            figures["loss"] = float(np.mean(np.logaddexp(0.0, -np.array(margins))))
+        return figures
 
     def draw(self, axes, examples, predictions):
         """Scores by grade."""

@@ -88,8 +88,7 @@ class Task:
         needed = sum(len(text) for text in texts) + len(texts) + 1
         if needed > self.config.task.max_length:
             self.counts["truncated"] += 1
-        packed = pack_texts(texts, min(needed, self.config.task.max_length))
-        return {name: packed[name] for name in ("token_ids", "segment_ids")}
+        return _without_padding(pack_texts(texts, self.config.task.max_length))
 
     def read(self, texts: Sequence[str]) -> list[Arrays]:
         """The sequences of texts that are read together: one, or the windows of a long text."""
@@ -109,17 +108,17 @@ class Task:
         text = ids[longest]
         starts = [0]
         while starts[-1] + room < len(text) and len(starts) < task.max_windows:
-            starts.append(starts[-1] + task.window_stride)
+            starts.append(starts[-1] + min(task.window_stride, room))
         if starts[-1] + room < len(text):
             self.counts["truncated"] += 1
         windows = [
             pack_texts(
                 [text[s : s + room] if k == longest else other for k, other in enumerate(ids)],
-                min(task.max_length, others + len(text[s : s + room]) + len(ids) + 1),
+                task.max_length,
             )
             for s in starts
         ]
-        kept = [{name: w[name] for name in ("token_ids", "segment_ids")} for w in windows]
+        kept = [_without_padding(window) for window in windows]
         return kept + [{}] * (task.max_windows - len(kept))
 
     def _segments(self, ids: list[list[int]]) -> list[Arrays]:
@@ -129,8 +128,7 @@ class Task:
         needed = sum(map(len, ids)) + len(ids) + 1
         if needed > limit:
             self.counts["truncated"] += 1
-        packed = pack_texts(ids, min(needed, limit))
-        arrays = {name: packed[name] for name in ("token_ids", "segment_ids")}
+        arrays = _without_padding(pack_texts(ids, limit))
         stops = [min(needed, limit) - n * size for n in reversed(range(task.max_windows))]
         return [
             {name: x[max(0, stop - size) : stop] for name, x in arrays.items()} if stop > 0 else {}
@@ -140,6 +138,11 @@ class Task:
     def empty(self, texts: Sequence[str]) -> bool:
         """Whether there is nothing to read."""
         return not any(text.strip() for text in texts)
+
+
+def _without_padding(packed: Arrays) -> Arrays:
+    is_real = ~packed["is_padding"]
+    return {name: packed[name][is_real] for name in ("token_ids", "segment_ids")}
 
 
 def one_hot(index: Sequence[int], size: int) -> np.ndarray:

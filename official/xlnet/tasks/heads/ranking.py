@@ -17,7 +17,8 @@ class KernelRankingHead(Head):
     """score = tanh(w · 0.01 kernel_pooling(query, document) + b).
 
     Sequences of a unit: the query, then its documents. Outputs: `score` [U, S - 1]. The loss of
-    a unit with the better document first is log(1 + exp(worse - better)).
+    a unit with the better document first is log(1 + exp(worse - better)); a unit of one document
+    has none.
     """
 
     def __init__(self, config: XLNetConfig, **kwargs):
@@ -42,7 +43,7 @@ class KernelRankingHead(Head):
         return {"score": tf.concat(scores, axis=1)}
 
     def loss(self, outputs, labels):
-        return one_item(_pairwise(outputs["score"]))
+        return _pairwise(outputs["score"])
 
 
 class SummaryRankingHead(Head):
@@ -69,9 +70,12 @@ class SummaryRankingHead(Head):
         return {"score": tf.reshape(score_X1, [-1, documents])}
 
     def loss(self, outputs, labels):
-        return one_item(_pairwise(outputs["score"]))
+        return _pairwise(outputs["score"])
 
 
-def _pairwise(score_U2: tf.Tensor) -> tf.Tensor:
-    """Log loss of the better document coming first (RankNet), float32 [U]."""
-    return tf.nn.softplus(score_U2[:, 1] - score_U2[:, 0])
+def _pairwise(score_US: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Log loss of the better document coming first (RankNet), and items: two float32 [U]."""
+    if score_US.shape[1] == 1:
+        nothing_U = tf.zeros_like(score_US[:, 0])
+        return nothing_U, nothing_U
+    return one_item(tf.nn.softplus(score_US[:, 1] - score_US[:, 0]))
