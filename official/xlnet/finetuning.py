@@ -177,8 +177,10 @@ class _FineTuning(tf_keras.callbacks.Callback):
         self._config = task.config
         self._state = run.state
         self._run = tf.train.CheckpointManager(run, os.path.join(output, RUN_DIR), max_to_keep=1)
+        # Without the optimizer, which the model has as an attribute.
+        parts = tf.train.Checkpoint(encoder=run.model.encoder, head=run.model.head)
         self._best = tf.train.CheckpointManager(
-            tf.train.Checkpoint(model=run.model), output, max_to_keep=1
+            tf.train.Checkpoint(model=parts), output, max_to_keep=1
         )
         self._shown = time.monotonic()
 
