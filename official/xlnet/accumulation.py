@@ -7,7 +7,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from official.xlnet.dropout import fold_in
-from official.xlnet.objective import Task
+from official.xlnet.objectives.task import Task
 
 
 def accumulate(gradients: Callable, task: Task, seed: tf.Tensor, num_slices: int):
@@ -45,7 +45,8 @@ def accumulate(gradients: Callable, task: Task, seed: tf.Tensor, num_slices: int
             name: rows(value, number, axis=1 if name == "memory" else 0)
             for name, value in task.inputs.items()
         }
-        part = Task(inputs, rows(task.labels_BP, number), rows(task.mask_BP, number))
+        is_next_B = None if task.is_next_B is None else rows(task.is_next_B, number)
+        part = Task(inputs, rows(task.labels_BP, number), rows(task.mask_BP, number), is_next_B)
         part_gradients, loss_sum, memory = gradients(part, fold_in(seed, number))
         part_gradients = [tf.convert_to_tensor(gradient) for gradient in part_gradients]
         return part_gradients, loss_sum, memory

@@ -1,9 +1,10 @@
 """Configuration: one typed tree that every command reads and every model directory keeps.
 
-The tree is a `hyperparams.Config` of tf-models-official with four sections:
+The tree is a `hyperparams.Config` of tf-models-official with five sections:
 
 * `model`: the network (reference: section 2 and table 7 of the paper);
 * `data`: how text becomes windows and which of their tokens are targets;
+* `objective`: what is predicted of them, and from what;
 * `training`: batch, optimizer, schedule and run control;
 * `task`: what a fine-tuned model does; `task.name` is empty in a pre-trained one.
 
@@ -84,6 +85,7 @@ class DataConfig(hyperparams.Config):
       target_ratio: the paper's K: one token in K is predicted.
       target_unit: `word` draws spans of whole words, `token` of single pieces.
       max_span: longest span, in units.
+      phrases: phrases that count as one word, such as `New York`.
       num_lanes: record shards (lanes) of a data set; half of them are reversed text.
       bidirectional: whether half of the lanes hold reversed text.
       heldout_fraction: share of documents kept out of training.
@@ -98,12 +100,33 @@ class DataConfig(hyperparams.Config):
     target_ratio: float = 6.0
     target_unit: str = "word"
     max_span: int = 5
+    phrases: tuple[str, ...] = ()
     num_lanes: int = 16
     bidirectional: bool = True
     heldout_fraction: float = 0.05
     lowercase: bool = False
     keep_accents: bool = False
     seed: int = 0
+
+
+@dataclasses.dataclass
+class ObjectiveConfig(hyperparams.Config):
+    """What pre-training predicts; see `objectives`.
+
+    Attributes:
+      kind: `permutation` (XLNet), `denoising` (BERT) or `causal` (GPT, Transformer-XL).
+      target_draws: how many draws of targets a window has, taken in turn by epoch: 1 is a static
+        mask, BERT has 10; 0 draws anew in every epoch.
+      mask_share: of `denoising`: probability that a target becomes `<mask>`.
+      random_share: of `denoising`: probability that a target becomes any other piece.
+      next_sentence: whether CLS also predicts if B follows A.
+    """
+
+    kind: str = "permutation"
+    target_draws: int = 0
+    mask_share: float = 0.8
+    random_share: float = 0.1
+    next_sentence: bool = False
 
 
 @dataclasses.dataclass
@@ -128,6 +151,11 @@ class TrainingConfig(hyperparams.Config):
       jit_compile: whether XLA compiles the whole step.
       steps_per_execution: steps run between two returns to Python.
       checkpoint_steps: steps between two checkpoints.
+      keep_checkpoints: newest checkpoints to keep, besides that of the lowest held-out loss.
+      evaluation_steps: steps between two evaluations on the held-out lanes; 0: none.
+      on_bad_step: what follows a loss or gradient that is not finite, which changes no weight:
+        `stop`, or `skip` to go on with the next windows.
+      json_log: whether the figures for TensorBoard also go to `logs/scalars.jsonl`.
       seed: seed of initial weights, targets, orders and dropout.
     """
 
@@ -148,6 +176,10 @@ class TrainingConfig(hyperparams.Config):
     jit_compile: bool = False
     steps_per_execution: int = 1
     checkpoint_steps: int = 500
+    keep_checkpoints: int = 2
+    evaluation_steps: int = 0
+    on_bad_step: str = "stop"
+    json_log: bool = False
     seed: int = 0
 
 
@@ -218,7 +250,7 @@ class TaskConfig(hyperparams.Config):
 
 @dataclasses.dataclass
 class XLNetConfig(hyperparams.Config):
-    """The whole tree; see `ModelConfig`, `DataConfig`, `TrainingConfig` and `TaskConfig`.
+    """The whole tree; each section has a class of its own.
 
     Example:
       >>> config = XLNetConfig.load("configs/tiny.yaml", overrides=["model.mem_len=0"])
@@ -228,6 +260,7 @@ class XLNetConfig(hyperparams.Config):
 
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
     data: DataConfig = dataclasses.field(default_factory=DataConfig)
+    objective: ObjectiveConfig = dataclasses.field(default_factory=ObjectiveConfig)
     training: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
     task: TaskConfig = dataclasses.field(default_factory=TaskConfig)
 
@@ -309,7 +342,7 @@ class XLNetConfig(hyperparams.Config):
 
     def check(self) -> None:
         """Raises `ConfigError` where values cannot work together."""
-        m, d, t = self.model, self.data, self.training
+        m, d, o, t = self.model, self.data, self.objective, self.training
         _require(m.vocab_size > 9, "model.vocab_size", "more than the 9 special ids", m.vocab_size)
         for key in ("num_layers", "d_model", "num_heads", "d_inner"):
             _require(getattr(m, key) > 0, f"model.{key}", "at least 1", getattr(m, key))
@@ -342,6 +375,26 @@ class XLNetConfig(hyperparams.Config):
         _require(d.target_ratio >= 1, "data.target_ratio", "at least 1", d.target_ratio)
         _one_of("data.target_unit", d.target_unit, ("word", "token"))
         _require(d.max_span >= 1, "data.max_span", "at least 1", d.max_span)
+        _require(
+            not d.phrases or d.target_unit == "word",
+            "data.target_unit",
+            "word with data.phrases",
+            d.target_unit,
+        )
+        _one_of("objective.kind", o.kind, ("permutation", "denoising", "causal"))
+        _require(o.target_draws >= 0, "objective.target_draws", "0 or more", o.target_draws)
+        _require(
+            o.mask_share >= 0 and o.random_share >= 0 and o.mask_share + o.random_share <= 1,
+            "objective.mask_share and random_share",
+            "shares from 0 to 1, and at most 1 together",
+            (o.mask_share, o.random_share),
+        )
+        _require(
+            not (o.next_sentence and o.kind == "causal"),
+            "objective.next_sentence",
+            "false with objective.kind=causal, which does not read B",
+            o.next_sentence,
+        )
         _require(d.num_lanes >= 1, "data.num_lanes", "at least 1", d.num_lanes)
         _require(
             not d.bidirectional or d.num_lanes % 2 == 0,
@@ -367,6 +420,12 @@ class XLNetConfig(hyperparams.Config):
             t.warmup_steps,
         )
         _require(t.learning_rate > 0, "training.learning_rate", "above 0", t.learning_rate)
+        for key in ("checkpoint_steps", "keep_checkpoints", "steps_per_execution"):
+            _require(getattr(t, key) >= 1, f"training.{key}", "at least 1", getattr(t, key))
+        _require(
+            t.evaluation_steps >= 0, "training.evaluation_steps", "0 or more", t.evaluation_steps
+        )
+        _one_of("training.on_bad_step", t.on_bad_step, ("stop", "skip"))
         _one_of("training.precision", t.precision, ("float32", "mixed_bfloat16"))
         task = self.task
         for key, allowed in (

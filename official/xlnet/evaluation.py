@@ -17,19 +17,22 @@ from official.xlnet.input_pipeline import (
     pretraining_dataset,
     reading_errors,
 )
-from official.xlnet.objective import permutation_objective
+from official.xlnet.objectives import create_objective
 
 _COUNTED_WINDOWS = 200_000  # Enough for word counts of any corpus.
 _COUNTING_ROWS = 64
 
 
-def evaluate(model_dir: str, data_dir: str, split: str = "heldout") -> dict[str, float]:
+def evaluate(
+    model_dir: str, data_dir: str, split: str = "heldout", mem_len: int | None = None
+) -> dict[str, float]:
     """Evaluates on every window of a split, each lane read in order with its memory.
 
     Args:
       model_dir: a model directory.
       data_dir: a data set of the same vocabulary and lengths.
       split: `heldout` or `train`.
+      mem_len: length of the memory, by default that of training; it may be longer.
 
     Returns:
       loss: mean over all targets, in nats per target.
@@ -46,6 +49,9 @@ def evaluate(model_dir: str, data_dir: str, split: str = "heldout") -> dict[str,
     config.training = dataclasses.replace(
         config.training, batch_size=batch_size, accumulate_steps=1
     )
+    if mem_len is not None:
+        config.model = dataclasses.replace(config.model, mem_len=mem_len)
+        config.check()
     vocab = os.path.join(model_dir, VOCAB_FILE)
     data = pretraining_dataset(data_dir, batch_size, split, config, epochs=1, vocab=vocab)
     model = load_pretrainer(model_dir, config)
@@ -94,7 +100,7 @@ def _unigram_loss(
     data: tf.data.Dataset, probability_V: np.ndarray, config: XLNetConfig
 ) -> tuple[int, float]:
     """Number of targets and the mean of -log p over them."""
-    objective = permutation_objective(config)
+    objective = create_objective(config)
     surprise_V = tf.constant(-np.log(probability_V), tf.float64)
 
     def add(total, batch):

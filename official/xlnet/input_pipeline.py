@@ -1,20 +1,8 @@
 """Records to batches: `pretraining_dataset`.
 
-A data set's lanes (see `features`) are read in rounds. Of a batch of B rows, row b reads in
-round r the lane number g = r·B + b, counted through all epochs:
-
-    lane  = g mod num_lanes           epoch = g div num_lanes
-
-    num_lanes 6, B 4        row 0    row 1    row 2    row 3
-    round 0                 lane 0   lane 1   lane 2   lane 3     epoch 0
-    round 1                 lane 4   lane 5   lane 0   lane 1     lanes 0 and 1: epoch 1
-    round 2                 lane 2   lane 3   lane 4   lane 5     epoch 1
-
-Every window comes exactly once in an epoch; a row keeps to its lane, so the memory it needs is
-the one it left a step ago; and with an even B a row keeps its direction, for odd lanes are the
-reversed ones. All lanes have the same number of windows, so all rows change lanes together. A
-batch is thus a function of the step alone, which makes resuming exact: `start_step` opens the
-round of that step and skips what was seen of its lanes.
+`lane_schedule` says which row of a batch reads which window when. A batch is thus a function of
+the step alone, which makes resuming exact: reading starts with the windows of `start_step`, and
+what was seen of their lanes is skipped.
 
 Nothing is drawn here. Targets and orders come from `permutation`, on the device.
 """
@@ -26,7 +14,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import tensorflow as tf
 
 from official.xlnet.config import ConfigError, XLNetConfig
@@ -39,6 +26,8 @@ from official.xlnet.features import (
     Manifest,
     SplitManifest,
 )
+from official.xlnet.lane_schedule import LaneSchedule, Position
+from official.xlnet.phrases import WordStarts, word_starts
 from official.xlnet.tokenization import Tokenizer
 
 # Above this size the lanes' checksums are looked at only after an error: see `reading_errors`.
@@ -55,6 +44,7 @@ def pretraining_dataset(
     epochs: int | None = None,
     input_context: tf.distribute.InputContext | None = None,
     vocab: str | None = None,
+    position: Position | None = None,
 ) -> tf.data.Dataset:
     """Batches of a data set, in the order that memory needs.
 
@@ -63,13 +53,16 @@ def pretraining_dataset(
       batch_size: rows B of a step, over all replicas; at most the number of lanes, and even
         where the data is bidirectional.
       split: `train` or `heldout`.
-      config: the model's configuration, to be compared with the data's.
+      config: the model's configuration, to be compared with the data's; its phrases count as
+        words.
       start_step: first step to read; what came before it is skipped.
       epochs: how often to read every window; `None` never ends. B must divide the lanes of all
         epochs together: see `evaluation_batch_size`.
       input_context: what `strategy.distribute_datasets_from_function` passes. Each input
         pipeline reads its own block of rows only, in batches of one replica's rows.
       vocab: the model's vocabulary file, to be compared with the data's.
+      position: where a run is that had other batches before; `start_step` counts from there.
+        Only with endless `epochs`.
 
     Returns:
       A dataset of dictionaries, B rows each (or one replica's):
@@ -78,7 +71,8 @@ def pretraining_dataset(
         is_word_start   bool [B, T], whether a piece starts a word of the unreversed text
         can_be_target   bool [B, T], False at special tokens
         is_reversed     bool [B], whether the row is reversed text
-        context_length  int32 [B], tokens of the same document right before the window
+        context_length  int32 [B], tokens of the same document right before the window, of those
+                        that the row has read
         is_next         int32 [B], 1 where B is the text that follows A
         window_id       int64 [B]
         epoch           int32 [B]
@@ -115,39 +109,51 @@ def pretraining_dataset(
     num_rows = batch_size // num_pipelines
     first_row = num_rows * input_context.input_pipeline_id if input_context else 0
     replica_rows = batch_size // num_replicas
-    first_round, skipped = divmod(start_step, lanes.windows_per_lane)
-    num_rounds = None if epochs is None else epochs * lanes.num_lanes // batch_size
+    windows_per_lane = lanes.windows_per_lane
+    schedule = LaneSchedule(position or Position.start(batch_size), windows_per_lane)
 
-    def lane_number(round_number: tf.Tensor, row: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        number = round_number * batch_size + row
-        return number % lanes.num_lanes, number // lanes.num_lanes
+    def pieces_of(row: tf.Tensor) -> tf.data.Dataset:
+        """The lanes that a row reads one after the other, and the window it starts at."""
 
-    def open_lane(number: tf.Tensor) -> tf.data.Dataset:
-        lane, _ = lane_number(number // num_rows, first_row + number % num_rows)
-        records = tf.data.TFRecordDataset(tf.gather(files, lane))
-        return records.skip(skipped * tf.cast(number // num_rows == first_round, tf.int64))
+        def next_piece(step: tf.Tensor, _) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
+            number, window, _ = schedule.at(step, row[tf.newaxis])
+            return step + windows_per_lane - window[0], (number[0], window[0])
 
-    parse = _parser(manifest, tokenizer)
+        start = tf.constant(start_step, tf.int64)
+        return tf.data.Dataset.from_tensors(0).repeat().scan(start, next_piece)
+
+    def open_lane(number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
+        return tf.data.TFRecordDataset(tf.gather(files, number % lanes.num_lanes)).skip(window)
+
+    def read_row(row: tf.Tensor) -> tf.data.Dataset:
+        return pieces_of(row).flat_map(open_lane)
+
+    phrases = config.data.phrases if config is not None else ()
+    parse = _parser(manifest, word_starts(tokenizer, phrases))
 
     def read(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
         step = start_step + index * replica_rows // num_rows
         row = first_row + index * replica_rows % num_rows + tf.range(replica_rows, dtype=tf.int64)
-        lane, epoch = lane_number(step // lanes.windows_per_lane, row)
+        number, window, memory_from = schedule.at(step, row)
         batch = parse(records)
-        expected = lane * lanes.windows_per_lane + step % lanes.windows_per_lane
+        expected = number % lanes.num_lanes * windows_per_lane + window
         in_order = tf.debugging.Assert(
             tf.reduce_all(batch["window_id"] == expected),
             [f"{_OUT_OF_ORDER}: expected window ids", expected, "got", batch["window_id"]],
             summarize=8,
         )
+        read_before = tf.cast((window - memory_from) * manifest.reuse_len, tf.int32)
         with tf.control_dependencies([in_order]):
-            return {**batch, "epoch": tf.cast(epoch, tf.int32)}
+            return {
+                **batch,
+                "context_length": tf.minimum(batch["context_length"], read_before),
+                "epoch": tf.cast(number // lanes.num_lanes, tf.int32),
+            }
 
-    end = np.iinfo(np.int64).max if num_rounds is None else num_rounds * num_rows
-    dataset = tf.data.Dataset.range(first_round * num_rows, end)
-    # When a lane ends, the next number takes its place in the cycle: rows stay where they are.
+    dataset = tf.data.Dataset.range(first_row, first_row + num_rows)
+    # Rows never end, so they stay where they are in the cycle.
     dataset = dataset.interleave(
-        open_lane,
+        read_row,
         cycle_length=num_rows,
         block_length=1,
         num_parallel_calls=tf.data.AUTOTUNE,
@@ -156,9 +162,10 @@ def pretraining_dataset(
     dataset = dataset.batch(replica_rows, drop_remainder=True).enumerate()
     dataset = dataset.map(read, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     num_batches = tf.data.INFINITE_CARDINALITY
-    if num_rounds is not None:
-        num_steps = max(num_rounds * lanes.windows_per_lane - start_step, 0)
+    if epochs is not None:
+        num_steps = max(epochs * lanes.num_lanes // batch_size * windows_per_lane - start_step, 0)
         num_batches = num_steps * num_rows // replica_rows
+        dataset = dataset.take(num_batches)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_batches))
     options = tf.data.Options()
     # Rows are dealt out above; TensorFlow must not deal out files or batches again.
@@ -166,16 +173,19 @@ def pretraining_dataset(
     return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
 
 
-def evaluation_batch_size(num_lanes: int, batch_size: int, bidirectional: bool) -> int:
+def evaluation_batch_size(
+    num_lanes: int, batch_size: int, bidirectional: bool, num_replicas: int = 1
+) -> int:
     """The largest batch size up to `batch_size` that reads every window exactly once.
 
     Args:
       num_lanes: lanes of the split.
       batch_size: rows wanted, at least 2 where `bidirectional`.
-      bidirectional: whether batches must be even.
+      bidirectional: whether the rows of a replica must be even in number.
+      num_replicas: replicas that share a batch evenly.
 
     Returns:
-      The largest divisor of `num_lanes` up to `batch_size`, even if `bidirectional`.
+      The largest divisor of `num_lanes` up to `batch_size` that fits.
 
     Raises:
       ConfigError: there is none.
@@ -184,13 +194,13 @@ def evaluation_batch_size(num_lanes: int, batch_size: int, bidirectional: bool) 
       >>> evaluation_batch_size(num_lanes=12, batch_size=5, bidirectional=True)
       4
     """
-    multiple = 2 if bidirectional else 1
+    multiple = num_replicas * (2 if bidirectional else 1)
     for size in range(min(batch_size, num_lanes), 0, -1):
         if num_lanes % size == 0 and size % multiple == 0:
             return size
     raise ConfigError(
-        f"batch_size: expected at least {multiple} for {num_lanes} lanes "
-        f"{'of both directions' if bidirectional else ''}, got {batch_size}"
+        f"batch_size: expected at least {multiple}, and a multiple of it that divides the "
+        f"{num_lanes} lanes of the split, got {batch_size}"
     )
 
 
@@ -306,28 +316,26 @@ def _check_sha256(file: str, expected: str, meaning: str) -> None:
         )
 
 
-def _parser(
-    manifest: Manifest, tokenizer: Tokenizer
-) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
+def _parser(manifest: Manifest, starts: WordStarts) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
     """Returns the function from serialized records, string [B], to a batch without `epoch`."""
     seq_len, reuse_len = manifest.seq_len, manifest.reuse_len
     schema = {name: tf.io.FixedLenFeature([], tf.int64) for name in SCALAR_FEATURES}
     schema["token_ids"] = tf.io.FixedLenFeature([seq_len], tf.int64)
-    is_word_start_V = tf.constant(tokenizer.is_word_start)
     position_T = tf.range(seq_len, dtype=tf.int64)
     is_cls_T = position_T == seq_len - 1
 
     def parse(records: tf.Tensor) -> dict[str, tf.Tensor]:
         example = tf.io.parse_example(records, schema)
         token_ids_BT = example["token_ids"]
+        is_reversed_B = tf.cast(example["is_reversed"], tf.bool)
         first_of_b_B1 = reuse_len + example["a_length"][:, tf.newaxis] + 1
         is_past_a_BT = position_T >= first_of_b_B1
         return {
             "token_ids": tf.cast(token_ids_BT, tf.int32),
             "segment_ids": tf.cast(is_past_a_BT, tf.int32) + tf.cast(is_cls_T, tf.int32),
-            "is_word_start": tf.gather(is_word_start_V, token_ids_BT),
+            "is_word_start": starts(token_ids_BT, is_reversed_B),
             "can_be_target": token_ids_BT >= NUM_SPECIAL,
-            "is_reversed": tf.cast(example["is_reversed"], tf.bool),
+            "is_reversed": is_reversed_B,
             "context_length": tf.cast(example["context_length"], tf.int32),
             "is_next": tf.cast(example["is_next"], tf.int32),
             "window_id": example["window_id"],

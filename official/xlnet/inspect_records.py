@@ -24,6 +24,7 @@ from official.xlnet.features import (
     segment_ids,
 )
 from official.xlnet.permutation import sample_targets_and_order
+from official.xlnet.phrases import word_starts
 from official.xlnet.tokenization import WORD_START, Tokenizer
 
 _RESET, _BOLD, _REVERSE = "\x1b[0m", "\x1b[1m", "\x1b[7m"
@@ -110,9 +111,12 @@ def read_window(
     ids = np.array(features["token_ids"], np.int32)
     (a_length,), (b_length,) = features["a_length"], features["b_length"]
     (is_reversed,), (window_id,) = features["is_reversed"], features["window_id"]
+    starts = word_starts(tokenizer, config.data.phrases)(
+        tf.constant(ids[np.newaxis]), tf.constant([bool(is_reversed)])
+    )
     drawn = sample_targets_and_order(
         tf.constant(ids[np.newaxis]),
-        tf.constant(tokenizer.is_word_start[ids][np.newaxis]),
+        starts,
         tf.constant((ids >= NUM_SPECIAL)[np.newaxis]),
         tf.constant([bool(is_reversed)]),
         tf.constant([epoch]),

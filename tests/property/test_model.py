@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.objective import permutation_objective
+from official.xlnet.objectives import permutation_objective
 from official.xlnet.permutation import causal_order
 from official.xlnet.pretrainer import XLNetPretrainer
 from tests.tiny import (

@@ -29,3 +29,28 @@ def test_large_is_table_7_of_the_paper():
     assert (training.batch_size, training.learning_rate, training.num_steps) == (8192, 4e-4, 500000)
     assert (training.warmup_steps, training.adam_epsilon) == (40000, 1e-6)
     assert (training.weight_decay, training.decay_power) == (0.01, 1.0)
+
+
+def test_rows_of_the_ablation_differ_in_what_their_names_say():
+    directory = CONFIGS[0].parent / "ablation"
+    rows = {path.stem: XLNetConfig.load(str(path)) for path in directory.glob("*.yaml")}
+    base = rows["xlnet_k6"].as_dict()
+
+    def changes(config):
+        return {
+            key
+            for section, values in config.as_dict().items()
+            for key, value in values.items()
+            if value != base[section][key]
+        }
+
+    assert {name: changes(config) for name, config in rows.items()} == {
+        "bert": {"kind", "mem_len", "target_unit", "max_span", "target_draws", "next_sentence"},
+        "dae_transformer_xl": {"kind"},
+        "xlnet_k7": {"target_ratio", "num_predict"},
+        "xlnet_k6": set(),
+        "no_memory": {"mem_len"},
+        "no_span": {"target_unit", "max_span"},
+        "no_bidirectional": {"bidirectional"},
+        "next_sentence": {"next_sentence"},
+    }

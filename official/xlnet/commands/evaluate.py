@@ -27,6 +27,13 @@ _DATA = flags.DEFINE_string(
 _SPLIT = flags.DEFINE_enum(
     "split", "heldout", ["heldout", "train"], "Which windows of records.", flag_values=FLAGS
 )
+_MEM_LEN = flags.DEFINE_integer(
+    "mem_len",
+    None,
+    "Length of memory on records; default: that of training. It may be longer.",
+    lower_bound=0,
+    flag_values=FLAGS,
+)
 _OUTPUT = flags.DEFINE_string(
     "output", None, "Directory for the files of a task's evaluation.", flag_values=FLAGS
 )
@@ -38,7 +45,7 @@ def run() -> dict[str, Any]:
     if not config.task.name or os.path.exists(os.path.join(_DATA.value, MANIFEST_FILE)):
         from official.xlnet.evaluation import evaluate
 
-        return evaluate(_MODEL.value, _DATA.value, _SPLIT.value)
+        return evaluate(_MODEL.value, _DATA.value, _SPLIT.value, _MEM_LEN.value)
     from official.xlnet.finetuning import evaluate_task
     from official.xlnet.task_data import read_task
 

@@ -13,7 +13,7 @@ from official.xlnet.accumulation import accumulate
 from official.xlnet.config import XLNetConfig
 from official.xlnet.dropout import fold_in
 from official.xlnet.encoder import XLNetEncoder
-from official.xlnet.objective import Task as Slices
+from official.xlnet.objectives.task import Task as Slices
 from official.xlnet.tasks.heads import create_head
 
 Batch = dict[str, tf.Tensor]
