@@ -1,7 +1,13 @@
-"""Shows a window of a data set: xlnet inspect records DIR.
+"""Shows records, attention or runs: xlnet inspect records DIR | attention | runs DIR...
 
-Prints tokens, parts, direction, document ends, and the targets and order that one epoch draws,
-and writes a page of HTML with the attention masks of that window.
+`records DIR` prints a window: tokens, parts, direction, document ends, and the targets and order
+that one epoch draws; and writes a page of HTML with the attention masks of that window.
+
+`attention --model=DIR --text=TEXT --output=FILE` writes the attention maps of a text, a page to
+explore where FILE ends in .html and a picture where it ends in .png, and names the heads with the
+patterns of figures 2 and 3 of the paper.
+
+`runs DIR... --output=FILE` draws the training curves of model directories in one picture.
 """
 
 from __future__ import annotations
@@ -13,30 +19,62 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.config import XLNetConfig
-from official.xlnet.inspect_records import as_text, read_window
-from official.xlnet.window_page import as_html
 
 TAKES_ARGUMENTS = True
 FLAGS = flags.FlagValues()
 FLAGS.set_gnu_getopt(True)  # Flags may come after the arguments.
-_SPLIT = flags.DEFINE_string("split", "train", "train or heldout.", flag_values=FLAGS)
-_LANE = flags.DEFINE_integer("lane", 0, "Number of the lane.", flag_values=FLAGS)
-_INDEX = flags.DEFINE_integer("index", 0, "Number of the window in its lane.", flag_values=FLAGS)
-_EPOCH = flags.DEFINE_integer("epoch", 0, "Epoch of the draw.", flag_values=FLAGS)
+_SPLIT = flags.DEFINE_string("split", "train", "records: train or heldout.", flag_values=FLAGS)
+_LANE = flags.DEFINE_integer("lane", 0, "records: number of the lane.", flag_values=FLAGS)
+_INDEX = flags.DEFINE_integer(
+    "index", 0, "records: number of the window in its lane.", flag_values=FLAGS
+)
+_EPOCH = flags.DEFINE_integer("epoch", 0, "records: epoch of the draw.", flag_values=FLAGS)
 _CONFIG = flags.DEFINE_string(
-    "config", None, "How targets are drawn: a YAML file or model directory.", flag_values=FLAGS
+    "config",
+    None,
+    "records: how targets are drawn; a YAML file or model directory.",
+    flag_values=FLAGS,
 )
 _HTML = flags.DEFINE_string(
-    "html", None, "File of the page; default: SPLIT-LANE-INDEX.html, here.", flag_values=FLAGS
+    "html", None, "records: file of the page; default: SPLIT-LANE-INDEX.html.", flag_values=FLAGS
+)
+_MODEL = flags.DEFINE_string("model", None, "attention: model directory.", flag_values=FLAGS)
+_TEXT = flags.DEFINE_string("text", None, "attention: the text.", flag_values=FLAGS)
+_LAYERS = flags.DEFINE_list(
+    "layers", [], "attention: which layers; default all.", flag_values=FLAGS
+)
+_HEADS = flags.DEFINE_list("heads", [], "attention: which heads; default all.", flag_values=FLAGS)
+_MAX_TOKENS = flags.DEFINE_integer(
+    "max_tokens", 128, "attention: longer texts are cut.", lower_bound=1, flag_values=FLAGS
+)
+_OUTPUT = flags.DEFINE_string(
+    "output",
+    None,
+    "attention: file ending in .html or .png; runs: file of the picture.",
+    flag_values=FLAGS,
 )
 
 
 def run(*arguments: str) -> dict[str, Any]:
-    """Returns `html`, `window_id`, `is_reversed`, `is_next`, `context_length` and `targets`."""
-    if len(arguments) != 2 or arguments[0] != "records":
-        raise flags.Error(f"expected `records DIR`, got {' '.join(arguments) or 'nothing'}")
+    """Returns the file that was written and figures of what is in it."""
+    kind, *directories = arguments or ("nothing",)
+    if kind == "records" and len(directories) == 1:
+        return _records(directories[0])
+    if kind == "attention" and not directories:
+        return _attention()
+    if kind == "runs" and directories:
+        return _runs(directories)
+    raise flags.Error(
+        f"expected `records DIR`, `attention` or `runs DIR...`, got {' '.join(arguments) or kind}"
+    )
+
+
+def _records(directory: str) -> dict[str, Any]:
+    from official.xlnet.inspect_records import as_text, read_window
+    from official.xlnet.window_page import as_html
+
     window = read_window(
-        arguments[1],
+        directory,
         XLNetConfig.load(_CONFIG.value) if _CONFIG.value else None,
         _SPLIT.value,
         _LANE.value,
@@ -44,8 +82,7 @@ def run(*arguments: str) -> dict[str, Any]:
         _EPOCH.value,
     )
     path = _HTML.value or f"{_SPLIT.value}-{_LANE.value}-{_INDEX.value}.html"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(as_html(window))
+    _write(path, as_html(window).encode())
     print(as_text(window, color=sys.stdout.isatty()))
     return {
         "html": os.path.abspath(path),
@@ -55,3 +92,65 @@ def run(*arguments: str) -> dict[str, Any]:
         "context_length": window.context_length,
         "targets": int(window.is_target.sum()),
     }
+
+
+def _attention() -> dict[str, Any]:
+    from official.xlnet.attention_maps import attention_maps
+    from official.xlnet.attention_page import as_html, as_png
+    from official.xlnet.attention_patterns import find_patterns
+
+    for flag in (_MODEL, _TEXT):
+        if not flag.value:
+            raise flags.Error(f"--{flag.name} is required")
+    path = _output((".html", ".png"))
+    model = XLNetConfig.load(_MODEL.value).model
+    layers = _numbers(_LAYERS, model.num_layers)
+    heads = _numbers(_HEADS, model.num_heads)
+    maps = attention_maps(_MODEL.value, _TEXT.value, _MAX_TOKENS.value)
+    if path.endswith(".html"):
+        _write(path, as_html(maps, layers, heads).encode())
+    else:
+        _write(path, as_png(maps, layers, heads))
+    return {
+        "output": os.path.abspath(path),
+        "tokens": len(maps.pieces),
+        "patterns": {
+            found.pattern: {
+                "layer": found.layer,
+                "head": found.head,
+                "strength": round(found.strength, 3),
+                "heads": found.num_heads,
+            }
+            for found in find_patterns(maps.weights)
+        },
+    }
+
+
+def _runs(directories: list[str]) -> dict[str, Any]:
+    from official.xlnet.training_curves import training_curves
+
+    path = _output((".png",))
+    _write(path, training_curves(directories))
+    return {"output": os.path.abspath(path), "runs": len(directories)}
+
+
+def _output(endings: tuple[str, ...]) -> str:
+    path = _OUTPUT.value or ""
+    if not path.endswith(endings):
+        raise flags.Error(f"--output: expected a file ending in {' or '.join(endings)}")
+    return path
+
+
+def _numbers(flag: flags.FlagHolder, limit: int) -> list[int]:
+    """The numbers of a list flag, from 0 to limit - 1; all of them by default."""
+    numbers = [int(text) if text.isdecimal() else -1 for text in flag.value]
+    if any(not 0 <= number < limit for number in numbers):
+        given = ",".join(flag.value)
+        raise flags.Error(f"--{flag.name}: expected numbers from 0 to {limit - 1}, got {given}")
+    return numbers or list(range(limit))
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path + ".tmp", "wb") as file:
+        file.write(content)
+    os.replace(path + ".tmp", path)
