@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
+from official.xlnet.checkpoint_files import newest_checkpoint
 from official.xlnet.config import ConfigError, XLNetConfig
 from official.xlnet.encoder import XLNetEncoder
 from official.xlnet.features import VOCAB_FILE, DataError
@@ -65,7 +66,7 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
 
 
 def restore(model_dir: str, **parts: tf.Module) -> None:
-    """Reads the newest checkpoint of a model directory into built parts of a model.
+    """Reads the newest sound checkpoint of a model directory into built parts of a model.
 
     Args:
       model_dir: the directory.
@@ -74,9 +75,16 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
     Raises:
       DataError: there is no checkpoint, it is damaged, or it lacks a variable of a part.
     """
-    path = tf.train.latest_checkpoint(model_dir)
-    if path is None:
+    saved = newest_checkpoint(model_dir)
+    if saved is None:
         raise DataError(f"no checkpoint in {model_dir!r}: expected a model directory")
+    path = saved.prefix
+    with reading_checkpoint(path):
+        names = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    for name, part in parts.items():
+        if not any(key.startswith(f"model/{name}/") for key in names):
+            lacking = ", ".join(v.name.partition(":")[0] for v in part.variables)
+            raise DataError(f"{model_dir}: expected a model with {lacking}, got one without")
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
     with reading_checkpoint(path):
         status = checkpoint.restore(path)

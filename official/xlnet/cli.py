@@ -1,7 +1,8 @@
 """The `xlnet` command: finds the verb, reads its flags, runs it, reports.
 
 Progress and logs go to standard error; the last line of standard output is one JSON object.
-Exit status: 0 done, 1 a bug (with its traceback), 2 wrong input (one sentence), 130 interrupted.
+Exit status: 0 done, 1 a bug (with its traceback), 2 wrong input (one sentence), 70 training
+diverged, 75 told to leave by SIGTERM with the state saved (run again to continue), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,17 @@ from official.xlnet import __version__, commands
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
+EXIT_DIVERGED = 70
+EXIT_PREEMPTED = 75
 EXIT_INTERRUPTED = 130
+
+# What ends with one sentence: (module, class) and the exit status.
+_FORESEEN = {
+    ("config", "ConfigError"): EXIT_WRONG_INPUT,
+    ("features", "DataError"): EXIT_WRONG_INPUT,
+    ("watch", "DivergedError"): EXIT_DIVERGED,
+    ("preemption", "PreemptedError"): EXIT_PREEMPTED,
+}
 
 _USAGE = """\
 usage: xlnet VERB [--flag=value ...]
@@ -68,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
         if sentence is None:
             traceback.print_exc()
             return EXIT_BUG
-        return _fail(f"xlnet {verb}: {sentence}")
+        return _fail(f"xlnet {verb}: {sentence}", _status(error))
 
 
 def set_environment_defaults() -> None:
@@ -121,20 +132,27 @@ def _sentence(error: Exception) -> str | None:
         where = f": {error.filename!r}" if error.filename else ""
         return _one_line(f"{error.strerror or error}{where}")
 
-    # Modules that are not loaded yet have raised nothing, and TensorFlow takes seconds to load.
-    user_errors = [
-        getattr(sys.modules[f"official.xlnet.{module}"], name)
-        for module, name in (("config", "ConfigError"), ("features", "DataError"))
-        if f"official.xlnet.{module}" in sys.modules
-    ]
-    if isinstance(error, tuple(user_errors)):
+    if any(_is(error, *kind) for kind in _FORESEEN):
         return _one_line(str(error))
     if "tensorflow" in sys.modules and isinstance(error, sys.modules["tensorflow"].errors.OpError):
         # TensorFlow's file systems report the operating system's errors by their text.
-        for code in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+        for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES):
             if os.strerror(code).lower() in error.message.lower():
                 return _one_line(error.message)
     return None
+
+
+def _status(error: Exception) -> int:
+    return next((_FORESEEN[kind] for kind in _FORESEEN if _is(error, *kind)), EXIT_WRONG_INPUT)
+
+
+def _is(error: Exception, module: str, name: str) -> bool:
+    """Whether an error is of a class of ours.
+
+    A module that is not loaded has raised nothing, and loading some takes TensorFlow's seconds.
+    """
+    loaded = sys.modules.get(f"official.xlnet.{module}")
+    return loaded is not None and isinstance(error, getattr(loaded, name))
 
 
 def _one_line(text: str) -> str:

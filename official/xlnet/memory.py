@@ -12,6 +12,10 @@ class Memory(tf.Module):
     valid for as many columns as its next window's `context_length` says, so it never needs to
     be zeroed.
 
+    A checkpoint holds the rows of all replicas side by side, in the order of the batch. Another
+    number of replicas deals them out anew; with another batch size rows are cut off, or zeros
+    added, at the end.
+
     Args:
       num_layers: L.
       batch_size: rows B of one replica.
@@ -22,8 +26,9 @@ class Memory(tf.Module):
 
     def __init__(self, num_layers: int, batch_size: int, length: int, width: int, dtype=tf.float32):
         super().__init__(name="memory")
+        self._strategy = tf.distribute.get_strategy()
         replicated = {}
-        if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+        if self._strategy.num_replicas_in_sync > 1:
             replicated = {
                 "synchronization": tf.VariableSynchronization.ON_READ,
                 "aggregation": tf.VariableAggregation.NONE,
@@ -46,9 +51,57 @@ class Memory(tf.Module):
         return tf.convert_to_tensor(self.states)[:, :batch_size]
 
     def write(self, states_LBMD: tf.Tensor) -> None:
-        """Replaces the first rows."""
+        """Replaces the first rows.
+
+        What is not finite becomes 0: attention gives masked columns the weight 0, and 0 · NaN
+        would be NaN in every later step.
+        """
         states = tf.cast(states_LBMD, self.states.dtype)
+        states = tf.where(tf.math.is_finite(states), states, tf.zeros_like(states))
         if states.shape[1] < self.states.shape[1]:
             rest = tf.convert_to_tensor(self.states)[:, states.shape[1] :]
             states = tf.concat([states, rest], axis=1)
         self.states.assign(states)
+
+    def gather(self) -> tf.Tensor:
+        """The rows of all replicas, [L, replicas · B, M, D]. All workers have to call it."""
+        local = self._strategy.experimental_local_results(self.states)
+        if len(local) == self._strategy.num_replicas_in_sync:
+            return tf.concat(local, axis=1)
+        rows = iter(local)
+        values = self._strategy.experimental_distribute_values_from_function(
+            lambda _: tf.convert_to_tensor(next(rows))
+        )
+        return self._strategy.gather(values, axis=1)
+
+    def scatter(self, states_LBMD: tf.Tensor) -> None:
+        """Gives each replica its rows of what `gather` returned."""
+        layers, rows, length, width = self.states.shape
+        expected = [layers, None, length, width]
+        if not states_LBMD.shape.is_compatible_with(expected):
+            raise ValueError(f"memory: expected {expected}, got {states_LBMD.shape.as_list()}")
+        num_rows = rows * self._strategy.num_replicas_in_sync
+        missing = max(0, num_rows - states_LBMD.shape[1])
+        states_LBMD = tf.pad(states_LBMD, [[0, 0], [0, missing], [0, 0], [0, 0]])
+        # One worker holds the variables of its own replicas only.
+        ids = self._strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant(context.replica_id_in_sync_group)
+        )
+        local = self._strategy.experimental_local_results
+        for variable, replica in zip(local(self.states), local(ids), strict=True):
+            first = int(replica) * rows
+            variable.assign(tf.cast(states_LBMD[:, first : first + rows], variable.dtype))
+
+    def _trackable_children(self, save_type="checkpoint", **kwargs):
+        """Nothing in checkpoints, where the variable of one replica would not do."""
+        children = super()._trackable_children(save_type, **kwargs)
+        if save_type == "checkpoint":
+            children = {name: child for name, child in children.items() if name != "states"}
+        return children
+
+    def _serialize_to_tensors(self):
+        # In float32, which holds all of bfloat16: a run may go on in another precision.
+        return {"states": tf.cast(self.gather(), tf.float32)}
+
+    def _restore_from_tensors(self, restored_tensors):
+        self.scatter(restored_tensors["states"])

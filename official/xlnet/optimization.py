@@ -27,7 +27,7 @@ class AdamW(tf_keras.optimizers.AdamW):
         m = β1 m + (1 - β1) g;   v = β2 v + (1 - β2) g²
         w = w - s·lr·(m̂ / (√v̂ + ε) + decay·w)
 
-    Biases and layer norms are not decayed.
+    Biases and layer norms are not decayed. A gradient that is not finite changes nothing.
 
     Args:
       learning_rate: lr, a number or a schedule.
@@ -76,11 +76,13 @@ def _updated(beta_1, beta_2, epsilon, decay, gradient, variable, m, v, rate, ste
     dtype = variable.dtype
     root = tf.sqrt(1 - tf.pow(beta_2, step))
     adam_rate = tf.cast(rate * root / (1 - tf.pow(beta_1, step)), dtype)
-    m += (gradient - m) * (1 - beta_1)
-    v += (tf.square(gradient) - v) * (1 - beta_2)
-    change = adam_rate * m / (tf.sqrt(v) + tf.cast(epsilon * root, dtype))
+    new_m = m + (gradient - m) * (1 - beta_1)
+    new_v = v + (tf.square(gradient) - v) * (1 - beta_2)
+    change = adam_rate * new_m / (tf.sqrt(new_v) + tf.cast(epsilon * root, dtype))
     change += tf.cast(rate * decay, dtype) * variable
-    return variable - change, m, v
+    is_good = tf.math.is_finite(gradient)
+    pairs = ((variable - change, variable), (new_m, m), (new_v, v))
+    return tuple(tf.where(is_good, new, old) for new, old in pairs)
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")

@@ -10,7 +10,8 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.config import XLNetConfig
-from official.xlnet.training import STRATEGIES, pretrain
+from official.xlnet.distribution import STRATEGIES
+from official.xlnet.training import pretrain
 
 FLAGS = flags.FlagValues()
 _CONFIG = flags.DEFINE_string(
@@ -38,6 +39,13 @@ _INIT_FROM = flags.DEFINE_string(
 _STRATEGY = flags.DEFINE_enum(
     "strategy", "one_device", list(STRATEGIES), "Devices to use.", flag_values=FLAGS
 )
+_CPU_DEVICES = flags.DEFINE_integer(
+    "cpu_devices",
+    1,
+    "Logical devices to cut the CPU into, to try --strategy=mirrored without GPUs.",
+    lower_bound=1,
+    flag_values=FLAGS,
+)
 _SET = flags.DEFINE_multi_string(
     "set", [], "key=value: overrides a key of the configuration.", flag_values=FLAGS
 )
@@ -53,4 +61,5 @@ def run() -> dict[str, Any]:
         minutes=_MINUTES.value,
         init_from=_INIT_FROM.value,
         strategy=_STRATEGY.value,
+        cpu_devices=_CPU_DEVICES.value,
     )

@@ -1,0 +1,177 @@
+"""Which row of a batch reads which window when, and where in the data a run is.
+
+Lanes are numbered through all epochs: number g is lane `g mod num_lanes` in epoch
+`g div num_lanes`. A row that has read its lane to the end takes the next number; rows that end
+together take theirs in row order. With W windows in every lane, 6 lanes and a batch of 4:
+
+    num_lanes 6, B 4        row 0    row 1    row 2    row 3
+    steps 0 … W-1           lane 0   lane 1   lane 2   lane 3     epoch 0
+    steps W … 2W-1          lane 4   lane 5   lane 0   lane 1     lanes 0 and 1: epoch 1
+    steps 2W … 3W-1         lane 2   lane 3   lane 4   lane 5     epoch 1
+
+So every window comes exactly once in an epoch, and a row keeps to its lane, whose memory it has.
+With an even B a row keeps its direction too, for odd lanes are the reversed ones.
+
+A run may go on with another batch size. Rows that are no more leave their lanes half read; such
+a lane waits for the first row that comes free, which reads on from the same window, without
+memory. So no window is lost or read twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+
+class Piece(NamedTuple):
+    """What is left of a lane.
+
+    Attributes:
+      number: the lane, counted through all epochs.
+      window: the next window to read, above 0.
+      memory_from: the first window whose states are in the memory.
+    """
+
+    number: int
+    window: int
+    memory_from: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Position:
+    """Where a run is in its data: the next window of every lane that was begun.
+
+    Attributes:
+      rows: what each row is about to read; None where it takes the next lane.
+      waiting: lanes that were begun and are in no row, in the order in which they are taken.
+      next_number: the first lane that nobody has begun.
+    """
+
+    rows: tuple[Piece | None, ...]
+    waiting: tuple[Piece, ...] = ()
+    next_number: int = 0
+
+    @classmethod
+    def start(cls, batch_size: int) -> Position:
+        """The position of a new run."""
+        return cls(rows=(None,) * batch_size)
+
+    def resized(self, batch_size: int) -> Position:
+        """The same position in batches of another size: rows are added or taken from the end."""
+        rows = (self.rows + (None,) * batch_size)[:batch_size]
+        left = [piece for piece in self.rows[batch_size:] if piece is not None]
+        without_memory = [piece._replace(memory_from=piece.window) for piece in left]
+        return Position(rows, (*self.waiting, *without_memory), self.next_number)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Lists and numbers, for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, tree: dict[str, Any]) -> Position:
+        """The inverse of `as_dict`."""
+        return cls(
+            rows=tuple(None if piece is None else Piece(*piece) for piece in tree["rows"]),
+            waiting=tuple(Piece(*piece) for piece in tree["waiting"]),
+            next_number=tree["next_number"],
+        )
+
+
+class LaneSchedule:
+    """The windows of every step from a position on.
+
+    Until a row has begun its first fresh lane, which it does at step `fresh_from`, it reads
+    what is left of older ones. From then on, with the rows ranked by that step,
+
+        number = next_number + B · ((step - fresh_from) div W) + rank
+        window = (step - fresh_from) mod W
+
+    Args:
+      position: where to begin.
+      windows_per_lane: W.
+    """
+
+    def __init__(self, position: Position, windows_per_lane: int):
+        self._windows_per_lane = windows_per_lane
+        self._position = position
+        self._old: list[list[tuple[int, Piece]]] = []  # For each row, (first step, piece).
+        free = []
+        for row, piece in enumerate(position.rows):
+            self._old.append([] if piece is None else [(0, piece)])
+            free.append((0 if piece is None else windows_per_lane - piece.window, row))
+        heapq.heapify(free)
+        for piece in position.waiting:
+            step, row = free[0]
+            self._old[row].append((step, piece))
+            heapq.heapreplace(free, (step + windows_per_lane - piece.window, row))
+        free.sort()
+        order = np.array([row for _, row in free])
+        self._fresh_from_B = np.empty(len(free), np.int64)
+        self._fresh_from_B[order] = [step for step, _ in free]
+        self._rank_B = np.empty(len(free), np.int64)
+        self._rank_B[order] = np.arange(len(free))
+
+        width = max(1, *map(len, self._old))
+        never = (np.iinfo(np.int64).max, Piece(0, 0, 0))
+        padded = [pieces + [never] * (width - len(pieces)) for pieces in self._old]
+        self._old_from_BS = np.array([[step for step, _ in row] for row in padded])
+        self._old_BSC = np.array([[piece for _, piece in row] for row in padded])
+
+    def at(self, step: tf.Tensor, row: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """What rows read.
+
+        Args:
+          step: int64 scalar, counted from the position.
+          row: int64 [X].
+
+        Returns:
+          The lane, counted through all epochs; the window in it; and the first window whose
+          states are in the row's memory: int64 [X] each.
+        """
+        batch_size = len(self._rank_B)
+        since_X = step - tf.gather(self._fresh_from_B, row)
+        fresh_number_X = (
+            self._position.next_number
+            + batch_size * (since_X // self._windows_per_lane)
+            + tf.gather(self._rank_B, row)
+        )
+        begun_XS = tf.gather(self._old_from_BS, row) <= step
+        index_X = tf.maximum(tf.reduce_sum(tf.cast(begun_XS, tf.int64), axis=1) - 1, 0)
+        index_X2 = tf.stack([row, index_X], axis=1)
+        old_number_X, old_window_X, memory_from_X = tf.unstack(
+            tf.gather_nd(self._old_BSC, index_X2), axis=1
+        )
+        old_window_X += step - tf.gather_nd(self._old_from_BS, index_X2)
+        is_fresh_X = since_X >= 0
+        return (
+            tf.where(is_fresh_X, fresh_number_X, old_number_X),
+            tf.where(is_fresh_X, since_X % self._windows_per_lane, old_window_X),
+            tf.where(is_fresh_X, tf.zeros_like(memory_from_X), memory_from_X),
+        )
+
+    def step_windows(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What all rows read at a step: `at` in numbers, int64 [B] each."""
+        rows = np.arange(len(self._rank_B))
+        number_B, window_B, memory_from_B = self.at(tf.constant(step, tf.int64), rows)
+        return number_B.numpy(), window_B.numpy(), memory_from_B.numpy()
+
+    def position(self, step: int) -> Position:
+        """Where a run is that has taken `step` steps."""
+        pieces = (x.tolist() for x in self.step_windows(step))
+        since_B = np.maximum(step - self._fresh_from_B, 0)
+        num_fresh = int(np.sum(-(-since_B // self._windows_per_lane)))
+        waiting = sorted(
+            (first, row, piece)
+            for row, old in enumerate(self._old)
+            for first, piece in old
+            if first > step
+        )
+        return Position(
+            rows=tuple(Piece(*piece) if piece[1] else None for piece in zip(*pieces, strict=True)),
+            waiting=tuple(piece for _, _, piece in waiting),
+            next_number=self._position.next_number + num_fresh,
+        )
