@@ -92,7 +92,7 @@ def pretrain(
     if saved is not None:
         with checkpoint.reading_checkpoint(saved.prefix):
             state.restore(saved.prefix).assert_consumed()
-    start_step = int(optimizer.iterations)
+    start_step = int(optimizer.iterations.numpy())
     data.go_to(start_step, saved)
     model.compile(
         optimizer,
@@ -111,11 +111,11 @@ def pretrain(
                 )
         tokens_per_second = run.tokens_per_second
         if run.preempted:
-            step = int(optimizer.iterations)
+            step = int(optimizer.iterations.numpy())
             raise PreemptedError(f"told to leave at step {step}, which is saved in {model_dir}")
     losses = [line["loss"] for line in read_history(model_dir)]
     return {
-        "step": int(optimizer.iterations),
+        "step": int(optimizer.iterations.numpy()),
         "loss": float(np.mean(losses[-_FINAL_STEPS:])),
         "tokens_per_second": tokens_per_second,
     }
