@@ -75,12 +75,18 @@ class GraphSentencePiece(tf.Module):
         Returns:
           int32 [B, (number of pieces)].
         """
+        return self.with_lengths(text)[0]
+
+    def with_lengths(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        """Returns the ids of texts and, for each, how many neighbours became one `<unk>`."""
         ids = self._tokenizer.tokenize(text).with_row_splits_dtype(tf.int64)
         values = tf.where(ids.values < self._vocab_size, ids.values, UNK_ID)
         row = ids.value_rowids()
         both_unknown = (values[1:] == UNK_ID) & (values[:-1] == UNK_ID) & (row[1:] == row[:-1])
         keep = tf.concat([[True], ~both_unknown], 0)[: tf.size(values)]
-        return tf.ragged.boolean_mask(ids.with_values(values), ids.with_values(keep))
+        kept = tf.ragged.boolean_mask(ids.with_values(values), ids.with_values(keep))
+        group = tf.cumsum(tf.cast(keep, tf.int32)) - 1
+        return kept, kept.with_values(tf.math.bincount(group, dtype=tf.int32))
 
 
 def _unknown_characters(pieces: set[str], model_proto: bytes) -> tuple[list[str], list[str]]:

@@ -33,6 +33,12 @@ class GraphTokenizer(tf.Module):
       >>> tokenizer = GraphTokenizer(Tokenizer("spiece.model"))
       >>> tokenizer.pack([tokenizer(["a text", "longer"]), tokenizer(["b", "c"])], length=128)
       {'token_ids': <int32 [2, 128]>, 'segment_ids': <int32 [2, 128]>, 'is_padding': <bool …>}
+
+    Attributes:
+      white_space: regular expression of one character of white space.
+      fold: what cleaning makes of single code points.
+      sentencepiece: cuts cleaned text.
+      split: what stands for the pieces that end in a digit and a comma.
     """
 
     def __init__(self, tokenizer: Tokenizer):
@@ -42,14 +48,14 @@ class GraphTokenizer(tf.Module):
           DataError: the vocabulary cannot be run in a graph; see `GraphSentencePiece`.
         """
         super().__init__(name="graph_tokenizer")
-        self._sentencepiece = GraphSentencePiece(tokenizer.model_proto)
+        self.sentencepiece = GraphSentencePiece(tokenizer.model_proto)
         characters = _characters()
         folds = _folds(characters, tokenizer.lowercase, tokenizer.keep_accents)
-        replaced, stand_in = self._sentencepiece.replaced, self._sentencepiece.stand_in
-        self._fold = _Expansion(folds, replaced, [stand_in])
+        replaced, stand_in = self.sentencepiece.replaced, self.sentencepiece.stand_in
+        self.fold = Expansion(folds, replaced, [stand_in])
         self._nul = chr(stand_in)
-        self._white_space = _character_class(c for c in characters if c.isspace())
-        self._split = _Expansion(tokenizer.splits)
+        self.white_space = _character_class(c for c in characters if c.isspace())
+        self.split = Expansion(tokenizer.splits)
         self._sigma = _FinalSigma(characters) if tokenizer.lowercase else None
 
     def __call__(self, text: tf.Tensor) -> tf.RaggedTensor:
@@ -62,12 +68,12 @@ class GraphTokenizer(tf.Module):
         Returns:
           int32 [B, (number of pieces)], each row as `Tokenizer.encode` gives it.
         """
-        return self._split(self._sentencepiece(self._clean(text)))
+        return self.split(self.sentencepiece(self.clean(text)))
 
-    def _clean(self, text: tf.Tensor) -> tf.Tensor:
+    def clean(self, text: tf.Tensor) -> tf.Tensor:
         """`text_cleaning.clean` for string [B], with the stand-ins of `GraphSentencePiece`."""
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
-        text = tf.strings.regex_replace(text, f"{self._white_space}+", " ")
+        text = tf.strings.regex_replace(text, f"{self.white_space}+", " ")
         text = tf.strings.regex_replace(text, "^ | $", "")
         text = tf.strings.regex_replace(text, "``|''", '"')
         text = tf.strings.regex_replace(text, r"\x00", self._nul)
@@ -79,7 +85,7 @@ class GraphTokenizer(tf.Module):
         return tf.strings.lower(text) if self._sigma is not None else text
 
     def _clean_any(self, text: tf.Tensor) -> tf.Tensor:
-        code_points = self._fold(tf.strings.unicode_decode(text, "UTF-8"))
+        code_points = self.fold(tf.strings.unicode_decode(text, "UTF-8"))
         if self._sigma is not None:
             code_points = self._sigma(code_points)
         return tf.strings.unicode_encode(code_points, "UTF-8")
@@ -107,7 +113,7 @@ class GraphTokenizer(tf.Module):
 
         parts = []
         for text, column in enumerate(columns):
-            parts += [_first(column, cut[:, text]), tf.fill([rows, 1], SEP_ID)]
+            parts += [first_values(column, cut[:, text]), tf.fill([rows, 1], SEP_ID)]
         token_ids = tf.concat([*parts, tf.fill([rows, 1], CLS_ID)], axis=1)
         segments = tf.tile([*range(len(columns)), cls_segment(len(columns))], [rows])
         repeats = tf.pad(cut + 1, [[0, 0], [0, 1]], constant_values=1)  # SEP and CLS included.
@@ -129,7 +135,7 @@ class GraphTokenizer(tf.Module):
         }
 
 
-class _Expansion(tf.Module):
+class Expansion(tf.Module):
     """Replaces some integers of a ragged tensor by sequences of integers, possibly empty ones."""
 
     def __init__(
@@ -152,12 +158,16 @@ class _Expansion(tf.Module):
         number[np.asarray(others, np.int32)] = 1
         sequences = [for_others, *table.values()]
         lengths = np.array([1, *map(len, sequences)], np.int32)
-        self._lookup = _PagedTable(number)
+        self._lookup = PagedTable(number)
         self._lengths = tf.constant(lengths)
         self._starts = tf.constant(np.cumsum(lengths) - lengths, tf.int32)
         self._values = tf.constant([0, *itertools.chain(*sequences)], tf.int32)
 
     def __call__(self, ragged: tf.RaggedTensor) -> tf.RaggedTensor:
+        return self.with_source(ragged)[0]
+
+    def with_source(self, ragged: tf.RaggedTensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
+        """What stands for the integers; and from which of them, in `ragged.values`, each comes."""
         sequence = self._lookup(ragged.values)
         lengths = tf.gather(self._lengths, sequence)
         new_splits = tf.gather(tf.concat([[0], tf.cumsum(lengths)], 0), ragged.row_splits)
@@ -166,9 +176,10 @@ class _Expansion(tf.Module):
         sequence = tf.gather(sequence, source)
         expanded = tf.gather(self._values, tf.gather(self._starts, sequence) + place)
         values = tf.where(sequence == 0, tf.gather(ragged.values, source), expanded)
-        return tf.RaggedTensor.from_row_splits(
+        expanded = tf.RaggedTensor.from_row_splits(
             values, tf.cast(new_splits, ragged.row_splits.dtype), validate=False
         )
+        return expanded, source
 
 
 class _FinalSigma(tf.Module):
@@ -180,7 +191,7 @@ class _FinalSigma(tf.Module):
 
     def __init__(self, characters: Sequence[str]):
         super().__init__()
-        self._kind = _PagedTable(_kinds(characters))
+        self._kind = PagedTable(_kinds(characters))
 
     def __call__(self, code_points: tf.RaggedTensor) -> tf.RaggedTensor:
         kind = self._kind(code_points.values)
@@ -199,7 +210,7 @@ class _FinalSigma(tf.Module):
         return code_points.with_values(values)
 
 
-class _PagedTable(tf.Module):
+class PagedTable(tf.Module):
     """A map from integers to integers, stored as the pages of 256 entries that differ."""
 
     def __init__(self, table: np.ndarray):
@@ -258,7 +269,7 @@ def _truncated_lengths(lengths: tf.Tensor, budget: int | tf.Tensor) -> tf.Tensor
     return tf.minimum(lengths, ceiling) + tf.cast(extra, tf.int32)
 
 
-def _first(ragged: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
+def first_values(ragged: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     """The first `lengths[b]` values of every row b."""
     place = tf.range(tf.size(ragged.values, out_type=ragged.row_splits.dtype))
     place -= tf.gather(ragged.row_starts(), ragged.value_rowids())

@@ -1,0 +1,119 @@
+"""Rows of a batch in groups of about equal length, so that a short text costs little."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+Tensors = dict[str, tf.Tensor]
+_TOKENS_AT_ONCE = 16384  # Rows times their length: bounds the memory that a request takes.
+
+
+class Buckets(tf.Module):
+    """Runs a function on rows that are cut to the shortest of some lengths that holds them.
+
+    Rows of one length go through the function together, in their order; lengths that no row
+    needs cost nothing. Every signature that uses the same object shares its graphs.
+
+    Args:
+      function: {name: [U, …, T]} with static T → {name: [U, …]}.
+      lengths: the lengths, ascending.
+      per_token: outputs [U, T, …]; they are padded with zeros on the left to one length.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Tensors], Tensors],
+        lengths: Sequence[int],
+        per_token: Sequence[str] = (),
+    ):
+        super().__init__(name="buckets")
+        self._lengths, self._per_token = tuple(lengths), tuple(per_token)
+        # A branch that is not taken must not cost the walk through its operations.
+        self._function = tf.function(
+            function, autograph=False, experimental_attributes={"_noinline": True}
+        )
+
+    def __call__(self, inputs: Tensors) -> Tensors:
+        """Outputs for inputs [U, …, T], T the longest length; `is_padding` is one of them."""
+        real = tf.cast(~inputs["is_padding"], tf.int32)
+        needed = tf.reduce_sum(real, axis=-1)
+        if needed.shape.rank > 1:
+            needed = tf.reduce_max(needed, axis=list(range(1, needed.shape.rank)))
+        lengths = tf.constant(self._lengths)
+        bucket_U = tf.reduce_sum(tf.cast(needed[:, None] > lengths[:-1], tf.int32), axis=1)
+        longest = tf.gather(lengths, tf.reduce_max(tf.concat([[0], bucket_U], axis=0)))
+        index, parts = [], []
+        for number, length in enumerate(self._lengths):
+            rows = tf.cast(tf.where(bucket_U == number)[:, 0], tf.int32)
+            index.append(rows)
+            parts.append(self._part(inputs, rows, length, longest))
+        order = tf.math.invert_permutation(tf.concat(index, axis=0))
+        return {
+            name: tf.gather(tf.concat([part[name] for part in parts], axis=0), order)
+            for name in parts[0]
+        }
+
+    def _part(self, inputs, rows, length, longest):
+        specs = {
+            name: tf.TensorSpec([None, *x.shape[1:-1], length], x.dtype)
+            for name, x in inputs.items()
+        }
+        run = self._function.get_concrete_function(specs)
+
+        def call(chosen):
+            return run({name: tf.gather(x, chosen)[..., -length:] for name, x in inputs.items()})
+
+        sequences = math.prod(next(iter(inputs.values())).shape[1:-1])
+        at_once = max(1, _TOKENS_AT_ONCE // (length * sequences))
+
+        def some():
+            outputs = tf.cond(
+                tf.size(rows) <= at_once,
+                lambda: dict(call(rows)),
+                lambda: _in_parts(call, rows, at_once, run.structured_outputs),
+            )
+            return {name: self._padded(name, x, length, longest) for name, x in outputs.items()}
+
+        def none():
+            return {
+                name: tf.zeros(self._empty_shape(name, x, longest), x.dtype)
+                if x.dtype != tf.string
+                else tf.fill(self._empty_shape(name, x, longest), "")
+                for name, x in run.structured_outputs.items()
+            }
+
+        return tf.cond(tf.size(rows) > 0, some, none)
+
+    def _padded(self, name, x, length, longest):
+        if name not in self._per_token:
+            return x
+        return tf.pad(x, [[0, 0], [longest - length, 0]] + [[0, 0]] * (x.shape.rank - 2))
+
+    def _empty_shape(self, name, x, longest):
+        shape = [0, *x.shape[1:]]
+        if name in self._per_token:
+            shape[1] = longest
+        return shape
+
+
+def _in_parts(call, rows, at_once, specs):
+    """`call(rows)`, a few rows at a time."""
+    number = (tf.size(rows) + at_once - 1) // at_once
+    arrays = {
+        name: tf.TensorArray(
+            x.dtype, number, infer_shape=False, element_shape=tf.TensorShape([None, *x.shape[1:]])
+        )
+        for name, x in specs.items()
+    }
+
+    def step(index, arrays):
+        outputs = call(rows[index * at_once : (index + 1) * at_once])
+        return index + 1, {name: arrays[name].write(index, x) for name, x in outputs.items()}
+
+    _, arrays = tf.while_loop(
+        lambda index, _: index < number, step, (0, arrays), parallel_iterations=1
+    )
+    return {name: array.concat() for name, array in arrays.items()}

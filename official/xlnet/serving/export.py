@@ -1,0 +1,90 @@
+"""`xlnet export`: a model directory to a version that TF Serving can load."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from official.xlnet.features import DataError
+from official.xlnet.serving.create import create_service
+from official.xlnet.serving.samples import write_samples
+from official.xlnet.serving.service import Service
+from official.xlnet.serving.warmup import write_warmup
+
+
+def export(model_dir: str, output: str, version: int | None = None, **choices) -> dict[str, Any]:
+    """Writes `OUTPUT/<version>/`, and beside it what a server's operator needs.
+
+    The version appears whole, by a rename. Directories that are no numbers are none to TF
+    Serving.
+
+    Args:
+      model_dir: the model.
+      output: TF Serving's base path of the model; made if it is not there.
+      version: number of the version; by default one more than the newest.
+      **choices: see `create_service`.
+
+    Returns:
+      `path` of the version, `signatures` {name: {"inputs": [...], "outputs": [...]}}, `bytes`,
+      `buckets` and `warmup_requests`.
+
+    Raises:
+      ConfigError, DataError: see `create_service`; or the version exists.
+    """
+    if version is not None and version < 1:
+        raise DataError(f"version: expected at least 1, got {version}")
+    if version is not None and os.path.exists(os.path.join(output, str(version))):
+        raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
+    return write_version(create_service(model_dir, **choices), output, version)
+
+
+def write_version(service: Service, output: str, version: int | None = None) -> dict[str, Any]:
+    """Writes a service as a version; see `export`."""
+    os.makedirs(output, exist_ok=True)
+    temporary = os.path.join(output, f".incomplete-{uuid.uuid4().hex}")
+    signatures = service.signatures()
+    try:
+        tf.saved_model.save(
+            service,
+            temporary,
+            signatures,
+            tf.saved_model.SaveOptions(experimental_custom_gradients=False),
+        )
+        warmup_requests = write_warmup(temporary, service)
+        number = version or 1 + max(versions(output), default=0)
+        path = os.path.join(output, str(number))
+        os.rename(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    write_samples(output, service)
+    return {
+        "path": path,
+        "signatures": {
+            name: {
+                "inputs": sorted(function.structured_input_signature[1]),
+                "outputs": sorted(function.structured_outputs),
+            }
+            for name, function in signatures.items()
+        },
+        "bytes": _size(path),
+        "buckets": list(service.settings.lengths),
+        "warmup_requests": warmup_requests,
+    }
+
+
+def versions(output: str) -> Sequence[int]:
+    """Numbers of the versions in a base path."""
+    return sorted(int(name) for name in os.listdir(output) if name.isdigit())
+
+
+def _size(path: str) -> int:
+    return sum(
+        os.path.getsize(os.path.join(folder, name))
+        for folder, _, names in os.walk(path)
+        for name in names
+    )

@@ -1,0 +1,91 @@
+"""Encoder and head of a task, as they are served."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.config import ConfigError
+from official.xlnet.serving.buckets import Buckets, Tensors
+from official.xlnet.serving.network import ServedEncoder
+from official.xlnet.serving.settings import Settings
+from official.xlnet.tasks.heads import (
+    ClassificationHead,
+    MultiLabelHead,
+    MultipleChoiceHead,
+    MultiTaskHead,
+    RegressionHead,
+    SummaryRankingHead,
+)
+from official.xlnet.tasks.model import XLNetTaskModel
+
+_SUMMARIES = (
+    ClassificationHead,
+    MultiLabelHead,
+    MultipleChoiceHead,
+    MultiTaskHead,
+    RegressionHead,
+    SummaryRankingHead,
+)
+
+
+class TaskNetwork(tf.Module):
+    """Units of S sequences of T tokens to the head's outputs.
+
+    Args:
+      model: the model; its head is used as it is, its encoder in the form of `ServedEncoder`,
+        but where long texts are read with memory.
+      settings: of the export.
+      num_segments: see `ServedEncoder`.
+      per_token: outputs of the head that have a token axis.
+    """
+
+    def __init__(
+        self,
+        model: XLNetTaskModel,
+        settings: Settings,
+        num_segments: int,
+        per_token: tuple[str, ...] = (),
+    ):
+        super().__init__(name="network")
+        # Keras layers would be saved with all their training; the graph needs the variables.
+        self._head_variables = list(model.head.variables)
+        if model.with_memory:
+            if settings.weights != "float32":
+                raise ConfigError(
+                    f"weights: expected float32 for task.long_texts=memory, got {settings.weights}"
+                )
+            self._encoder_variables = list(model.encoder.variables)
+            lengths: tuple[int, ...] = settings.lengths[-1:]
+
+            def function(inputs: Tensors) -> Tensors:
+                return model(inputs, training=False)
+
+        else:
+            encoder = ServedEncoder(
+                model.encoder, settings.max_length, num_segments, settings.weights
+            )
+            self._encoder = encoder
+            lengths = settings.lengths
+            summary = model.config.task.summary
+            last_only = isinstance(model.head, _SUMMARIES) and summary == "last"
+
+            def function(inputs: Tensors) -> Tensors:
+                content_USTD = _read(encoder, inputs, last_only)
+                return model.head(content_USTD, inputs)
+
+        self._run = Buckets(function, lengths, per_token)
+
+    def __call__(self, inputs: Tensors) -> Tensors:
+        """The head's outputs for inputs [U, S, T], T the longest length."""
+        return self._run(inputs)
+
+
+def _read(encoder, inputs, last_only):
+    """Vectors [U, S, T, D], or [U, S, 1, D] of the last tokens."""
+    sequences, tokens = inputs["token_ids"].shape[1:]
+    rows = [
+        tf.reshape(inputs[name], [-1, tokens])
+        for name in ("token_ids", "segment_ids", "is_padding")
+    ]
+    content_XTD = encoder(*rows, last_only=last_only)
+    return tf.reshape(content_XTD, [-1, sequences, *content_XTD.shape[1:]])

@@ -1,0 +1,55 @@
+"""Requests that a server sends itself before it takes any others.
+
+TensorFlow prepares a graph when it first runs. So for every signature there is one request of
+every length that inputs are padded to.
+"""
+
+from __future__ import annotations
+
+import os
+
+import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+from official.xlnet.serving.service import Service
+
+WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
+
+
+def write_warmup(version_dir: str, service: Service) -> int:
+    """Writes TF Serving's warm-up file into a version directory; returns how many requests."""
+    path = os.path.join(version_dir, WARMUP_FILE)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    logs = [
+        prediction_log_pb2.PredictionLog(
+            predict_log=prediction_log_pb2.PredictLog(request=_request(signature, inputs))
+        )
+        for length in service.settings.lengths
+        for signature, inputs in _inputs(service, length).items()
+    ]
+    with tf.io.TFRecordWriter(path) as writer:
+        for log in logs:
+            writer.write(log.SerializeToString())
+    return len(logs)
+
+
+def _inputs(service: Service, length: int) -> dict[str, dict]:
+    texts = service.sample_texts(length)
+    features = {}
+    for name, (value,) in texts.items():
+        values = [text.encode() for text in (value if isinstance(value, list) else [value])]
+        features[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    return {
+        "serving_default": texts,
+        "token_ids": service.sample_tokens(length),
+        "examples": {"examples": [example.SerializeToString()]},
+    }
+
+
+def _request(signature: str, inputs: dict) -> predict_pb2.PredictRequest:
+    request = predict_pb2.PredictRequest()
+    request.model_spec.signature_name = signature
+    for name, value in inputs.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+    return request

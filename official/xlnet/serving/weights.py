@@ -1,0 +1,53 @@
+"""Matrices of a served model, stored in few bytes and multiplied in float32."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+STORAGE = ("float32", "bfloat16", "float16", "int8")
+_INT8_MAX = 127.0
+
+
+class StoredMatrix(tf.Module):
+    """A matrix [I, O] of numbers.
+
+    float32, bfloat16 and float16 store the numbers; int8 stores round(w / s) and, for each row or
+    column, s = max |w| / 127.
+
+    Args:
+      matrix: float32 [I, O].
+      storage: one of `STORAGE`.
+      scale_axis: 0 gives every row its scale, 1 every column.
+    """
+
+    def __init__(self, matrix: np.ndarray, storage: str, scale_axis: int = 1):
+        super().__init__()
+        self._scale = None
+        self._scale_axis = scale_axis
+        if storage == "int8":
+            largest = np.abs(matrix).max(axis=1 - scale_axis, keepdims=True)
+            scale = np.maximum(largest, np.finfo(np.float32).tiny) / np.float32(_INT8_MAX)
+            self._scale = tf.Variable(scale, trainable=False, name="scale")
+            matrix = np.rint(matrix / scale)
+        dtype = tf.dtypes.as_dtype(storage)
+        self._stored = tf.Variable(tf.cast(matrix, dtype), trainable=False, name="stored")
+
+    def multiply(self, x_XI: tf.Tensor, transpose: bool = False) -> tf.Tensor:
+        """X · W [X, O]; with `transpose`, x · Wᵀ for x [X, O]."""
+        matrix = tf.cast(self._stored, tf.float32)
+        # A scale of what is summed over belongs to x, one of what comes out to the product.
+        belongs_to_x = self._scale is not None and (self._scale_axis == 0) != transpose
+        if belongs_to_x:
+            x_XI = x_XI * tf.reshape(self._scale, [1, -1])
+        product = tf.matmul(x_XI, matrix, transpose_b=transpose)
+        if self._scale is not None and not belongs_to_x:
+            product *= tf.reshape(self._scale, [1, -1])
+        return product
+
+    def rows(self, index: tf.Tensor) -> tf.Tensor:
+        """Rows of the matrix, float32 [..., O]."""
+        rows = tf.cast(tf.gather(self._stored, index), tf.float32)
+        if self._scale is None:
+            return rows
+        return rows * (tf.gather(self._scale, index) if self._scale_axis == 0 else self._scale)
