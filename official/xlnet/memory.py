@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+_VALUE = "VARIABLE_VALUE"  # As TensorFlow calls the value of a variable in a checkpoint.
+
 
 class Memory(tf.Module):
     """Hidden states [L, B, M, D], one row for each row of the batch.
@@ -101,7 +103,7 @@ class Memory(tf.Module):
 
     def _serialize_to_tensors(self):
         # In float32, which holds all of bfloat16: a run may go on in another precision.
-        return {"states": tf.cast(self.gather(), tf.float32)}
+        return {_VALUE: tf.cast(self.gather(), tf.float32)}
 
     def _restore_from_tensors(self, restored_tensors):
-        self.scatter(restored_tensors["states"])
+        self.scatter(restored_tensors[_VALUE])
