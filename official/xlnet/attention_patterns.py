@@ -42,26 +42,26 @@ def self_exclusion(weights_TT: np.ndarray) -> float:
 def stride(weights_TT: np.ndarray) -> float:
     """Figure 3 (b): a token looks at every n-th token, counted from itself.
 
-    The mean weight of each distance, less its running mean over n distances, is compared with
-    itself n distances on: the correlation for the best n from 2 to 8, times how large the waves
-    are beside the running mean (at most 1).
+    The mean weight of each distance is divided by its running mean over n distances. What share
+    of these waves the distance modulo n explains (adjusted R²), for the best n from 2 to 8, times
+    twice their size (at most 1).
     """
-    distance, num_tokens = _distance(weights_TT), len(weights_TT)
-    profile = np.array(
-        [weights_TT[np.abs(distance) == d].mean() for d in range(2, max(3, num_tokens // 2))]
-    )
+    distance = np.abs(_distance(weights_TT))
+    profile = np.array([weights_TT[distance == d].mean() for d in range(2, len(distance) // 2)])
     best = 0.0
     for period in _PERIODS:
-        if len(profile) < 4 * period:
+        if len(profile) < 3 * period:
             break
         smooth = np.convolve(profile, np.ones(period) / period, mode="valid")
         start = (period - 1) // 2
-        wave = profile[start : start + len(smooth)] - smooth
-        first, second = wave[:-period], wave[period:]
-        norm = np.linalg.norm(first) * np.linalg.norm(second)
-        if norm > 0:
-            size = min(1.0, float(wave.std() / smooth.mean()))
-            best = max(best, float(first @ second / norm) * size)
+        wave = profile[start : start + len(smooth)] / smooth
+        wave -= wave.mean()
+        phases = np.array([wave[phase::period].mean() for phase in range(period)])
+        explained = np.tile(phases, len(wave) // period + 1)[: len(wave)]
+        rest, total = np.square(wave - explained).sum(), np.square(wave).sum()
+        if total > 0:
+            share = 1 - rest / total * (len(wave) - 1) / (len(wave) - period)
+            best = max(best, float(share * min(1.0, 2 * explained.std())))
     return best
 
 

@@ -50,10 +50,11 @@ def test_denoising_replaces_targets_only_and_in_the_right_shares():
         task = objective(batch)
         original, given = batch["token_ids"].numpy(), task.inputs["token_ids"].numpy()
         positions, is_real = task.inputs["content_positions"].numpy(), task.mask_BP.numpy() > 0
+        labels = task.labels_BP.numpy()
         is_target = np.zeros(original.shape, bool)
         for b, p in np.argwhere(is_real):
             is_target[b, positions[b, p]] = True
-            assert task.labels_BP[b, p] == original[b, positions[b, p]]
+            assert labels[b, p] == original[b, positions[b, p]]
         assert is_target.sum() == is_real.sum() > 300
         np.testing.assert_array_equal(given[~is_target], original[~is_target])
         counts["mask"] += (given[is_target] == MASK_ID).sum()

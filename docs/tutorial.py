@@ -1,0 +1,68 @@
+# %%
+"""XLNet from text to predictions, in a minute.
+
+Every cell runs in a program, in a notebook (`jupytext --to notebook docs/tutorial.py`) and in the
+tests.
+"""
+
+# %% The text: Python's own manual, one document a topic.
+import pydoc_data.topics
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+
+from data_prep.prepare import prepare
+from data_prep.vocabulary import train_vocabulary
+from official import xlnet
+from official.xlnet.checkpoint import load_pretrainer
+from official.xlnet.evaluation import evaluate
+from official.xlnet.training import pretrain
+
+directory = tempfile.mkdtemp()
+with open(f"{directory}/text.txt", "w", encoding="utf-8") as file:
+    for topic in pydoc_data.topics.topics.values():
+        lines = [line.strip() for line in topic.splitlines()]
+        file.write("\n".join(line for line in lines if line) + "\n\n")
+
+# %% A vocabulary and a recipe. Sizes are small, so that it takes seconds.
+train_vocabulary([f"{directory}/text.txt"], f"{directory}/vocab", 1000)
+recipe = "configs/ablation/xlnet_k6.yaml"
+config = xlnet.XLNetConfig.load(recipe, ["num_steps=30", "warmup_steps=5"])
+
+# %% Records: lanes of windows, half of them reversed text.
+counts = prepare([f"{directory}/text.txt"], f"{directory}/vocab", config, f"{directory}/data")
+print(f"{counts['documents']} documents, {counts['tokens']} tokens, {counts['windows']} windows")
+
+# %% What a step sees: windows, and for each token its step in the factorization order.
+data = xlnet.pretraining_dataset(f"{directory}/data", batch_size=24, config=config)
+model = xlnet.XLNetPretrainer(config)
+task = model.objective(next(iter(data)))
+tokenizer = xlnet.Tokenizer(f"{directory}/data/spiece.model")
+pieces = [tokenizer.id_to_piece(int(i)) for i in task.inputs["token_ids"][0, :20]]
+for piece, step in zip(pieces, task.inputs["order"][0, :20].numpy(), strict=True):
+    print(f"{step:3d} {piece}" if step else f"    {piece}")
+
+# %% Pre-training. A run that was stopped continues when it is called again.
+figures = pretrain(config, f"{directory}/data", f"{directory}/model")
+print(figures)
+
+# %% Held-out loss, next to that of word counts alone.
+print(evaluate(f"{directory}/model", f"{directory}/data"))
+
+# %% A blank: the token at `position` comes last in the order, so it is predicted from all others.
+model = load_pretrainer(f"{directory}/model")
+ids = tokenizer.encode("The method returns a new list of the items in this object.")
+position = 4
+order = np.zeros([1, len(ids)], np.int32)
+order[0, position] = 1
+blank = {"order": order, "target_positions": np.array([[position]])}
+logits = model({"token_ids": np.array([ids]), **blank})["logits"]
+guesses = tf.math.top_k(logits[0, 0], 5).indices.numpy()
+print("was", tokenizer.id_to_piece(ids[position]))
+print("guesses", [tokenizer.id_to_piece(int(i)) for i in guesses])
+
+# %% Vectors of a text: the encoder alone, which is what fine-tuning starts from.
+encoder = xlnet.load_encoder(f"{directory}/model")
+content = encoder(np.array([ids]))["content"]
+print(content.shape)

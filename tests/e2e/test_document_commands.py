@@ -1,0 +1,144 @@
+"""Runs every command and code block of the README and the documentation, at a tiny scale.
+
+Recipes are replaced by tiny ones of the same names, numbers of pieces by 300. Each document runs
+in a directory of its own, with the files that its readers are supposed to have, and a small model.
+"""
+
+import os
+import pydoc_data.topics
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+
+from official.xlnet import cli
+from tests.documents import DOCUMENTS, ROOT, blocks, commands
+
+pytestmark = pytest.mark.slow
+
+TINY = {
+    "model": {
+        "vocab_size": 300,
+        "num_layers": 2,
+        "d_model": 16,
+        "num_heads": 2,
+        "d_inner": 32,
+        "mem_len": 16,
+    },
+    "data": {"seq_len": 32, "reuse_len": 16, "num_predict": 5, "num_lanes": 4},
+    "training": {
+        "batch_size": 4,
+        "num_steps": 3,
+        "warmup_steps": 0,
+        "checkpoint_steps": 3,
+        "jit_compile": False,
+    },
+}
+# What makes a command small: a pattern and what takes its place.
+SMALLER = (
+    (r"batch_size=\d+", "batch_size=4"),
+    (r"--size=\d+", "--size=300"),
+    (r"task\.epochs=\d+", "task.epochs=1"),
+    (r"--megabytes=\d+", "--megabytes=1"),
+    (r"(benchmarks\.ablation)", r"\1 --seeds=2 --rows=xlnet_k6,bert"),
+    (r"(benchmarks\.attention_length)", r"\1 --tokens=64"),
+)
+
+
+def shrink(path, target):
+    """A recipe with the sizes of `TINY`, and all else as it is."""
+    tree = yaml.safe_load(path.read_text())
+    for section, values in TINY.items():
+        present = tree.setdefault(section, {})
+        without_memory = section == "model" and present.get("mem_len") == 0
+        present.update(values)
+        if without_memory:
+            present["mem_len"] = 0
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(yaml.safe_dump(tree))
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """What every reader has: texts, tables, recipes, and a model in `runs`."""
+    directory = tmp_path_factory.mktemp("reader")
+    for path in (ROOT / "configs").rglob("*.yaml"):
+        shrink(path, directory / path.relative_to(ROOT))
+    topics = list(pydoc_data.topics.topics.values())
+    documents = ["\n".join(topics[start::8]).replace("\n\n", "\n") for start in range(8)]
+    (directory / "corpus").mkdir()
+    (directory / "corpus/text.txt").write_text("\n\n".join(documents), encoding="utf-8")
+    shutil.copy(directory / "corpus/text.txt", directory / "union.txt")
+    rows = [(("neg", "pos")[i % 2], f"the list is {('bad', 'good')[i % 2]} {i}") for i in range(40)]
+    table = "".join(f"{label}\t{text}\n" for label, text in rows)
+    for name in ("train.tsv", "dev.tsv", "test.tsv", "new.tsv"):
+        (directory / name).write_text("label\ttext\n" + table)
+    (directory / "texts.txt").write_text("The first text.\nAnother one.\n")
+    (directory / "docs").symlink_to(ROOT / "docs")
+    for page in ("ablation.md", "attention_length.md"):
+        shutil.copy(ROOT / "docs" / page, directory / page)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(directory)
+        for name, recipe in (("", "tiny"), ("/xl", "transformer_xl")):
+            runs, config = f"runs{name}", f"--config=configs/{recipe}.yaml"
+            xlnet("vocab", "--input=corpus/*.txt", f"--output={runs}/vocab", "--size=300")
+            files = (f"--vocab={runs}/vocab", config, f"--output={runs}/data")
+            xlnet("prepare", "--input=corpus/*.txt", *files)
+            xlnet("pretrain", config, f"--data={runs}/data", f"--model_dir={runs}/model")
+        source = "xlnet_cased_L-24_H-1024_A-16"
+        xlnet("convert", "--source=runs/model", f"--output={source}", "--to=tf1")
+        xlnet("convert", "--source=runs/model", "--output=runs/base")
+        shutil.copy("runs/vocab/spiece.model", "spiece.model")
+    return directory
+
+
+def xlnet(verb, *arguments):
+    """Runs a verb in this process, with no flag left over from the last time."""
+    module = sys.modules.get(f"official.xlnet.commands.{verb}")
+    for name in module.FLAGS if module else ():
+        module.FLAGS[name].unparse()
+    assert cli.main([verb, *arguments]) == 0
+
+
+def smaller(code):
+    for pattern, replacement in SMALLER:
+        code = re.sub(pattern, replacement, code)
+    return code
+
+
+def run(words):
+    if words[0] == "xlnet":
+        xlnet(*words[1:])
+    elif words[0] == "python":
+        subprocess.run([sys.executable, *words[1:]], check=True, env=environment())
+    else:
+        assert words[0] in ("make", "source"), words  # Checked in tests/unit/test_documents.py.
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_blocks_run(path, prepared, tmp_path, monkeypatch):
+    chosen = [block for block in blocks(path) if block.is_run]
+    if not any(block.language in ("sh", "python") for block in chosen):
+        pytest.skip("no blocks to run")
+    directory = tmp_path / "reader"
+    shutil.copytree(prepared, directory, symlinks=True)
+    if path.name in ("README.md", "quickstart.md"):
+        shutil.rmtree(directory / "runs")
+        shutil.copytree(prepared / "runs/base", directory / "runs/base")
+    monkeypatch.chdir(directory)
+    values = {"token_ids": np.ones([2, 5], np.int32), "texts": ["one text", "another"]}
+    for block in chosen:
+        if block.language == "python" and "--8<--" not in block.code:
+            exec(compile(smaller(block.code), f"{path.name}:{block.line}", "exec"), values)
+        elif block.language == "sh":
+            for words in commands(block):
+                run(shlex.split(smaller(shlex.join(words))))
