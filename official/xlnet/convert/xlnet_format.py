@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.checkpoint_files import newest_checkpoint
 from official.xlnet.config import XLNetConfig
 from official.xlnet.convert.names import Weights, variables_of
 from official.xlnet.convert.tf1_format import CheckpointFile
@@ -31,10 +32,10 @@ class XLNetSource:
         self.path = path
         self.vocab_file = os.path.join(path, VOCAB_FILE)
         self.config = XLNetConfig.load(path)
-        prefix = tf.train.latest_checkpoint(path)
-        if prefix is None:
+        saved = newest_checkpoint(path)
+        if saved is None:
             raise DataError(f"no checkpoint in {path!r}: expected a model directory")
-        self._checkpoint = CheckpointFile(prefix)
+        self._checkpoint = CheckpointFile(saved.prefix)
         self._keys = {
             key.removeprefix(_PREFIX).removesuffix(_SUFFIX): key
             for key in self._checkpoint.shapes
