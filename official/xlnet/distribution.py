@@ -77,10 +77,11 @@ def _adder(strategy: tf.distribute.Strategy) -> Callable:
     """Adds a number of each replica up; traced once."""
 
     def add(number):
+        # The identity is on the replica's device; an argument is on none.
         replica = tf.distribute.get_replica_context()
-        return replica.all_reduce(tf.distribute.ReduceOp.SUM, number)
+        return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(number))
 
-    return tf.function(lambda numbers: strategy.run(add, args=(numbers,)))
+    return tf.function(lambda numbers: strategy.run(add, args=(numbers,)), autograph=False)
 
 
 def can_compile(strategy: tf.distribute.Strategy) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import tensorflow as tf
 
 _VALUE = "VARIABLE_VALUE"  # As TensorFlow calls the value of a variable in a checkpoint.
@@ -66,15 +69,21 @@ class Memory(tf.Module):
         self.states.assign(states)
 
     def gather(self) -> tf.Tensor:
-        """The rows of all replicas, [L, replicas · B, M, D]. All workers have to call it."""
+        """The rows of all replicas, float32 [L, replicas · B, M, D]; all workers have to ask."""
         local = self._strategy.experimental_local_results(self.states)
-        if len(local) == self._strategy.num_replicas_in_sync:
-            return tf.concat(local, axis=1)
-        rows = iter(local)
-        values = self._strategy.experimental_distribute_values_from_function(
-            lambda _: tf.convert_to_tensor(next(rows))
-        )
-        return self._strategy.gather(values, axis=1)
+        if len(local) < self._strategy.num_replicas_in_sync:
+            return self._strategy.experimental_local_results(self._gather_from_workers())[0]
+        return tf.cast(tf.concat(local, axis=1), tf.float32)
+
+    @functools.cached_property
+    def _gather_from_workers(self) -> Callable:
+        """Traced once."""
+
+        def gather():
+            states = tf.cast(tf.convert_to_tensor(self.states), tf.float32)
+            return tf.distribute.get_replica_context().all_gather(states, axis=1)
+
+        return tf.function(lambda: self._strategy.run(gather), autograph=False)
 
     def scatter(self, states_LBMD: tf.Tensor) -> None:
         """Gives each replica its rows of what `gather` returned."""
@@ -103,7 +112,7 @@ class Memory(tf.Module):
 
     def _serialize_to_tensors(self):
         # In float32, which holds all of bfloat16: a run may go on in another precision.
-        return {_VALUE: tf.cast(self.gather(), tf.float32)}
+        return {_VALUE: self.gather()}
 
     def _restore_from_tensors(self, restored_tensors):
         self.scatter(restored_tensors[_VALUE])
