@@ -1,16 +1,19 @@
 """A run from text to evaluation: exact resume, what evaluation reports, what goes wrong."""
 
 import collections
+import functools
 import itertools
 import json
 import math
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ import yaml
 from data_prep.prepare import prepare
 from official.xlnet import cli
 from official.xlnet.checkpoint import load_encoder, load_pretrainer
+from official.xlnet.checkpoint_files import newest_checkpoint
 from official.xlnet.config import XLNetConfig
 from official.xlnet.evaluation import evaluate
 from official.xlnet.history import read_history
@@ -85,26 +89,46 @@ def command(files, model_dir):
     ]
 
 
-def test_run_killed_at_a_random_moment_continues_as_if_nothing_had_been(files, model_dir, tmp_path):
+def stop(process, killed, moment, number):
+    """Sends a signal when a run has reached a step; returns its record as it is then."""
+    while len(read_history(killed)) < moment and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=300)
+    return read_history(killed), process.returncode, out, err
+
+
+def test_run_told_to_leave_and_then_killed_continues_as_if_nothing_had_been(
+    files, model_dir, tmp_path
+):
     wanted = [line["loss"] for line in read_history(model_dir)]
     lanes = json.loads((files / "data/manifest.json").read_text())["splits"]["train"]
     assert lanes["windows_per_lane"] < len(wanted), "the run should read some lanes twice"
-
     killed = str(tmp_path / "killed")
-    moment = random.randint(8, 45)
-    process = subprocess.Popen(
-        command(files, killed), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    start = functools.partial(
+        subprocess.Popen,
+        command(files, killed),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    while len(read_history(killed)) < moment and process.poll() is None:
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    before = read_history(killed)
+
+    moment = random.randint(4, 20)
+    left, status, out, err = stop(start(), killed, moment, signal.SIGTERM)
+    assert (status, out) == (cli.EXIT_PREEMPTED, "")
+    saved = f"told to leave at step {len(left)}, which is saved in {killed}"
+    assert saved in err.splitlines()[-1]
+    assert newest_checkpoint(killed).record["step"] == len(left) >= moment
+
+    moment = random.randint(len(left) + 1, 50)
+    before, status, _, _ = stop(start(), killed, moment, signal.SIGKILL)
+    assert status == -signal.SIGKILL
     assert moment <= len(before) < len(wanted)
 
-    done = subprocess.run(command(files, killed), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout.splitlines()[-1])
+    done = start()
+    out, err = done.communicate(timeout=300)
+    assert done.returncode == 0, err
+    figures = json.loads(out.splitlines()[-1])
     after = read_history(killed)
     assert figures["step"] == 60
     assert [line["step"] for line in after] == list(range(1, 61))
@@ -159,12 +183,106 @@ def test_evaluation_counts_every_target_and_compares_with_word_counts(files, con
     assert figures["loss"] < figures["unigram_loss"] + 1
 
 
-def test_a_damaged_checkpoint_is_an_error_with_its_name(files, model_dir, tmp_path, capfd):
+def recorded_steps(model_dir):
+    return sorted(int(path.stem[5:]) for path in model_dir.glob("ckpt-*.json"))
+
+
+def flip_a_byte(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_the_checkpoint_before_a_damaged_one_is_used(files, config, model_dir, tmp_path, capfd):
     copy = shutil.copytree(model_dir, tmp_path / "copy")
+    assert recorded_steps(copy) == [56, 60]
+    flip_a_byte(next(copy.glob("ckpt-60.data*")))
+    with mock.patch("absl.logging.warning") as warning:
+        saved = newest_checkpoint(str(copy))
+    assert saved.record["step"] == 56
+    sentence = warning.call_args[0][0] % warning.call_args[0][1:]
+    assert "ckpt-60 is damaged: ckpt-60.data-00000-of-00001 has SHA-256" in sentence
+    assert sentence.endswith(f"going on from {copy}/ckpt-56")
+    # The run goes on from there, and ends where it would have ended.
+    assert pretrain(config, str(files / "data"), str(copy))["step"] == 60
+    reached, uninterrupted = load_pretrainer(str(copy)), load_pretrainer(model_dir)
+    for ours, theirs in zip(reached.weights, uninterrupted.weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5, err_msg=ours.name)
+
+    for path in copy.glob("ckpt-*.data*"):
+        path.write_bytes(path.read_bytes()[:1000])
+    assert cli.main(["evaluate", f"--model={copy}", f"--data={files / 'data'}"]) == 2
+    assert_one_sentence(capfd, "can be used: checkpoint")
+
+
+def test_a_checkpoint_without_records_is_read_or_named(files, model_dir, tmp_path, capfd):
+    """As `xlnet convert` and others leave it."""
+    copy = shutil.copytree(model_dir, tmp_path / "copy")
+    for path in copy.glob("ckpt-*.json"):
+        path.unlink()
+    load_encoder(str(copy))
     data = next(copy.glob("ckpt-60.data*"))
     data.write_bytes(data.read_bytes()[:1000])
     assert cli.main(["evaluate", f"--model={copy}", f"--data={files / 'data'}"]) == 2
     assert_one_sentence(capfd, "ckpt-60 cannot be used")
+
+
+def test_a_full_disk_leaves_the_older_state(files, model_dir, tmp_path, capfd):
+    copy = shutil.copytree(model_dir, tmp_path / "copy")
+    arguments = [f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"]
+    arguments = ["pretrain", *arguments, f"--model_dir={copy}", "--steps=62"]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 15, limits[1]))
+    try:
+        status = cli.main(arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    captured = capfd.readouterr()
+    assert (status, captured.out) == (2, "")
+    assert "File too large" in captured.err.splitlines()[-1]
+    assert newest_checkpoint(str(copy)).record["step"] == 60
+    assert cli.main(arguments) == 0
+    assert newest_checkpoint(str(copy)).record["step"] == 62
+    assert sorted(path.name for path in copy.glob("ckpt-*.json")) == [
+        "ckpt-60.json",
+        "ckpt-62.json",
+    ]
+
+
+def test_a_run_evaluates_and_logs_itself(files, config, tmp_path):
+    """On held-out lanes, with a memory of their own; the best checkpoint stays."""
+    config = XLNetConfig.from_dict(config.as_dict())
+    for change in ("evaluation_steps=4", "keep_checkpoints=1", "json_log=true", "batch_size=2"):
+        config.set(change)
+    model_dir = str(tmp_path / "model")
+    pretrain(config, str(files / "data"), model_dir, steps=20)
+    lines = (tmp_path / "model/logs/scalars.jsonl").read_text().splitlines()
+    scalars = {}
+    for line in map(json.loads, lines):
+        step = line.pop("step")
+        scalars.setdefault(step, {}).update(line)
+    heldout = {
+        s: figures["heldout_loss"] for s, figures in scalars.items() if "heldout_loss" in figures
+    }
+    assert sorted(scalars) == [4, 8, 10, 12, 16, 20]
+    assert set(scalars[20]) == {
+        *("loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second"),
+        *("memory_valid", "heldout_loss", "heldout_perplexity"),
+    }
+    assert scalars[20]["loss"] == pytest.approx(read_history(model_dir)[19]["loss"])
+    # TensorBoard has the same.
+    shown = collections.defaultdict(dict)
+    for file in (tmp_path / "model/logs").glob("events*"):
+        for event in tf.compat.v1.train.summary_iterator(str(file)):
+            for value in event.summary.value:
+                shown[event.step][value.tag] = float(tf.make_ndarray(value.tensor))
+    for step, figures in scalars.items():
+        assert shown[step] == pytest.approx(figures)
+    # The newest checkpoint and the best are left, and say what was measured.
+    best = min(heldout, key=heldout.get)
+    assert recorded_steps(tmp_path / "model") == sorted({20, best})
+    assert newest_checkpoint(model_dir).record["heldout_loss"] == heldout[20]
+    assert evaluate(model_dir, str(files / "data"))["loss"] == pytest.approx(heldout[20], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +299,11 @@ def test_a_damaged_checkpoint_is_an_error_with_its_name(files, model_dir, tmp_pa
         (["--set=training.batch_size=12"], "training.batch_size: expected from 1 to 6"),
         (["--init_from=nowhere"], "nowhere"),
         (["--set=num_layers=3"], "model.num_layers: expected 2, as in the model in"),
-        (["--set=training.batch_size=4"], "training.batch_size: expected 6, as in the model in"),
+        (["--set=training.seed=4"], "training.seed: expected 0, as in the model in"),
+        (["--set=training.on_bad_step=no"], "training.on_bad_step: expected one of stop, skip"),
+        (["--strategy=tpu"], "strategy: tpu cannot be used here"),
+        (["--cpu_devices=2"], "cpu_devices: TensorFlow has started already"),
+        (["--model_dir=/sys/model"], "/sys/model"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_status_2(files, model_dir, change, sentence, capfd):
@@ -197,8 +319,7 @@ def test_wrong_input_is_one_sentence_and_status_2(files, model_dir, change, sent
 
 def test_a_broken_record_is_one_sentence(files, tmp_path, capfd):
     copy = shutil.copytree(files / "data", tmp_path / "data")
-    lane = next(copy.glob("train-00002*"))
-    lane.write_bytes(lane.read_bytes()[:-100])
+    flip_a_byte(next(copy.glob("train-00002*")))
     arguments = [f"--config={files / 'config.yaml'}", f"--data={copy}"]
     assert cli.main(["pretrain", *arguments, f"--model_dir={tmp_path / 'model'}"]) == 2
     assert_one_sentence(capfd, "train-00002-of-00006.tfrecord")

@@ -1,0 +1,197 @@
+"""One device, mirrored and multi-worker runs are the same run, and one continues another."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import yaml
+
+from benchmarks.random_records import write_data_set
+from official.xlnet.checkpoint import load_pretrainer
+from official.xlnet.checkpoint_files import newest_checkpoint
+from official.xlnet.config import XLNetConfig
+from official.xlnet.history import read_history
+from official.xlnet.lane_schedule import Position
+from official.xlnet.training import pretrain
+
+STEPS, LONG = 9, 50
+LANES, WINDOWS = 8, 7
+CONFIG = {
+    "model": {
+        "vocab_size": 97,
+        "num_layers": 2,
+        "d_model": 22,
+        "num_heads": 2,
+        "d_inner": 29,
+        "mem_len": 13,
+        "dropout": 0.0,
+        "dropatt": 0.0,
+    },
+    "data": {"seq_len": 19, "reuse_len": 7, "num_predict": 3, "num_lanes": LANES},
+    "training": {
+        "batch_size": 8,
+        "num_steps": 60,
+        "warmup_steps": 5,
+        "learning_rate": 0.003,
+        "checkpoint_steps": 4,
+    },
+}
+CLUSTERS = {"mirrored": ["--cpu_devices=2"], "multi_worker": []}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A directory with `config.yaml` and the data set `data`."""
+    directory = tmp_path_factory.mktemp("distributed")
+    (directory / "config.yaml").write_text(yaml.safe_dump(CONFIG))
+    write_data_set(str(directory / "data"), 19, 7, LANES, WINDOWS)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def config(files):
+    return XLNetConfig.load(str(files / "config.yaml"))
+
+
+def start(files, strategy, model_dir, steps):
+    """Starts the processes of a run with two replicas."""
+    command = [
+        *(sys.executable, "-m", "official.xlnet.cli", "pretrain", f"--strategy={strategy}"),
+        *(f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"),
+        *(f"--model_dir={model_dir}", f"--steps={steps}", *CLUSTERS[strategy]),
+    ]
+    environments = [dict(os.environ)]
+    if strategy == "multi_worker":
+        workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
+        environments = [
+            {
+                **os.environ,
+                "TF_CONFIG": json.dumps(
+                    {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
+                ),
+            }
+            for index in range(2)
+        ]
+    pipe = subprocess.PIPE
+    return [
+        subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+        for environment in environments
+    ]
+
+
+def finish(processes):
+    """Waits for a run; returns the last line of its first process."""
+    for number, process in enumerate(processes):
+        out, err = process.communicate(timeout=500)
+        assert process.returncode == 0, err
+        if number == 0:
+            figures = json.loads(out.splitlines()[-1])
+    return figures
+
+
+def free_ports(number):
+    sockets = [socket.socket() for _ in range(number)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def losses_of(model_dir):
+    return [line["loss"] for line in read_history(str(model_dir))]
+
+
+def assert_same_run(model_dir, other, loss_atol=1e-4, weight_atol=1e-3):
+    np.testing.assert_allclose(losses_of(model_dir), losses_of(other), rtol=0, atol=loss_atol)
+    ours, theirs = load_pretrainer(str(model_dir)), load_pretrainer(str(other))
+    pairs = zip(ours.trainable_variables, theirs.trainable_variables, strict=True)
+    for weight, expected in pairs:
+        np.testing.assert_allclose(weight, expected, rtol=0, atol=weight_atol, err_msg=weight.name)
+
+
+def run_all(files, config, directory, steps):
+    """The same run on one device, two logical devices and two workers."""
+    runs = {strategy: start(files, strategy, directory / strategy, steps) for strategy in CLUSTERS}
+    pretrain(config, str(files / "data"), str(directory / "one_device"), steps=steps)
+    for processes in runs.values():
+        assert finish(processes)["step"] == steps
+
+
+@pytest.fixture(scope="module")
+def runs(files, config, tmp_path_factory):
+    """A directory with the model directories of all three runs, up to `STEPS`."""
+    directory = tmp_path_factory.mktemp("runs")
+    run_all(files, config, directory, STEPS)
+    return directory
+
+
+@pytest.mark.parametrize("strategy", list(CLUSTERS))
+def test_replicas_together_are_one_device(runs, strategy):
+    assert_same_run(runs / strategy, runs / "one_device")
+
+
+@pytest.mark.slow
+def test_fifty_steps_on_replicas_are_those_of_one_device(files, config, tmp_path):
+    run_all(files, config, tmp_path, LONG)
+    assert_same_run(tmp_path / "mirrored", tmp_path / "one_device")
+    assert_same_run(tmp_path / "multi_worker", tmp_path / "one_device")
+
+
+@pytest.mark.parametrize("strategy", list(CLUSTERS))
+def test_one_device_goes_on_from_two_replicas(files, config, runs, tmp_path, strategy):
+    """With the memory of both: the losses are those of the run that never changed."""
+    steps = STEPS + 4
+    for name in (strategy, "one_device"):
+        shutil.copytree(runs / name, tmp_path / name)
+        pretrain(config, str(files / "data"), str(tmp_path / name), steps=steps)
+    assert_same_run(tmp_path / strategy, tmp_path / "one_device")
+
+
+def test_half_the_batch_goes_on_from_two_replicas(files, config, runs, tmp_path):
+    """Two lanes in four are put off; every window is still read once."""
+    model_dir = str(shutil.copytree(runs / "mirrored", tmp_path / "model"))
+    smaller = XLNetConfig.load(str(files / "config.yaml"), ["batch_size=4"])
+    figures = pretrain(smaller, str(files / "data"), model_dir, steps=STEPS + 11)
+    assert figures["step"] == STEPS + 11
+    assert np.isfinite(losses_of(model_dir)).all()
+    record = newest_checkpoint(model_dir).record
+    position = Position.from_dict(record["position"])
+    pieces = [piece for piece in (*position.rows, *position.waiting) if piece is not None]
+    left = sum(WINDOWS - piece.window for piece in pieces)
+    assert 8 * STEPS + 4 * 11 + left == WINDOWS * position.next_number
+    assert len(position.rows) == 4
+    assert len({piece.number for piece in pieces}) == len(pieces)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", list(CLUSTERS))
+def test_workers_killed_at_random_moments(files, tmp_path, strategy):
+    """XLNET_TEST_KILLS says how often; when one worker dies, the others are ended too."""
+    kills = int(os.environ.get("XLNET_TEST_KILLS", "5"))
+    finish(start(files, strategy, tmp_path / "calm", LONG))
+    killed = tmp_path / "killed"
+    for _ in range(kills):
+        processes = start(files, strategy, killed, LONG)
+        before = len(losses_of(killed))
+        moment = before + random.randint(0, 2 * LONG // kills)
+        while len(losses_of(killed)) <= moment and processes[0].poll() is None:
+            time.sleep(0.005)
+        time.sleep(0.02 * random.random())
+        random.shuffle(processes)
+        for process in processes:
+            process.send_signal(signal.SIGKILL)
+        for process in processes:
+            process.communicate()
+    assert finish(start(files, strategy, killed, LONG))["step"] == LONG
+    assert [line["step"] for line in read_history(str(killed))] == list(range(1, LONG + 1))
+    assert_same_run(killed, tmp_path / "calm", loss_atol=1e-5, weight_atol=1e-5)
