@@ -35,6 +35,7 @@ RUN_DIR = "run"
 LOG_DIR = "logs"
 _CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
 _LINE_SECONDS = 30
+_ERRORS = ("loss", "mean_squared_error")  # Figures of which a smaller one is better.
 
 
 def finetune(
@@ -274,7 +275,7 @@ def evaluate_examples(
     loss = [0.0, 0.0]
     predictions = list(predict_examples(model, task, examples, loss))
     figures = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
-    return predictions, {"loss": loss[0] / max(loss[1], 1.0)} | figures
+    return predictions, figures | {"loss": figures.get("loss", loss[0] / max(loss[1], 1.0))}
 
 
 def predict_examples(
@@ -378,8 +379,9 @@ def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
 def metric_of(task: Task, figures: dict[str, float]) -> str:
     """The figure that checkpoints are compared by."""
     metric = task.config.task.metric or task.metric
-    if metric not in figures:
-        raise ConfigError(f"task.metric: expected one of {', '.join(figures)}, got {metric!r}")
+    known = [name for name in figures if name not in _ERRORS]
+    if metric not in known:
+        raise ConfigError(f"task.metric: expected one of {', '.join(known)}, got {metric!r}")
     return metric
 
 
