@@ -80,7 +80,8 @@ class Memory(tf.Module):
         """Traced once."""
 
         def gather():
-            states = tf.cast(tf.convert_to_tensor(self.states), tf.float32)
+            # The identity is on the replica's device; the value of a variable is on none.
+            states = tf.identity(tf.cast(self.states, tf.float32))
             return tf.distribute.get_replica_context().all_gather(states, axis=1)
 
         return tf.function(lambda: self._strategy.run(gather), autograph=False)
