@@ -21,6 +21,7 @@ from benchmarks.document import fill_table
 CHART = "images/ablation.png"
 _COMPARED = (
     ("xlnet_k6", "dae_transformer_xl", "span", "permutation against denoising, both with memory"),
+    ("xlnet_k6", "dae_equal_compute", "span", "the same at equal compute"),
     ("xlnet_k6", "bert", "span", "permutation against BERT"),
     ("xlnet_k6", "no_memory", "heldout", "memory against none, the model's own targets"),
     ("xlnet_k6", "no_memory", "span", "memory against none, spans"),
@@ -64,7 +65,7 @@ def draw(results: Results, path: str) -> None:
     spreads = [np.std(runs, ddof=1) if len(runs) > 1 else 0.0 for runs in values]
     chart, axes = pyplot.subplots(figsize=(8, 4))
     places = np.arange(len(shown))[::-1]
-    colors = ["tab:gray" if row in ("bert", "dae_transformer_xl") else "tab:blue" for row in shown]
+    colors = ["tab:gray" if row == "bert" or row.startswith("dae") else "tab:blue" for row in shown]
     axes.barh(places, means, xerr=spreads, color=colors, height=0.6, capsize=3)
     axes.set_yticks(places, [ROWS[row] for row in shown])
     low, high = min(means), max(means)

@@ -26,7 +26,7 @@ with open(f"{directory}/text.txt", "w", encoding="utf-8") as file:
         file.write("\n".join(line for line in lines if line) + "\n\n")
 
 # %% A vocabulary and a recipe. Sizes are small, so that it takes seconds.
-train_vocabulary([f"{directory}/text.txt"], f"{directory}/vocab", 1000)
+train_vocabulary([f"{directory}/text.txt"], f"{directory}/vocab", 500)
 recipe = "configs/ablation/xlnet_k6.yaml"
 config = xlnet.XLNetConfig.load(recipe, ["num_steps=30", "warmup_steps=5"])
 
@@ -35,7 +35,7 @@ counts = prepare([f"{directory}/text.txt"], f"{directory}/vocab", config, f"{dir
 print(f"{counts['documents']} documents, {counts['tokens']} tokens, {counts['windows']} windows")
 
 # %% What a step sees: windows, and for each token its step in the factorization order.
-data = xlnet.pretraining_dataset(f"{directory}/data", batch_size=24, config=config)
+data = xlnet.pretraining_dataset(f"{directory}/data", batch_size=48, config=config)
 model = xlnet.XLNetPretrainer(config)
 task = model.objective(next(iter(data)))
 tokenizer = xlnet.Tokenizer(f"{directory}/data/spiece.model")

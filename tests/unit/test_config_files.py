@@ -47,6 +47,7 @@ def test_rows_of_the_ablation_differ_in_what_their_names_say():
     assert {name: changes(config) for name, config in rows.items()} == {
         "bert": {"kind", "mem_len", "target_unit", "max_span", "target_draws", "next_sentence"},
         "dae_transformer_xl": {"kind"},
+        "dae_equal_compute": {"kind", "num_steps"},
         "xlnet_k7": {"target_ratio", "num_predict"},
         "xlnet_k6": set(),
         "no_memory": {"mem_len"},
