@@ -70,7 +70,8 @@ def soak(folder: str) -> dict:
     ]
     for thread in clients:
         thread.start()
-    megabytes, version = [], 1
+    megabytes: list[int] = []
+    version = 1
     begin = time.monotonic()
     next_roll = begin + FLAGS.roll_seconds
     process = psutil.Process(server.pid)

@@ -79,7 +79,8 @@ def main() -> None:
     run = {"ours": ours, "hf": hf}[kind](path)
     for line in sys.stdin:
         request = json.loads(line)
-        seconds, logits = [], []
+        seconds: list[float] = []
+        logits: list[list[float]] = []
         for _ in range(request["repeats"]):
             logits = []
             for batch in request["batches"]:

@@ -1,5 +1,6 @@
 """Small models with random weights, and what Keras says of texts, for tests of serving."""
 
+import functools
 import random
 
 import numpy as np
@@ -12,6 +13,9 @@ from official.xlnet.examples import (
     TaggedExample,
     TextExample,
 )
+from official.xlnet.graph_tokenization import GraphTokenizer
+from official.xlnet.serving.create import task_service
+from official.xlnet.serving.settings import Settings
 from official.xlnet.tasks.model import XLNetTaskModel
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tokenization import Tokenizer
@@ -123,9 +127,11 @@ def by_label(outputs, row, prefix=""):
 
 def service_of(model, **settings):
     """The service of a task's model."""
-    from official.xlnet.graph_tokenization import GraphTokenizer
-    from official.xlnet.serving.create import task_service
-    from official.xlnet.serving.settings import Settings
+    return task_service(model, *tokenizers(), Settings(**settings))
 
+
+@functools.cache
+def tokenizers():
+    """(Python's, the graph's) of the small vocabulary; the latter takes seconds to make."""
     tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model")
-    return task_service(model, tokenizer, GraphTokenizer(tokenizer), Settings(**settings))
+    return tokenizer, GraphTokenizer(tokenizer)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import (
     predict_pb2,
     prediction_log_pb2,
@@ -26,14 +27,15 @@ from tensorflow_serving.apis import (
 from official.xlnet import cli
 from official.xlnet.features import DataError
 from official.xlnet.finetuning import predict_examples
+from official.xlnet.serving import export as exporting
 from official.xlnet.serving.endpoint import connect
-from official.xlnet.serving.export import export
 from tests.served_models import (
     examples_of,
     inputs_of,
     mixed_texts,
     random_task,
     save_task,
+    service_of,
 )
 from tests.task_corpora import write_table
 from tools.serving_stand_in import StandIn
@@ -157,8 +159,10 @@ def test_c_library_gives_the_scores_of_keras(folders, tmp_path):
     version = f"{base_path}/1"
     tensorflow = pathlib.Path(tf.__file__).parent
     operations = tensorflow.parent / "tensorflow_text/python/ops/_fast_sentencepiece_tokenizer.so"
-    meta = tf.compat.v1.saved_model.loader_impl.parse_saved_model(version).meta_graphs[0]
-    signature = meta.signature_def["serving_default"]
+    saved = saved_model_pb2.SavedModel.FromString(
+        pathlib.Path(version, "saved_model.pb").read_bytes()
+    )
+    signature = saved.meta_graphs[0].signature_def["serving_default"]
     info = signature.outputs["probabilities"].name.split(":")
     request = {
         "libraries": [
@@ -293,10 +297,7 @@ def test_a_new_version_takes_over_without_a_failed_request(folders, server):
     watcher = threading.Thread(target=watch)
     watcher.start()
     other, _ = random_task("classification", seed=1)
-    from official.xlnet.serving.export import write_version
-    from tests.served_models import service_of
-
-    write_version(service_of(other, lengths=(23,)), base_path)
+    exporting.write_version(service_of(other, lengths=(23,)), base_path)
     for _ in range(600):
         if 2 in seen:
             break
@@ -311,24 +312,20 @@ def test_a_new_version_takes_over_without_a_failed_request(folders, server):
 
 
 def test_failed_export_leaves_nothing(folders, tmp_path, monkeypatch):
-    model_dir, _, _, _ = folders
-    from official.xlnet.serving import export as module
-
     def fail(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "write_warmup", fail)
+    monkeypatch.setattr(exporting, "write_warmup", fail)
     with pytest.raises(OSError, match="No space"):
-        export(model_dir, str(tmp_path / "out"), lengths=[23])
+        exporting.write_version(service_of(folders[2], lengths=(23,)), str(tmp_path / "out"))
     assert os.listdir(tmp_path / "out") == []
 
 
 def test_answers_over_rest(tmp_path, capfd):
     """The same predictions as here, from SQuAD's file."""
     model, task = random_task("question_answering", query_length=5, window_stride=5)
-    model_dir = save_task(model, str(tmp_path / "model"))
-    export(model_dir, str(tmp_path / "answers"), lengths=[23])
-    examples = [e for e in examples_of("question_answering", 17) if "\0" not in e.context]
+    exporting.write_version(service_of(model, lengths=(23,)), str(tmp_path / "answers"))
+    examples = [e for e in examples_of("question_answering", 17) if e.context.strip("\0 \t\n")]
     squad = {
         "data": [
             {

@@ -117,12 +117,11 @@ def predict_in_bulk(
         )
     result = pipeline.run()
     result.wait_until_finish()
-    counters = {
-        counter.key.metric.name: counter.committed
-        for counter in result.metrics().query()["counters"]
-        if counter.key.metric.namespace == "xlnet_bulk"
+    counters = result.metrics().query()["counters"]  # One for each step that counts.
+    return {
+        name: sum(c.committed for c in counters if c.key.metric.name == name)
+        for name in ("rows", "wrong_rows")
     }
-    return {name: counters.get(name, 0) for name in ("rows", "wrong_rows")}
 
 
 def _parse(line: str) -> Any:

@@ -19,7 +19,7 @@ class ChoiceService(Service):
 
     num_texts = 2
     with_list = "choices"
-    text_names = ("passage", "question", "choices")  # type: ignore[assignment]
+    text_names = ("passage", "question", "choices")
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)

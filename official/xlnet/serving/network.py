@@ -140,13 +140,13 @@ class _ServedAttention(tf.Module):
         biases = attention.biases if attention.untie_r else shared
         self._heads, self._width = attention.num_heads, attention.d_head
         d_model = attention.query_kernel.shape[0]
-        scale = np.float32(self._width**-0.5)
+        scale = self._width**-0.5
 
         def matrix(kernel):
             return kernel.numpy().reshape(d_model, -1)
 
         kernels = [
-            matrix(attention.query_kernel) * scale,
+            matrix(attention.query_kernel) * np.float32(scale),
             matrix(attention.key_kernel),
             matrix(attention.value_kernel),
         ]
@@ -158,7 +158,7 @@ class _ServedAttention(tf.Module):
         different_NH = segment_2NH[1] - segment_2NH[0]
         # -d_i = q_i · (-different) + (-r_s · different)
         self._segment_N1H = tf.Variable(-different_NH[:, None], trainable=False)
-        segment_bias_N = -np.sum(biases.segment.numpy() * scale * different_NH, axis=1)
+        segment_bias_N = -np.sum(biases.segment.numpy() * np.float32(scale) * different_NH, axis=1)
         self._segment_bias_N1 = tf.Variable(segment_bias_N[:, None], trainable=False)
         position_RNH = table_RD @ matrix(attention.position_kernel)
         position_NRH = position_RNH.reshape(-1, self._heads, self._width).transpose(1, 0, 2)

@@ -33,7 +33,7 @@ class QuestionService(Service):
 
     num_texts = 2
     takes_may_start = True
-    text_names = ("question", "context")  # type: ignore[assignment]
+    text_names = ("question", "context")
 
     def __init__(self, model, tokenizer, offsets: OffsetTokenizer, settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
@@ -44,7 +44,7 @@ class QuestionService(Service):
                 f"max_length: expected room for a question of {self._task.query_length} tokens "
                 f"and some of its paragraph, got {settings.max_length}"
             )
-        self._network = TaskNetwork(model, settings, self.num_segments)
+        self._network = TaskNetwork(model, settings, self.num_segments, ("start_logits",))
 
     def from_texts(self, texts):
         question = self.tokenizer(texts["question"])[:, : self._task.query_length]

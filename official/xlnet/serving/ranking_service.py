@@ -11,7 +11,7 @@ from official.xlnet.serving.task_network import TaskNetwork
 class RankingService(Service):
     """Scores pairs of query and document. Arguments: see `TextService`."""
 
-    text_names = ("query", "document")  # type: ignore[assignment]
+    text_names = ("query", "document")
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)

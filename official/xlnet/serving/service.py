@@ -64,11 +64,11 @@ class Service(tf.Module):
         texts = self.text_specs()
         example_spec = tf.TensorSpec([None], tf.string, name="examples")
         return {
-            "serving_default": self._function(self._serve_texts).get_concrete_function(**texts),
-            "token_ids": self._function(self._serve_tokens).get_concrete_function(
+            "serving_default": self._function(self.serve_texts).get_concrete_function(**texts),
+            "token_ids": self._function(self.serve_tokens).get_concrete_function(
                 **self.token_specs()
             ),
-            "examples": self._function(self._serve_examples).get_concrete_function(
+            "examples": self._function(self.serve_examples).get_concrete_function(
                 examples=example_spec
             ),
         }
@@ -110,12 +110,14 @@ class Service(tf.Module):
     def _function(self, function):
         return tf.function(function, autograph=False)
 
-    def _serve_texts(self, **texts):
+    def serve_texts(self, **texts: tf.Tensor) -> Tensors:
+        """Outputs for text inputs of a request."""
         tensors = dict(zip(texts, checked_rows(**texts), strict=True))
         limit = self.settings.max_characters
         return self.from_texts({n: checked_text(n, x, limit) for n, x in tensors.items()})
 
-    def _serve_examples(self, examples):
+    def serve_examples(self, examples: tf.Tensor) -> Tensors:
+        """Outputs for serialized `tf.Example`s, string [B]."""
         features: dict[str, Any] = {
             name: tf.io.RaggedFeature(tf.string)
             if name == self.with_list
@@ -125,9 +127,10 @@ class Service(tf.Module):
         parsed = tf.io.parse_example(examples, features)
         if self.with_list:
             parsed[self.with_list] = parsed[self.with_list].to_tensor("")
-        return self._serve_texts(**parsed)
+        return self.serve_texts(**parsed)
 
-    def _serve_tokens(self, **inputs):
+    def serve_tokens(self, **inputs: tf.Tensor) -> Tensors:
+        """Outputs for token inputs of a request; see `token_specs`."""
         longest = self.settings.max_length
         inputs = checked_tokens(inputs, self.vocab_size, self.num_segments, longest)
         padding = {"token_ids": PADDING_TOKEN_ID, "segment_ids": SEGMENT_PAD, "may_start": False}

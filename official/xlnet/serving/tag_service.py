@@ -20,7 +20,7 @@ class TagService(Service):
     text has fewer words than another, the rest is "" and 0. Arguments: see `TextService`.
     """
 
-    text_names = ("text",)  # type: ignore[assignment]
+    text_names = ("text",)
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)

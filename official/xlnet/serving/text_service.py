@@ -91,7 +91,7 @@ class MultiTaskService(TextService):
 
     def _answer(self, inputs):
         logits = self._network(inputs)
-        outputs = {}
+        outputs: Tensors = {}
         for name in self._task.subtasks:
             labels = [label for label in self._task.labels if label.startswith(f"{name}/")]
             own = tuple(label.removeprefix(f"{name}/") for label in labels)
