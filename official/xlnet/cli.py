@@ -91,6 +91,8 @@ def set_environment_defaults() -> None:
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS.mark_as_parsed()  # Verbs have flags of their own; absl's keep their defaults.
     absl_logging.use_absl_handler()
     absl_logging.set_stderrthreshold("warning")
 
