@@ -79,6 +79,8 @@ def prepared(tmp_path_factory):
     for name in ("train.tsv", "dev.tsv", "test.tsv", "new.tsv"):
         (directory / name).write_text("label\ttext\n" + table)
     (directory / "texts.txt").write_text("The first text.\nAnother one.\n")
+    (directory / "texts").mkdir()
+    (directory / "texts/some.jsonl").write_text('{"text": "the list is good"}\n' * 3)
     (directory / "docs").symlink_to(ROOT / "docs")
     for page in ("ablation.md", "attention_length.md"):
         shutil.copy(ROOT / "docs" / page, directory / page)
@@ -90,6 +92,11 @@ def prepared(tmp_path_factory):
             files = (f"--vocab={runs}/vocab", config, f"--output={runs}/data")
             xlnet("prepare", "--input=corpus/*.txt", *files)
             xlnet("pretrain", config, f"--data={runs}/data", f"--model_dir={runs}/model")
+        xlnet(
+            *("finetune", "--task=classification", "--train=train.tsv", "--dev=dev.tsv"),
+            *("--init_from=runs/model", "--output=runs/sst2", "--set=num_steps=2"),
+            "--set=warmup_steps=0",
+        )
         source = "xlnet_cased_L-24_H-1024_A-16"
         xlnet("convert", "--source=runs/model", f"--output={source}", "--to=tf1")
         xlnet("convert", "--source=runs/model", "--output=runs/base")
