@@ -42,6 +42,8 @@ class XLNetPretrainer(tf_keras.Model):
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         kwargs.setdefault("name", "xlnet_pretrainer")
         super().__init__(**kwargs)
+        # Metrics are those of all replicas already; Keras would add them up for each worker.
+        self.distribute_reduction_method = "first"
         if isinstance(config, dict):
             config = XLNetConfig.from_dict(config)
         self.config = config
