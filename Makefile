@@ -17,7 +17,7 @@ export TF_USE_LEGACY_KERAS ?= 1
 export TF_ENABLE_ONEDNN_OPTS ?= 1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help setup demo test test-slow parity check format bench docs
+.PHONY: help setup demo test test-slow bazel-test coverage parity check audit format bench docs
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,13 @@ test: $(ENVIRONMENT)  ## Run the tests (not those marked slow).
 test-slow: $(ENVIRONMENT)  ## Run the tests marked slow.
 	$(PYTHON) -m pytest -m slow $(PYTEST_FLAGS)
 
+bazel-test: $(ENVIRONMENT)  ## Run some tests under the Bazel of Debian, without a network.
+	tools/bazel/test.sh
+
+coverage: $(ENVIRONMENT)  ## Run the tests and show which lines they reach.
+	$(PYTHON) -m pytest $(WORKERS) --cov=official/xlnet --cov=data_prep --cov-report=term \
+	  --cov-report=html:build/coverage $(PYTEST_FLAGS)
+
 parity: $(TORCH)  ## Compare with HF transformers; installs PyTorch.
 	$(PYTHON) -m pytest -m "slow or not slow" tests/parity $(PYTEST_FLAGS)
 
@@ -40,6 +47,9 @@ check: $(ENVIRONMENT)  ## Check format, lint and types.
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy $(SOURCES)
+
+audit: $(ENVIRONMENT)  ## Look the locked packages up among known vulnerabilities.
+	$(PYTHON) -m pip_audit --requirement=requirements.lock --disable-pip --require-hashes
 
 format: $(ENVIRONMENT)  ## Format the code and mend what the linter can.
 	$(PYTHON) -m ruff check --fix .

@@ -1,0 +1,19 @@
+"""Tests that pytest runs."""
+
+load("@rules_python//python:defs.bzl", "py_test")
+
+def pytest_tests(files, **arguments):
+    """One target for each test file, with the name of its path.
+
+    Args:
+      files: test files.
+      **arguments: of `py_test`.
+    """
+    for file in files:
+        py_test(
+            name = file[:-len(".py")],
+            srcs = [file, "//tools/bazel:run_pytest.py"],
+            main = "//tools/bazel:run_pytest.py",
+            args = [file],
+            **arguments
+        )
