@@ -148,9 +148,9 @@ def _finetune(arguments, model, files, output, start, seed, settings) -> dict[st
     with open(os.path.join(output, PREDICTIONS_FILE), encoding="utf-8") as file:
         predicted = [json.loads(line)["label"] for line in file]
     long = [
-        example.label == label
-        for example, label in zip(dev, predicted, strict=True)
-        if len(tokenizer.encode(example.texts[0])) > _LONG  # type: ignore[union-attr]
+        true == label
+        for (true, text), label in zip(_rows(files[1]), predicted, strict=True)
+        if len(tokenizer.encode(text)) > _LONG
     ]
     accuracy_long = float(np.mean(long)) if long else float("nan")
     return {"accuracy": figures["accuracy"], "accuracy_long": accuracy_long, "long": len(long)}
@@ -199,12 +199,14 @@ def _table(results: dict[str, Any], arguments) -> str:
         f"| {way} | {_shown(runs)} | {_shown(runs, 'accuracy_long')} |"
         for way, runs in ways.items()
     )
-    best = max(arguments.ways, key=lambda way: _mean(reviews[way], "accuracy_long"))
-    gain = _mean(reviews[best], "accuracy_long") - _mean(reviews["pretrained"], "accuracy_long")
-    verdict = (
-        f"On the long reviews, the best way to read on ({best}) is {100 * abs(gain):.1f} points "
-        f"{'better' if gain > 0 else 'worse'} than truncation."
-    )
+    verdict = ""
+    if arguments.ways:
+        best = max(arguments.ways, key=lambda way: _mean(reviews[way], "accuracy_long"))
+        gain = _mean(reviews[best], "accuracy_long") - _mean(reviews["pretrained"], "accuracy_long")
+        verdict = (
+            f"On the long reviews, the best way to read on ({best}) is {100 * abs(gain):.1f} "
+            f"points {'better' if gain > 0 else 'worse'} than truncation."
+        )
     return f"""\
 Accuracy on dev in percent, mean over {arguments.seeds} seeds and, in brackets, lowest to highest.
 The network is that of `configs/tiny.yaml` at half the width, pre-trained for
