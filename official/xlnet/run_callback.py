@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import tensorflow as tf
 import tf_keras
 
 from official.xlnet.checkpoint_files import CheckpointWriter, best_heldout_loss
@@ -107,7 +108,7 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._log.scalars(
             step,
             perplexity=float(np.exp(figures["loss"])),
-            learning_rate=float(self.model.optimizer.learning_rate),
+            learning_rate=float(tf.convert_to_tensor(self.model.optimizer.learning_rate)),
             tokens_per_second=self.tokens_per_second,
             **figures,
         )
