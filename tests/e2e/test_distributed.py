@@ -119,9 +119,9 @@ def assert_same_run(model_dir, other, loss_atol=1e-4, weight_atol=1e-3):
         np.testing.assert_allclose(weight, expected, rtol=0, atol=weight_atol, err_msg=weight.name)
 
 
-def run_all(files, config, directory, steps):
-    """The same run on one device, two logical devices and two workers."""
-    runs = {strategy: start(files, strategy, directory / strategy, steps) for strategy in CLUSTERS}
+def run_all(files, config, directory, steps, clusters):
+    """The same run on one device and on clusters of two replicas."""
+    runs = {strategy: start(files, strategy, directory / strategy, steps) for strategy in clusters}
     pretrain(config, str(files / "data"), str(directory / "one_device"), steps=steps)
     for processes in runs.values():
         assert finish(processes)["step"] == steps
@@ -129,32 +129,31 @@ def run_all(files, config, directory, steps):
 
 @pytest.fixture(scope="module")
 def runs(files, config, tmp_path_factory):
-    """A directory with the model directories of all three runs, up to `STEPS`."""
+    """A directory with a run on one device and one on two logical devices, up to `STEPS`."""
     directory = tmp_path_factory.mktemp("runs")
-    run_all(files, config, directory, STEPS)
+    run_all(files, config, directory, STEPS, ["mirrored"])
     return directory
 
 
-@pytest.mark.parametrize("strategy", list(CLUSTERS))
-def test_replicas_together_are_one_device(runs, strategy):
-    assert_same_run(runs / strategy, runs / "one_device")
+def assert_one_device_goes_on(files, config, directory, strategy, steps):
+    """With the memory of both replicas: the losses are those of the run that never changed."""
+    for name in (strategy, "one_device"):
+        pretrain(config, str(files / "data"), str(directory / name), steps=steps)
+    assert_same_run(directory / strategy, directory / "one_device")
+
+
+def test_replicas_together_are_one_device(files, config, runs, tmp_path):
+    assert_same_run(runs / "mirrored", runs / "one_device")
+    directory = shutil.copytree(runs, tmp_path / "runs")
+    assert_one_device_goes_on(files, config, directory, "mirrored", STEPS + 4)
 
 
 @pytest.mark.slow
 def test_fifty_steps_on_replicas_are_those_of_one_device(files, config, tmp_path):
-    run_all(files, config, tmp_path, LONG)
-    assert_same_run(tmp_path / "mirrored", tmp_path / "one_device")
-    assert_same_run(tmp_path / "multi_worker", tmp_path / "one_device")
-
-
-@pytest.mark.parametrize("strategy", list(CLUSTERS))
-def test_one_device_goes_on_from_two_replicas(files, config, runs, tmp_path, strategy):
-    """With the memory of both: the losses are those of the run that never changed."""
-    steps = STEPS + 4
-    for name in (strategy, "one_device"):
-        shutil.copytree(runs / name, tmp_path / name)
-        pretrain(config, str(files / "data"), str(tmp_path / name), steps=steps)
-    assert_same_run(tmp_path / strategy, tmp_path / "one_device")
+    run_all(files, config, tmp_path, LONG, list(CLUSTERS))
+    for strategy in CLUSTERS:
+        assert_same_run(tmp_path / strategy, tmp_path / "one_device")
+    assert_one_device_goes_on(files, config, tmp_path, "multi_worker", LONG + 4)
 
 
 def test_half_the_batch_goes_on_from_two_replicas(files, config, runs, tmp_path):
