@@ -206,6 +206,7 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
             "settings": dataclasses.asdict(job.settings),
             "identity": job.identity,
         },
+        compression="GZIP" if job.settings.compress else "",
     ).save(job.output_dir)
     shutil.rmtree(job.work_dir)
     return figures(job.output_dir)

@@ -64,7 +64,7 @@ def write_lane(
     num_stretches = -(-num_windows * advance // _STRETCH_TOKENS)
     context_length = 0
     with atomic_write(path, work_dir) as file:
-        writer = RecordWriter(file)
+        writer = RecordWriter(file, settings.compress)
         for stretch in range(num_stretches):
             first = stretch * num_windows // num_stretches
             number = (stretch + 1) * num_windows // num_stretches - first
@@ -87,6 +87,7 @@ def write_lane(
             first_id = lane.index * num_windows + first
             writer.write(encode_windows(token_ids, windows, advance, lane.is_reversed, first_id))
             report(number)
+        writer.finish()
     note = {"file": _file_name(lane), "sha256": writer.sha256}
     write_json(note_file, note, work_dir)
     return {**note, "resumed": False}

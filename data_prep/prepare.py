@@ -53,7 +53,7 @@ def prepare(
       progress: whether to show progress bars on standard error if it is a terminal.
       **options: the fields of `Settings` that are not in the configuration: `format`,
         `text_field`, `on_bad_utf8`, `min_words`, `drop_low_quality`, `drop_duplicates`,
-        `allow_fewer_lanes`.
+        `allow_fewer_lanes`, `compress`.
 
     Returns:
       `documents`, `tokens`, `windows`, `dropped_tokens`, `heldout_windows`, and the counts of

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import struct
+import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -21,6 +22,7 @@ import numpy as np
 from data_prep.windows import Windows
 from official.xlnet.features import CLS_ID, SCALAR_FEATURES, SEP_ID
 
+_GZIP = 31  # zlib's name for its largest window with gzip's header.
 _MASK_DELTA = 0xA282EAD8
 _SEP = bytes([SEP_ID])
 _SEP_CLS = bytes([SEP_ID, CLS_ID])
@@ -94,10 +96,17 @@ def _varint_tables(num_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class RecordWriter:
-    """Frames records as TFRecord does and keeps the SHA-256 of the file."""
+    """Frames records as TFRecord does and keeps the SHA-256 of the file.
 
-    def __init__(self, file: BinaryIO):
+    Args:
+      file: where the bytes go.
+      compress: whether they go there as gzip, without a time, so that equal records are equal
+        bytes.
+    """
+
+    def __init__(self, file: BinaryIO, compress: bool = False):
         self._file = file
+        self._compressor = zlib.compressobj(wbits=_GZIP) if compress else None
         self._digest = hashlib.sha256()
 
     def write(self, records: Iterator[bytes]) -> None:
@@ -106,6 +115,14 @@ class RecordWriter:
         for record in records:
             framed += (_frame_head(len(record)), record, _masked_crc(record))
         data = b"".join(framed)
+        self._put(self._compressor.compress(data) if self._compressor else data)
+
+    def finish(self) -> None:
+        """Writes what a compressor still holds; nothing may be written after it."""
+        if self._compressor:
+            self._put(self._compressor.flush())
+
+    def _put(self, data: bytes) -> None:
         self._digest.update(data)
         self._file.write(data)
 

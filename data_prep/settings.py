@@ -50,6 +50,7 @@ class Settings(ReadOptions):
       drop_low_quality: whether documents that do not look like prose are dropped.
       drop_duplicates: whether only the first of equal documents is kept.
       allow_fewer_lanes: whether a small corpus may give fewer lanes than `num_lanes`.
+      compress: whether record files are compressed with gzip.
     """
 
     seq_len: int
@@ -64,6 +65,7 @@ class Settings(ReadOptions):
     drop_low_quality: bool = False
     drop_duplicates: bool = False
     allow_fewer_lanes: bool = False
+    compress: bool = False
 
     def __post_init__(self):
         """Raises `DataError` where a value cannot be used."""

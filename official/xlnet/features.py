@@ -98,6 +98,7 @@ class Manifest:
       seed: seed of A/B choices and of the held-out split.
       splits: `train` and, if any document was held out, `heldout`.
       source: what was read, filtered and dropped; for people.
+      compression: of record files: GZIP, or empty for none.
     """
 
     schema_version: int
@@ -109,6 +110,7 @@ class Manifest:
     seed: int
     splits: dict[str, SplitManifest]
     source: dict[str, Any]
+    compression: str = ""
 
     def save(self, directory: str) -> None:
         """Writes `manifest.json` by a temporary name and a rename."""

@@ -123,7 +123,8 @@ def pretraining_dataset(
         return tf.data.Dataset.from_tensors(0).repeat().scan(start, next_piece)
 
     def open_lane(number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
-        return tf.data.TFRecordDataset(tf.gather(files, number % lanes.num_lanes)).skip(window)
+        file = tf.gather(files, number % lanes.num_lanes)
+        return tf.data.TFRecordDataset(file, manifest.compression).skip(window)
 
     def read_row(row: tf.Tensor) -> tf.data.Dataset:
         return pieces_of(row).flat_map(open_lane)

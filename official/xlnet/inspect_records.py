@@ -107,7 +107,8 @@ def read_window(
             f"configuration {config.data.seq_len} and {config.data.reuse_len}"
         )
     tokenizer = Tokenizer(os.path.join(directory, VOCAB_FILE))
-    features = _read_record(os.path.join(directory, list(lanes.files)[lane]), index)
+    path = os.path.join(directory, list(lanes.files)[lane])
+    features = _read_record(path, index, manifest.compression)
     ids = np.array(features["token_ids"], np.int32)
     (a_length,), (b_length,) = features["a_length"], features["b_length"]
     (is_reversed,), (window_id,) = features["is_reversed"], features["window_id"]
@@ -195,9 +196,10 @@ def _default_config(manifest: Manifest) -> XLNetConfig:
     return config
 
 
-def _read_record(path: str, index: int) -> dict[str, list[int]]:
+def _read_record(path: str, index: int, compression: str) -> dict[str, list[int]]:
     try:
-        records = list(tf.data.TFRecordDataset(path).skip(index).take(1).as_numpy_iterator())
+        dataset = tf.data.TFRecordDataset(path, compression).skip(index).take(1)
+        records = list(dataset.as_numpy_iterator())
         example = tf.train.Example.FromString(records[0])
     except (tf.errors.OpError, IndexError) as error:
         raise DataError(f"{path}: cannot read window {index}: {error}") from None

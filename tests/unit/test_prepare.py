@@ -18,6 +18,7 @@ from data_prep.readers import Counts, read_documents
 from data_prep.settings import ReadOptions
 from official.xlnet.config import XLNetConfig
 from official.xlnet.features import DataError, Manifest
+from official.xlnet.input_pipeline import pretraining_dataset
 from tests.corpora import as_text, data_config, random_documents, vocabulary_dir
 
 
@@ -61,6 +62,25 @@ def test_same_bytes_for_any_number_of_workers_and_size_of_shards(tmp_path, text_
     small = contents(tmp_path / "c")
     whole.pop("manifest.json"), small.pop("manifest.json")
     assert whole == small
+
+
+def test_compressed_records_are_the_same_records(tmp_path, text_file):
+    run(text_file, tmp_path / "plain")
+    for name in ("gzip", "again"):
+        run(text_file, tmp_path / name, compress=True)
+    plain, packed = contents(tmp_path / "plain"), contents(tmp_path / "gzip")
+    assert packed == contents(tmp_path / "again")
+    records = [name for name in plain if name.endswith(".tfrecord")]
+    assert records
+    for name in records:
+        assert gzip.decompress(packed[name]) == plain[name]
+        assert len(packed[name]) < len(plain[name])
+    batches = [
+        next(iter(pretraining_dataset(str(tmp_path / name), batch_size=2)))
+        for name in ("plain", "gzip")
+    ]
+    for feature in batches[0]:
+        np.testing.assert_array_equal(batches[0][feature], batches[1][feature])
 
 
 def test_another_seed_changes_b_and_nothing_of_the_reuse_parts(tmp_path, text_file):

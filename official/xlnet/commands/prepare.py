@@ -53,6 +53,9 @@ _DROP_DUPLICATES = flags.DEFINE_bool(
 _ALLOW_FEWER_LANES = flags.DEFINE_bool(
     "allow_fewer_lanes", False, "Let a small corpus give fewer lanes.", flag_values=FLAGS
 )
+_COMPRESS = flags.DEFINE_bool(
+    "compress", False, "Compress record files with gzip.", flag_values=FLAGS
+)
 _RUNNER = flags.DEFINE_string(
     "runner", None, "Apache Beam runner, e.g. DaskRunner; default: no Beam.", flag_values=FLAGS
 )
@@ -82,4 +85,5 @@ def run() -> dict[str, Any]:
         drop_low_quality=_DROP_LOW_QUALITY.value,
         drop_duplicates=_DROP_DUPLICATES.value,
         allow_fewer_lanes=_ALLOW_FEWER_LANES.value,
+        compress=_COMPRESS.value,
     )
