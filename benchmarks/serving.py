@@ -9,7 +9,8 @@ tables between the marks in --table. The last line is JSON:
     latency       {length: {"ours" or "hf": {"p50": …, "p99": …}}}, milliseconds at batch 1
     throughput    tokens per second on texts of mixed lengths
     difference    the largest difference of a logit
-    storage       {weights: {"megabytes", "p50" by length, "difference"}}
+    storage       {weights: {"megabytes", "p50" by length, "difference", and with --task_model
+                  "accuracy" of that model}}
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import tempfile
 from pydoc_data.topics import topics
 
 import numpy as np
-from absl import app, flags
+from absl import app, flags, logging
 
 from official.xlnet.cli import set_environment_defaults
 
@@ -33,9 +34,11 @@ flags.DEFINE_integer("rounds", 10, "Turns that each of the two has.")
 flags.DEFINE_integer("texts", 48, "Texts of mixed lengths.")
 flags.DEFINE_string("table", "docs/serving.md", "Document to write the tables into.")
 flags.DEFINE_list("storage", ["bfloat16", "float16", "int8"], "Kinds of weights to measure.")
+flags.DEFINE_string("task_model", None, "Fine-tuned classifier to measure accuracy with.")
+flags.DEFINE_string("task_data", None, "Its labelled data.")
 
 LENGTHS = (16, 64, 128, 512)
-_VOCAB_SIZE = 4000
+_VOCAB_SIZE = 3000
 _BATCH = 16
 _BEGIN, _END = "<!-- measured by benchmarks.serving -->", "<!-- end -->"
 
@@ -80,6 +83,7 @@ def measure(folder: str) -> dict:
             logits = {name: worker.run(one, 3)["logits"] for name, worker in workers.items()}
             difference = max(difference, _difference(logits["ours"], logits["hf"]))
             results["latency"][length] = _latency(workers, one, repeats=10 if length < 512 else 3)
+            logging.info("%d tokens: %s", length, results["latency"][length])
         logits = {name: worker.run(batches, 1)["logits"] for name, worker in workers.items()}
         results["difference"] = max(difference, _difference(logits["ours"], logits["hf"]))
         tokens = int(mixed_lengths.sum())
@@ -109,7 +113,33 @@ def measure(folder: str) -> dict:
             "p50": p50,
             "difference": _difference(found, exact),
         }
+    if FLAGS.task_model:
+        for weights, row in results["storage"].items():
+            row["accuracy"] = accuracy(FLAGS.task_model, FLAGS.task_data, weights)
     return results
+
+
+def accuracy(model_dir: str, data: str, weights: str) -> float:
+    """Accuracy of a fine-tuned classifier, as served with some kind of weights."""
+    import tensorflow as tf
+
+    from official.xlnet.config import XLNetConfig
+    from official.xlnet.serving.create import create_service
+    from official.xlnet.task_data import read_task
+
+    service = create_service(model_dir, weights=weights)
+    serve = tf.function(service.serve_texts, autograph=False)
+    signature = serve.get_concrete_function(**service.text_specs())
+    examples, _ = read_task(data, XLNetConfig.load(model_dir).task)
+    right = 0
+    for start in range(0, len(examples), 4 * _BATCH):
+        batch = examples[start : start + 4 * _BATCH]
+        columns = zip(*(example.texts for example in batch), strict=True)
+        names = service.text_names
+        texts = {n: tf.constant(column) for n, column in zip(names, columns, strict=True)}
+        found = signature(**texts)["label"].numpy()
+        right += sum(a.decode() == b.label for a, b in zip(found, batch, strict=True))
+    return right / len(examples)
 
 
 def make_model(model_dir: str) -> None:
@@ -179,7 +209,6 @@ def _latency(workers: dict[str, Worker], one: list, repeats: int) -> dict:
 
 
 def _throughput(worker: Worker, batches: list, tokens: int) -> int:
-    worker.run(batches, 1)
     runs = [sum(worker.run(batches, 1)["seconds"]) for _ in range(3)]
     return round(tokens / float(np.median(runs)))
 
@@ -206,11 +235,13 @@ def write_tables(results: dict) -> None:
     lines += ["", "| texts of mixed lengths, batches of 16 | tokens per second |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in results["throughput"].items()]
     head = " | ".join(f"p50 at {length}" for length in results["latency"])
-    lines += ["", f"| `--weights` | size | logits differ by up to | {head} |"]
-    lines.append("|---" * (3 + len(results["latency"])) + "|")
+    more = " accuracy |" if FLAGS.task_model else ""
+    lines += ["", f"| `--weights` | size | logits differ by up to | {head} |{more}"]
+    lines.append("|---" * (3 + len(results["latency"]) + bool(more)) + "|")
     for weights, row in results["storage"].items():
         p50 = " | ".join(f"{value} ms" for value in row["p50"].values())
-        lines.append(f"| {weights} | {row['megabytes']} MB | {row['difference']:.1e} | {p50} |")
+        line = f"| {weights} | {row['megabytes']} MB | {row['difference']:.1e} | {p50} |"
+        lines.append(line + (f" {100 * row['accuracy']:.2f} % |" if more else ""))
     with open(FLAGS.table, encoding="utf-8") as file:
         before, _, rest = file.read().partition(_BEGIN)
     after = rest.partition(_END)[2]
