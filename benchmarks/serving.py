@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from pydoc_data.topics import topics
+from typing import Any
 
 import numpy as np
 from absl import app, flags, logging
@@ -34,6 +35,8 @@ flags.DEFINE_integer("rounds", 10, "Turns that each of the two has.")
 flags.DEFINE_integer("texts", 48, "Texts of mixed lengths.")
 flags.DEFINE_string("table", "docs/serving.md", "Document to write the tables into.")
 flags.DEFINE_list("storage", ["bfloat16", "float16", "int8"], "Kinds of weights to measure.")
+flags.DEFINE_string("folder", None, "Keeps the models, to measure them again.")
+flags.DEFINE_bool("only_make", False, "Whether to make the models in --folder and stop.")
 flags.DEFINE_string("task_model", None, "Fine-tuned classifier to measure accuracy with.")
 flags.DEFINE_string("task_data", None, "Its labelled data.")
 
@@ -46,20 +49,18 @@ _BEGIN, _END = "<!-- measured by benchmarks.serving -->", "<!-- end -->"
 def main(argv: list[str]) -> None:
     del argv
     set_environment_defaults()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = FLAGS.folder or temporary
+        make_models(folder)
+        if FLAGS.only_make:
+            return
         results = measure(folder)
     write_tables(results)
     print(json.dumps(results))
 
 
 def measure(folder: str) -> dict:
-    from official.xlnet.convert import convert
-    from official.xlnet.serving.export import export
-
-    model_dir = os.path.join(folder, "model")
-    make_model(model_dir)
-    version = export(model_dir, os.path.join(folder, "float32"))
-    convert(model_dir, os.path.join(folder, "hf"), to="hf")
+    versions = {weights: version_dir(folder, weights) for weights in ("float32", *FLAGS.storage)}
     rng = np.random.default_rng(0)
 
     def text(length: int) -> list[int]:
@@ -74,7 +75,7 @@ def measure(folder: str) -> dict:
     results: dict = {"shape": FLAGS.shape, "cores": len(os.sched_getaffinity(0)), "storage": {}}
     with contextlib.ExitStack() as stack:
         workers = {
-            "ours": stack.enter_context(Worker("ours", version["path"])),
+            "ours": stack.enter_context(Worker("ours", versions["float32"])),
             "hf": stack.enter_context(Worker("hf", os.path.join(folder, "hf"))),
         }
         difference = 0.0
@@ -93,15 +94,14 @@ def measure(folder: str) -> dict:
             "hf, sorted by length": _throughput(workers["hf"], sorted_batches, tokens),
         }
     results["storage"]["float32"] = {
-        "megabytes": round(version["bytes"] / 1e6, 1),
+        "megabytes": _megabytes(versions["float32"]),
         "p50": {n: row["ours"]["p50"] for n, row in results["latency"].items()},
         "difference": 0.0,
     }
-    with Worker("ours", version["path"]) as worker:
+    with Worker("ours", versions["float32"]) as worker:
         exact = worker.run(batches[:1], 1)["logits"]
     for weights in FLAGS.storage:
-        exported = export(model_dir, os.path.join(folder, weights), weights=weights)
-        with Worker("ours", exported["path"]) as worker:
+        with Worker("ours", versions[weights]) as worker:
             found = worker.run(batches[:1], 1)["logits"]
             p50 = {}
             for length, one in single.items():
@@ -109,7 +109,7 @@ def measure(folder: str) -> dict:
                 seconds = worker.run(one, 10 if length < 512 else 4)["seconds"]
                 p50[length] = round(1e3 * float(np.median(seconds)), 1)
         results["storage"][weights] = {
-            "megabytes": round(exported["bytes"] / 1e6, 1),
+            "megabytes": _megabytes(versions[weights]),
             "p50": p50,
             "difference": _difference(found, exact),
         }
@@ -130,7 +130,7 @@ def accuracy(model_dir: str, data: str, weights: str) -> float:
     service = create_service(model_dir, weights=weights)
     serve = tf.function(service.serve_texts, autograph=False)
     signature = serve.get_concrete_function(**service.text_specs())
-    examples, _ = read_task(data, XLNetConfig.load(model_dir).task)
+    examples: list[Any] = read_task(data, XLNetConfig.load(model_dir).task)[0]
     right = 0
     for start in range(0, len(examples), 4 * _BATCH):
         batch = examples[start : start + 4 * _BATCH]
@@ -140,6 +140,26 @@ def accuracy(model_dir: str, data: str, weights: str) -> float:
         found = signature(**texts)["label"].numpy()
         right += sum(a.decode() == b.label for a, b in zip(found, batch, strict=True))
     return right / len(examples)
+
+
+def make_models(folder: str) -> None:
+    """Makes the model in all its forms, but for those that are there."""
+    from official.xlnet.convert import convert
+    from official.xlnet.serving.export import export
+
+    model_dir, hf_dir = os.path.join(folder, "model"), os.path.join(folder, "hf")
+    if not os.path.exists(model_dir):
+        make_model(model_dir)
+    if not os.path.exists(hf_dir):
+        convert(model_dir, hf_dir, to="hf")
+    for weights in ("float32", *FLAGS.storage):
+        if not os.path.exists(version_dir(folder, weights)):
+            export(model_dir, os.path.join(folder, weights), 1, weights=weights)
+
+
+def version_dir(folder: str, weights: str) -> str:
+    """Directory of the version with some kind of weights."""
+    return os.path.join(folder, weights, "1")
 
 
 def make_model(model_dir: str) -> None:
@@ -211,6 +231,11 @@ def _latency(workers: dict[str, Worker], one: list, repeats: int) -> dict:
 def _throughput(worker: Worker, batches: list, tokens: int) -> int:
     runs = [sum(worker.run(batches, 1)["seconds"]) for _ in range(3)]
     return round(tokens / float(np.median(runs)))
+
+
+def _megabytes(path: str) -> float:
+    paths = [os.path.join(where, name) for where, _, names in os.walk(path) for name in names]
+    return round(sum(map(os.path.getsize, paths)) / 1e6, 1)
 
 
 def _difference(a: list, b: list) -> float:

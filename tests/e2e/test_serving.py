@@ -98,6 +98,7 @@ def test_last_line_and_files(folders, capfd):
     assert figures["path"] == os.path.join(other, "7")
     assert set(figures["signatures"]) == {"serving_default", "token_ids", "examples"}
     assert figures["signatures"]["serving_default"]["inputs"] == ["text"]
+    assert figures["signatures"]["examples"]["inputs"] == ["examples"]
     names = {"models.config", "batching_parameters.txt", "docker-compose.yaml", "README.md"}
     assert set(os.listdir(other)) == {"7", "request.json"} | names
     assert cli.main(["export", *arguments]) == 2

@@ -66,7 +66,9 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         "path": path,
         "signatures": {
             name: {
-                "inputs": sorted(function.structured_input_signature[1]),
+                "inputs": sorted(
+                    spec.name for spec in tf.nest.flatten(function.structured_input_signature)
+                ),
                 "outputs": sorted(function.structured_outputs),
             }
             for name, function in signatures.items()
