@@ -11,13 +11,17 @@ runs the version's warm-up requests and only then replaces the old one. There is
 from __future__ import annotations
 
 import base64
+import collections
 import concurrent.futures
+import contextlib
+import gc
 import json
 import os
 import re
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -76,6 +80,11 @@ class Version:
                 inputs = {n: tf.make_ndarray(x) for n, x in request.inputs.items()}
                 self.predict(request.model_spec.signature_name, inputs)
 
+    def close(self) -> None:
+        """Gives the memory back."""
+        self._calls.clear()
+        self._session.close()
+
     def predict(self, signature_name: str, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Runs a signature."""
         invalid = grpc.StatusCode.INVALID_ARGUMENT
@@ -131,6 +140,8 @@ class StandIn:
         self.name = name
         self._base_path, self._poll_seconds = base_path, poll_seconds
         self.version: Version | None = None
+        self._users: collections.Counter[int] = collections.Counter()
+        self._changed = threading.Condition()
         self._look()
         self._grpc = grpc.server(
             concurrent.futures.ThreadPoolExecutor(_THREADS),
@@ -161,15 +172,23 @@ class StandIn:
         for thread in self._threads:
             thread.join()
 
-    def find(self, name: str, number: int | None = None) -> Version:
-        """The version that is to answer."""
-        version = self.version
-        if name != self.name or version is None or number not in (None, 0, version.number):
-            asked = f"{name} version {number}" if number else name
-            raise RequestError(
-                grpc.StatusCode.NOT_FOUND, f"Servable not found for request: {asked}"
-            )
-        return version
+    @contextlib.contextmanager
+    def using(self, name: str, number: int = 0) -> Iterator[Version]:
+        """The version that is to answer, which stays while it is in use."""
+        with self._changed:
+            version = self.version
+            if name != self.name or version is None or number not in (0, version.number):
+                asked = f"{name} version {number}" if number else name
+                raise RequestError(
+                    grpc.StatusCode.NOT_FOUND, f"Servable not found for request: {asked}"
+                )
+            self._users[version.number] += 1
+        try:
+            yield version
+        finally:
+            with self._changed:
+                self._users[version.number] -= 1
+                self._changed.notify_all()
 
     def _watch(self):
         while not self._stop.wait(self._poll_seconds):
@@ -179,8 +198,15 @@ class StandIn:
         numbers = [int(entry) for entry in os.listdir(self._base_path) if entry.isdigit()]
         newest = max(numbers, default=0)
         if newest and (self.version is None or newest != self.version.number):
-            # Requests that are under way keep the old version until they are done.
-            self.version = Version(os.path.join(self._base_path, str(newest)))
+            old, new = self.version, Version(os.path.join(self._base_path, str(newest)))
+            with self._changed:
+                self.version = new
+                if old is not None:
+                    self._changed.wait_for(lambda: not self._users[old.number])
+            if old is not None:
+                old.close()
+                del old
+                gc.collect()  # Graphs of TensorFlow have cycles.
 
 
 class _Servicer(prediction_service_pb2_grpc.PredictionServiceServicer):
@@ -190,25 +216,26 @@ class _Servicer(prediction_service_pb2_grpc.PredictionServiceServicer):
     def Predict(self, request, context):  # noqa: N802
         try:
             spec = request.model_spec
-            version = self._stand_in.find(spec.name, spec.version.value)
             signature = spec.signature_name or "serving_default"
             inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
-            outputs = version.predict(signature, inputs)
+            with self._stand_in.using(spec.name, spec.version.value) as version:
+                outputs = version.predict(signature, inputs)
+                number = version.number
         except RequestError as error:
             context.abort(error.code, str(error))
         response = predict_pb2.PredictResponse()
         response.model_spec.CopyFrom(spec)
-        response.model_spec.version.value = version.number
+        response.model_spec.version.value = number
         for name, value in outputs.items():
             response.outputs[name].CopyFrom(tf.make_tensor_proto(value))
         return response
 
     def GetModelMetadata(self, request, context):  # noqa: N802
         try:
-            version = self._stand_in.find(request.model_spec.name)
+            with self._stand_in.using(request.model_spec.name) as version:
+                signatures = _signature_map(version)
         except RequestError as error:
             context.abort(error.code, str(error))
-        signatures = _signature_map(version)
         response = get_model_metadata_pb2.GetModelMetadataResponse()
         response.model_spec.name = self._stand_in.name
         response.metadata["signature_def"].Pack(signatures)
@@ -256,8 +283,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             if match is None:
                 raise RequestError(grpc.StatusCode.NOT_FOUND, f"Malformed request: {self.path}")
-            version = self.stand_in.find(match[1], int(match[2] or 0))
-            tree = call(match[1], version, match[3])
+            with self.stand_in.using(match[1], int(match[2] or 0)) as version:
+                tree = call(match[1], version, match[3])
         except RequestError as error:
             status = {"NOT_FOUND": 404, "UNAVAILABLE": 503}.get(error.code.name, 400)
             tree = {"error": str(error)}
