@@ -35,7 +35,7 @@ counts = prepare([f"{directory}/text.txt"], f"{directory}/vocab", config, f"{dir
 print(f"{counts['documents']} documents, {counts['tokens']} tokens, {counts['windows']} windows")
 
 # %% What a step sees: windows, and for each token its step in the factorization order.
-data = xlnet.pretraining_dataset(f"{directory}/data", batch_size=48, config=config)
+data = xlnet.pretraining_dataset(f"{directory}/data", batch_size=32, config=config)
 model = xlnet.XLNetPretrainer(config)
 task = model.objective(next(iter(data)))
 tokenizer = xlnet.Tokenizer(f"{directory}/data/spiece.model")

@@ -38,7 +38,7 @@ def main() -> None:
     from official.xlnet.inspect_records import read_window
 
     config = XLNetConfig.load(arguments.model)
-    windows = [read_window(arguments.data, config, epoch=epoch) for epoch in range(60)]
+    windows = [read_window(arguments.data, config, index=20, epoch=epoch) for epoch in range(60)]
     os.makedirs(arguments.output, exist_ok=True)
     for name, figure in (
         ("orders", orders(windows)),
