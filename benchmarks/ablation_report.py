@@ -35,7 +35,11 @@ Results = dict[str, list[dict[str, Any]]]
 
 def write(results: Results, document: str) -> None:
     """Fills the tables of a Markdown document and draws the chart next to it."""
-    for name, table in (("rows", _rows(results)), ("differences", _differences(results))):
+    for name, table in (
+        ("rows", _rows(results)),
+        ("chart", f"![Held-out span loss of the rows]({CHART})"),
+        ("differences", _differences(results)),
+    ):
         fill_table(document, name, table)
     draw(results, os.path.join(os.path.dirname(document), CHART))
 
