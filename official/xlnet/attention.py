@@ -20,7 +20,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.dropout import dropout, fold_in, keep_mask
-from official.xlnet.fusion import compiled
+from official.xlnet.fusion import compiled, fused
 from official.xlnet.initializer import normal
 from official.xlnet.projection import from_heads, to_heads
 from official.xlnet.relative_position import ConsecutiveRows, TargetRows
@@ -147,6 +147,16 @@ def attend(
     output_BNQH = weigh(content_BNQK, positional, segment_BNQ, value_BNKH)
     sees_any_BQ = tf.reduce_any(can_attend(rows, keys, pattern.causal), axis=-1)
     return output_BNQH * tf.cast(sees_any_BQ, output_BNQH.dtype)[:, None, :, None]
+
+
+def _biased(d_head: int, query_BNXH, bias_NH):
+    """(q + r) / √H, so that no score needs to be divided."""
+    return (query_BNXH + bias_NH[:, None]) * tf.cast(d_head**-0.5, query_BNXH.dtype)
+
+
+def _segment_term(d_head: int, query_BNXH, bias_NH, different_NH):
+    """(q + r_s)·(seg_different - seg_same) / √H, [B, N, X]."""
+    return tf.reduce_sum(_biased(d_head, query_BNXH, bias_NH) * different_NH[:, None], axis=-1)
 
 
 def _masked_scores(pattern: Pattern, content_BNQK, positional, segment_BNQ, rows, keys):
@@ -283,17 +293,17 @@ class RelativeAttention(tf_keras.layers.Layer):
         biases = biases or self.biases
         sizes = [rows.order_BQ.shape[1] for rows, _ in streams]
         content_BTD = tf.split(rows_BXD, sizes, axis=1)[0]
-        scale = tf.cast(self.d_head**-0.5, rows_BXD.dtype)
-        query_BNXH = to_heads(rows_BXD, self.query_kernel) * scale
-        bias_N1H = [
-            tf.cast(bias, scale.dtype)[:, None] * scale
-            for bias in (biases.content, biases.position, biases.segment)
-        ]
+        query_BNXH = to_heads(rows_BXD, self.query_kernel)
         different_NH = self.segment_embedding[1] - self.segment_embedding[0]
-        segment_BNX = tf.reduce_sum((query_BNXH + bias_N1H[2]) * different_NH[:, None], axis=-1)
+        kernel = functools.partial if seed is None else fused
+        biased, segment_term = kernel(_biased, self.d_head), kernel(_segment_term, self.d_head)
         by_stream = [
             tf.split(term, sizes, axis=2)
-            for term in (query_BNXH + bias_N1H[0], query_BNXH + bias_N1H[1], segment_BNX)
+            for term in (
+                biased(query_BNXH, tf.cast(biases.content, query_BNXH.dtype)),
+                biased(query_BNXH, tf.cast(biases.position, query_BNXH.dtype)),
+                segment_term(query_BNXH, tf.cast(biases.segment, query_BNXH.dtype), different_NH),
+            )
         ]
         key_BNKH = self._project_keys(content_BTD, memory_BMD, self.key_kernel)
         value_BNKH = self._project_keys(content_BTD, memory_BMD, self.value_kernel)

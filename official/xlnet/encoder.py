@@ -20,6 +20,7 @@ from official.xlnet.config import XLNetConfig
 from official.xlnet.dropout import dropout, fold_in
 from official.xlnet.initializer import normal
 from official.xlnet.relative_position import ConsecutiveRows, TargetRows, sinusoids
+from official.xlnet.word_embedding import look_up
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -53,6 +54,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         from its position and the tokens strictly before it in the order.
       memory: [L, B, mem_len, D] for the next call, where mem_len > 0; columns that no token has
         filled yet are zeros at the front.
+      word_embedding: [V, D], for a tied head.
 
     Example:
       >>> out = encoder({"token_ids": ids, "order": order, "target_positions": [[3], [1]]})
@@ -130,7 +132,9 @@ class XLNetEncoder(tf_keras.layers.Layer):
         target_positions = inputs.get("target_positions")
         keys, streams = self._visibility(inputs, token_ids_BT, num_memory, target_positions)
 
-        rows_BXD = self.word_embedding(token_ids_BT)
+        table_VD = tf.convert_to_tensor(self.word_embedding.embeddings)
+        rows_BXD, table_VD = look_up(table_VD, token_ids_BT)
+        rows_BXD = tf.cast(rows_BXD, self.compute_dtype)
         if target_positions is not None:
             targets_BP = tf.shape(target_positions)
             mask_embedding = tf.cast(self.mask_embedding, rows_BXD.dtype)
@@ -160,7 +164,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
             rows_BXD = self._run(block, rows_BXD, block_seed, arguments, training)
         rows_BXD = self._dropout(rows_BXD, seed, 3)
 
-        outputs = {"content": rows_BXD[:, :num_tokens]}
+        outputs = {"content": rows_BXD[:, :num_tokens], "word_embedding": table_VD}
         if target_positions is not None:
             outputs["query"] = rows_BXD[:, num_tokens:]
         if model.mem_len:

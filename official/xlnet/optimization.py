@@ -39,6 +39,7 @@ class AdamW(tf_keras.optimizers.AdamW):
     def __init__(self, learning_rate=0.001, num_layers=0, layer_decay=1.0, **kwargs):
         super().__init__(learning_rate, **kwargs)
         self.num_layers, self.layer_decay = num_layers, layer_decay
+        self._factor = tf.constant(1.0)
         self.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
 
     def get_config(self):
@@ -52,8 +53,18 @@ class AdamW(tf_keras.optimizers.AdamW):
         """Nothing: the decay is part of `update_step`."""
 
     def _clip_gradients(self, grads):
-        """Clips sums: the rows that a sparse gradient holds more than once are added up first."""
-        return super()._clip_gradients([tf.convert_to_tensor(gradient) for gradient in grads])
+        """Finds the factor of all gradients; `update_step` multiplies by it on its way.
+
+        The rows that a sparse gradient holds more than once are added up first. One value that
+        is not finite makes the factor one that is not.
+        """
+        grads = [tf.convert_to_tensor(gradient) for gradient in grads]
+        norm = tf.linalg.global_norm(grads)
+        self._factor = 1 + 0 * norm
+        if not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        self._factor *= self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
+        return grads
 
     def update_step(self, gradient, variable):
         """Updates one variable and its moments."""
@@ -65,15 +76,16 @@ class AdamW(tf_keras.optimizers.AdamW):
         update = compiled(_updated, float(self.beta_1), float(self.beta_2), self.epsilon, decay)
         step = tf.cast(self.iterations + 1, tf.float32)
         arrays = (tf.convert_to_tensor(x) for x in (gradient, variable, m, v))
-        new_variable, new_m, new_v = update(*arrays, rate, step)
+        new_variable, new_m, new_v = update(*arrays, self._factor, rate, step)
         variable.assign(new_variable)
         m.assign(new_m)
         v.assign(new_v)
 
 
-def _updated(beta_1, beta_2, epsilon, decay, gradient, variable, m, v, rate, step):
+def _updated(beta_1, beta_2, epsilon, decay, gradient, variable, m, v, factor, rate, step):
     """The equations of `AdamW`, with both bias corrections pulled out of the loop."""
     dtype = variable.dtype
+    gradient *= tf.cast(factor, gradient.dtype)
     root = tf.sqrt(1 - tf.pow(beta_2, step))
     adam_rate = tf.cast(rate * root / (1 - tf.pow(beta_1, step)), dtype)
     new_m = m + (gradient - m) * (1 - beta_1)

@@ -75,11 +75,11 @@ class XLNetPretrainer(tf_keras.Model):
         inputs = dict(inputs)
         content_positions = inputs.pop("content_positions", None)
         outputs = self.encoder(inputs, training=training)
+        embedding_VD = outputs.pop("word_embedding")
         rows_BPD = outputs.get("query")
         if content_positions is not None:
             rows_BPD = tf.gather(outputs["content"], content_positions, batch_dims=1)
         if rows_BPD is not None:
-            embedding_VD = self.encoder.word_embedding.embeddings
             outputs["logits"] = self.lm_head(rows_BPD, embedding_VD)
         return outputs
 
@@ -134,9 +134,6 @@ class XLNetPretrainer(tf_keras.Model):
         summed = self.optimizer.aggregate_gradients(zip(gradients, variables, strict=True))
         dense = [g if g is None else tf.convert_to_tensor(g) for g, _ in summed]
         norm = tf.linalg.global_norm(dense)
-        if not self.config.training.clip_norm:
-            # As clipping does it: one bad value spoils all, so that the whole update is left out.
-            dense = [g if g is None else g + 0 * norm for g in dense]
         pairs = zip(dense, variables, strict=True)
         self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
         return norm

@@ -140,20 +140,28 @@ class TargetRows:
 
     def to_keys(self, score_BNPR: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """Scores per distance → scores per key, [B, N, P, K], for rows at `position_BP`."""
-        offset_BP = self.num_tokens - 1 - position_BP
-        return self._gather(score_BNPR, offset_BP[:, :, None] + tf.range(self.num_keys))
+        first_BP = self.num_tokens - 1 - position_BP
+        return _roll(score_BNPR, -first_BP)[..., : self.num_keys]
 
     def from_keys(self, score_BNPK: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """The transpose of `to_keys`: [B, N, P, K] → [B, N, P, R], 0 where no key is."""
-        offset_BP = self.num_tokens - 1 - position_BP
-        num_distances = self.num_keys + self.num_tokens - 1
-        index_BPR = tf.range(num_distances) - offset_BP[:, :, None]
-        has_key_BPR = (index_BPR >= 0) & (index_BPR < self.num_keys)
-        score = self._gather(score_BNPK, tf.clip_by_value(index_BPR, 0, self.num_keys - 1))
-        return tf.where(has_key_BPR[:, None], score, tf.zeros([], score.dtype))
+        margin = self.num_tokens - 1
+        padded_BNPR = tf.pad(score_BNPK, [[0, 0]] * 3 + [[0, margin]])
+        return _roll(padded_BNPR, margin - position_BP)
 
-    @staticmethod
-    def _gather(score: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
-        shape = tf.concat([tf.shape(score)[:3], tf.shape(index)[-1:]], axis=0)
-        index = tf.broadcast_to(index[:, None], shape)
-        return tf.gather(score, index, batch_dims=3)
+
+def _roll(x_BNPR: tf.Tensor, shift_BP: tf.Tensor) -> tf.Tensor:
+    """tf.roll(x[b, :, p], shift[b, p], axis=-1) of every b and p.
+
+    Moving whole rows takes a third of the time of a gather of elements. (A slice would do, but
+    XLA compiles again for every new begin of one.)
+    """
+    _, heads, num_rows, length = x_BNPR.shape
+    x_XNR = tf.reshape(tf.transpose(x_BNPR, [0, 2, 1, 3]), [-1, heads, length])
+    rolled_XNR = tf.map_fn(
+        lambda row: tf.roll(row[0], row[1], axis=-1),
+        (x_XNR, tf.reshape(shift_BP, [-1])),
+        fn_output_signature=x_BNPR.dtype,
+    )
+    rolled_BPNR = tf.reshape(rolled_XNR, [-1, num_rows, heads, length])
+    return tf.transpose(rolled_BPNR, [0, 2, 1, 3])

@@ -1,10 +1,13 @@
 """`train_step` and `test_step`: loss, memory, accumulation, recomputation, precision, XLA."""
 
+import glob
+
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet import fusion
 from official.xlnet.optimization import create_optimizer
 from official.xlnet.pretrainer import XLNetPretrainer
 from tests.tiny import (
@@ -251,3 +254,23 @@ def test_overfits_a_batch_and_evaluates_with_a_memory_of_its_own():
     assert model.evaluate(data, verbose=0) == after, "and does not see the last evaluation's"
     for ours, theirs in zip(state(model), trained, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_other_windows_compile_nothing(tmp_path):
+    """XLA takes some arguments for constants, and compiles again when such a one changes."""
+    fusion.compiled.cache_clear()
+    fusion.fused.cache_clear()
+    model = make_model()
+    step = model.make_train_function()
+
+    def compilations(number):
+        directory = str(tmp_path / str(number))
+        tf.profiler.experimental.start(directory)
+        step(iter(tf.data.Dataset.from_tensors(random_windows(number))))
+        tf.profiler.experimental.stop()
+        (trace,) = glob.glob(f"{directory}/plugins/profile/*/*.xplane.pb")
+        with open(trace, "rb") as file:
+            return file.read().count(b"CpuCompiler")
+
+    assert compilations(0)
+    assert not compilations(1)
