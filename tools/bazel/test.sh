@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 if ! command -v bazel >/dev/null && [ "$(id -u)" = 0 ]; then
-  install="apt-get install -y --no-install-recommends bazel-bootstrap"
-  { $install || { apt-get update && $install; }; } >/dev/null 2>&1 || true
+  install="timeout 300 apt-get install -y --no-install-recommends bazel-bootstrap"
+  { $install || { timeout 100 apt-get update && $install; }; } >/dev/null 2>&1 || true
 fi
 if ! command -v bazel >/dev/null; then
   echo "SKIPPED: there is no bazel here, and Debian's bazel-bootstrap cannot be installed."
