@@ -14,6 +14,7 @@ import os
 import tempfile
 import threading
 import time
+import unittest.mock
 
 import psutil
 from absl import app, flags
@@ -55,7 +56,6 @@ def main(_) -> None:
         traces.append(time.monotonic())
         return train_step(self, batch)
 
-    XLNetPretrainer.train_step = traced
     samples: list[tuple[int, float]] = []
     done = threading.Event()
     with tempfile.TemporaryDirectory() as directory:
@@ -64,9 +64,10 @@ def main(_) -> None:
         sampler = threading.Thread(target=_sample, args=(model_dir, samples, done))
         sampler.start()
         try:
-            figures = pretrain(
-                config, records, model_dir, strategy="mirrored", cpu_devices=_REPLICAS
-            )
+            with unittest.mock.patch.object(XLNetPretrainer, "train_step", traced):
+                figures = pretrain(
+                    config, records, model_dir, strategy="mirrored", cpu_devices=_REPLICAS
+                )
         finally:
             done.set()
             sampler.join()
