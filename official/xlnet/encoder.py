@@ -54,7 +54,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         from its position and the tokens strictly before it in the order.
       memory: [L, B, mem_len, D] for the next call, where mem_len > 0; columns that no token has
         filled yet are zeros at the front.
-      word_embedding: [V, D], for a tied head.
+      word_embedding: [V, D], for a tied head; with `return_word_embedding`.
 
     Example:
       >>> out = encoder({"token_ids": ids, "order": order, "target_positions": [[3], [1]]})
@@ -114,7 +114,12 @@ class XLNetEncoder(tf_keras.layers.Layer):
                 self.shared_biases.build()
         super().build(input_shape)
 
-    def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):
+    def call(
+        self,
+        inputs: dict[str, tf.Tensor] | tf.Tensor,
+        training: bool | None = None,
+        return_word_embedding: bool = False,
+    ):
         if not isinstance(inputs, dict):
             inputs = {"token_ids": inputs}
         inputs = {name: value for name, value in inputs.items() if value is not None}
@@ -164,11 +169,13 @@ class XLNetEncoder(tf_keras.layers.Layer):
             rows_BXD = self._run(block, rows_BXD, block_seed, arguments, training)
         rows_BXD = self._dropout(rows_BXD, seed, 3)
 
-        outputs = {"content": rows_BXD[:, :num_tokens], "word_embedding": table_VD}
+        outputs = {"content": rows_BXD[:, :num_tokens]}
         if target_positions is not None:
             outputs["query"] = rows_BXD[:, num_tokens:]
         if model.mem_len:
             outputs["memory"] = self._next_memory(memory, layer_inputs)
+        if return_word_embedding:
+            outputs["word_embedding"] = table_VD
         return outputs
 
     def _run(self, block, rows_BXD, seed, arguments, training):

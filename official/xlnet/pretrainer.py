@@ -74,7 +74,7 @@ class XLNetPretrainer(tf_keras.Model):
     def call(self, inputs: dict[str, tf.Tensor], training: bool | None = None):
         inputs = dict(inputs)
         content_positions = inputs.pop("content_positions", None)
-        outputs = self.encoder(inputs, training=training)
+        outputs = self.encoder(inputs, training=training, return_word_embedding=True)
         embedding_VD = outputs.pop("word_embedding")
         rows_BPD = outputs.get("query")
         if content_positions is not None:

@@ -50,7 +50,8 @@ class RunLog:
         """Shows figures in TensorBoard and adds them to the JSON lines."""
         if not self._is_chief:
             return
-        with self._writer.as_default(step):
+        # A fit that failed earlier in this process may have left recording off.
+        with self._writer.as_default(step), tf.summary.record_if(True):
             for name, value in figures.items():
                 tf.summary.scalar(name, value)
         if self._json_path:

@@ -322,6 +322,7 @@ def test_failed_export_leaves_nothing(folders, tmp_path, monkeypatch):
     assert os.listdir(tmp_path / "out") == []
 
 
+@pytest.mark.slow
 def test_answers_over_rest(tmp_path, capfd):
     """The same predictions as here, from SQuAD's file."""
     model, task = random_task("question_answering", query_length=5, window_stride=5)
