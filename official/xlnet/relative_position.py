@@ -153,7 +153,7 @@ class TargetRows:
 def _roll(x_BNPR: tf.Tensor, shift_BP: tf.Tensor) -> tf.Tensor:
     """tf.roll(x[b, :, p], shift[b, p], axis=-1) of every b and p.
 
-    Moving whole rows takes a third of the time of a gather of elements. (A slice would do, but
+    Moving whole rows takes half the time of a gather of elements. (A slice would do, but
     XLA compiles again for every new begin of one.)
     """
     _, heads, num_rows, length = x_BNPR.shape
