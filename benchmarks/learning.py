@@ -1,6 +1,6 @@
 """Does it learn, and does memory help? Trains `tiny` on a text and evaluates held-out documents.
 
-    python -m benchmarks.learning --text=FILE --output=DIR --table=docs/learning.md
+    python -m benchmarks.learning --text=FILE --output=DIR --document=docs/learning.md
 
 First the whole recipe within ten minutes, then shorter runs with memory and without it, over
 several seeds at equal steps. A run that was stopped continues when the command runs again.
@@ -15,6 +15,7 @@ import sys
 
 import numpy as np
 
+from benchmarks.document import fill_table
 from official.xlnet.cli import set_environment_defaults
 
 _MINUTES = 10.0
@@ -27,9 +28,9 @@ def main() -> None:
         "--text", required=True, help="one paragraph a line, blank between documents"
     )
     parser.add_argument("--output", required=True, help="directory for vocabulary, data and models")
-    parser.add_argument("--table", help="Markdown file to write the results to")
+    parser.add_argument("--document", help="Markdown file to write the tables into")
     parser.add_argument(
-        "--steps", type=int, default=400, help="steps of the runs that are compared"
+        "--steps", type=int, default=800, help="steps of the runs that are compared"
     )
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     arguments = parser.parse_args()
@@ -61,12 +62,11 @@ def main() -> None:
         }
         for seed in range(arguments.seeds)
     ]
-    table = _table(recipe, compared, arguments.steps)
-    print(table, file=sys.stderr)
-    if arguments.table:
-        with open(arguments.table + ".tmp", "w", encoding="utf-8") as file:
-            file.write(table)
-        os.replace(arguments.table + ".tmp", arguments.table)
+    tables = {"recipe": _recipe_table(recipe), "memory": _memory_table(compared, arguments.steps)}
+    for name, table in tables.items():
+        print(table, file=sys.stderr)
+        if arguments.document:
+            fill_table(arguments.document, name, table)
     print(
         json.dumps(
             {
@@ -81,33 +81,25 @@ def _mean(compared: list[dict[str, dict[str, float]]], name: str) -> float:
     return float(np.mean([seed[name]["loss"] for seed in compared]))
 
 
-def _table(
-    recipe: dict[str, float], compared: list[dict[str, dict[str, float]]], steps: int
-) -> str:
+def _recipe_table(recipe: dict[str, float]) -> str:
+    return f"""\
+| {recipe["step"]} steps, {len(os.sched_getaffinity(0))} CPU core(s) | loss |
+|---|---|
+| word counts alone | {recipe["unigram_loss"]:.3f} |
+| tiny | {recipe["loss"]:.3f} |
+| difference | {recipe["unigram_loss"] - recipe["loss"]:.3f} |"""
+
+
+def _memory_table(compared: list[dict[str, dict[str, float]]], steps: int) -> str:
     rows = "\n".join(
         f"| {number} | {seed['with']['loss']:.3f} | {seed['without']['loss']:.3f} |"
         for number, seed in enumerate(compared)
     )
     return f"""\
-# Does it learn?
-
-Written by `python -m benchmarks.learning`: losses on held-out documents, in nats per target.
-
-`tiny`, at most {_MINUTES:g} minutes of training on two CPU cores ({recipe["step"]} steps):
-
-| | loss |
-|---|---|
-| word counts alone | {recipe["unigram_loss"]:.3f} |
-| tiny | {recipe["loss"]:.3f} |
-| difference | {recipe["unigram_loss"] - recipe["loss"]:.3f} |
-
-With memory and without it, {steps} steps each:
-
-| seed | with | without |
+| seed, {steps} steps | with memory | without |
 |---|---|---|
 {rows}
-| mean | {_mean(compared, "with"):.3f} | {_mean(compared, "without"):.3f} |
-"""
+| mean | {_mean(compared, "with"):.3f} | {_mean(compared, "without"):.3f} |"""
 
 
 if __name__ == "__main__":

@@ -31,7 +31,6 @@ from absl import app, flags
 from benchmarks.repeated_text import write_repeated
 from data_prep.prepare import prepare
 from data_prep.vocabulary import train_vocabulary
-from official.xlnet.config import XLNetConfig
 from official.xlnet.features import VOCAB_FILE
 
 _TEXT = flags.DEFINE_string("text", None, "Plain text to repeat.", required=True)
@@ -62,6 +61,9 @@ def _load_and_time(vocab_file: str, lines: list[str]) -> float:
 
 def main(argv: Sequence[str]) -> None:
     del argv
+    # Not above: workers import this module too, and would wait for TensorFlow, unlike the command's.
+    from official.xlnet.config import XLNetConfig
+
     config = XLNetConfig.load(_CONFIG.value)
     with tempfile.TemporaryDirectory() as directory:
         vocab = _VOCAB.value or f"{directory}/vocab"

@@ -46,6 +46,7 @@ SMALLER = (
     (r"task\.epochs=\d+", "task.epochs=1"),
     (r"--megabytes=\d+", "--megabytes=1"),
     (r"(benchmarks\.ablation)", r"\1 --seeds=2 --rows=xlnet_k6,bert"),
+    (r"(benchmarks\.learning)", r"\1 --seeds=1 --steps=4"),
     (r"(benchmarks\.attention_length)", r"\1 --tokens=64"),
 )
 
