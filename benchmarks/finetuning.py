@@ -209,7 +209,8 @@ def _table(results: dict[str, Any], arguments) -> str:
         )
     return f"""\
 Accuracy on dev in percent, mean over {arguments.seeds} seeds and, in brackets, lowest to highest.
-The network is that of `configs/tiny.yaml`, pre-trained for {arguments.pretrain_steps} steps. Both ways are fine-tuned alike: {arguments.epochs:g} epochs,
+The network is that of `configs/tiny.yaml`, pre-trained for {arguments.pretrain_steps} steps. Both
+ways are fine-tuned alike: {arguments.epochs:g} epochs,
 learning rate {arguments.rate:g}, the best of the evaluations every 100 steps and at the end.
 Reviews are cut after 256 tokens.
 

@@ -61,7 +61,7 @@ def _load_and_time(vocab_file: str, lines: list[str]) -> float:
 
 def main(argv: Sequence[str]) -> None:
     del argv
-    # Not above: workers import this module too, and would wait for TensorFlow, unlike the command's.
+    # Not above: workers import this module too, and those of the command do without TensorFlow.
     from official.xlnet.config import XLNetConfig
 
     config = XLNetConfig.load(_CONFIG.value)
