@@ -8,7 +8,6 @@ measured says so.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from matplotlib import pyplot
 
 from benchmarks import flops
 from benchmarks.cost_model import ACCELERATORS, BASE, LARGE, predict
+from benchmarks.document import fill_table
 from benchmarks.phases import ENCODER_BATCHES, ENCODER_LENGTHS, GROWTH_SEQ_LEN
 from benchmarks.workload import SHAPES
 
@@ -34,17 +34,9 @@ def write(results: dict[str, Any]) -> None:
     """Writes all tables and charts."""
     phases = {name: phase["measured"] for name, phase in results["phases"].items()}
     os.makedirs(IMAGES, exist_ok=True)
-    with open(DOCUMENT, encoding="utf-8") as file:
-        text = file.read()
     for name, table in _TABLES.items():
         rows = table(results) if table is _setting else table(phases)
-        pattern = rf"(<!-- table: {name} -->\n).*?(<!-- end -->)"
-        text, replaced = re.subn(pattern, rf"\g<1>{rows or _NOT_MEASURED}\n\g<2>", text, flags=re.S)
-        if replaced != 1:
-            raise ValueError(f"{DOCUMENT}: expected one table marker {name!r}, got {replaced}")
-    with open(DOCUMENT + ".tmp", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(DOCUMENT + ".tmp", DOCUMENT)
+        fill_table(DOCUMENT, name, rows or _NOT_MEASURED)
     _draw_training(phases)
     _draw_growth(phases)
 
@@ -206,6 +198,12 @@ def _growth(kind: str, label: str) -> Callable[[dict[str, Any]], str]:
     return table
 
 
+def _growth_chart(phases: dict[str, Any]) -> str:
+    if not any(_growth_points(phases, kind) for kind in ("tokens", "memory")):
+        return ""
+    return "![Time of a token against the length of rows and of memory](images/growth.png)"
+
+
 def _parts(phases: dict[str, Any]) -> str:
     del phases
     by_shape = {name: flops.by_part(flops.necessary(shape)) for name, shape in SHAPES.items()}
@@ -272,6 +270,7 @@ _TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "encoder": _encoder,
     "growth_tokens": _growth("tokens", "T"),
     "growth_memory": _growth("memory", "M"),
+    "growth_chart": _growth_chart,
     "parts": _parts,
     "xla_check": _xla_check,
     "predictions": _predictions,
