@@ -25,10 +25,6 @@ from benchmarks.document import fill_table
 from official.xlnet.cli import set_environment_defaults
 
 _CONFIG = "configs/tiny.yaml"
-_WINDOWS_OF_128 = [  # Twice the recipe's, as reviews are long.
-    *("data.seq_len=128", "data.reuse_len=64", "data.num_predict=42", "data.num_lanes=16"),
-    "training.batch_size=16",
-]
 _LONG = 512
 _START = ("pretrained", "random")
 _DATA_SETS = {
@@ -102,8 +98,7 @@ def _pretrain(arguments, files: dict[str, tuple[str, ...]]) -> str:
     inputs = [text, *arguments.text]
     vocab, data, model = (os.path.join(arguments.output, x) for x in ("vocab", "data", "model"))
     steps = arguments.pretrain_steps
-    schedule = f"num_steps={steps}", f"warmup_steps={steps // 10}"
-    config = XLNetConfig.load(_CONFIG, [*_WINDOWS_OF_128, *schedule])
+    config = XLNetConfig.load(_CONFIG, [f"num_steps={steps}", f"warmup_steps={steps // 10}"])
     if not os.path.exists(os.path.join(vocab, "spiece.model")):
         train_vocabulary(inputs, vocab, config.model.vocab_size)
     prepare(inputs, vocab, config, data)
@@ -214,8 +209,8 @@ def _table(results: dict[str, Any], arguments) -> str:
         )
     return f"""\
 Accuracy on dev in percent, mean over {arguments.seeds} seeds and, in brackets, lowest to highest.
-The network is that of `configs/tiny.yaml`, pre-trained for {arguments.pretrain_steps} steps on
-windows of 128 tokens. Both ways are fine-tuned alike: {arguments.epochs:g} epochs,
+The network is that of `configs/tiny.yaml`, pre-trained for {arguments.pretrain_steps} steps.
+Both ways are fine-tuned alike: {arguments.epochs:g} epochs,
 learning rate {arguments.rate:g}, the best of the evaluations every 100 steps and at the end.
 Reviews are cut after 128 tokens.
 
