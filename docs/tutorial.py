@@ -25,17 +25,18 @@ with open(f"{directory}/text.txt", "w", encoding="utf-8") as file:
         lines = [line.strip() for line in topic.splitlines()]
         file.write("\n".join(line for line in lines if line) + "\n\n")
 
-# %% A vocabulary and a recipe. Sizes are small, so that it takes seconds.
-train_vocabulary([f"{directory}/text.txt"], f"{directory}/vocab", 500)
+# %% A recipe and a vocabulary. Sizes are small, so that it takes seconds.
 recipe = "configs/ablation/xlnet_k6.yaml"
 config = xlnet.XLNetConfig.load(recipe, ["num_steps=30", "warmup_steps=5"])
+train_vocabulary([f"{directory}/text.txt"], f"{directory}/vocab", config.model.vocab_size)
 
 # %% Records: lanes of windows, half of them reversed text.
 counts = prepare([f"{directory}/text.txt"], f"{directory}/vocab", config, f"{directory}/data")
 print(f"{counts['documents']} documents, {counts['tokens']} tokens, {counts['windows']} windows")
 
 # %% What a step sees: windows, and for each token its step in the factorization order.
-data = xlnet.pretraining_dataset(f"{directory}/data", batch_size=32, config=config)
+batch_size = config.training.batch_size
+data = xlnet.pretraining_dataset(f"{directory}/data", batch_size, config=config)
 model = xlnet.XLNetPretrainer(config)
 task = model.objective(next(iter(data)))
 tokenizer = xlnet.Tokenizer(f"{directory}/data/spiece.model")

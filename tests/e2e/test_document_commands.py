@@ -83,7 +83,7 @@ def prepared(tmp_path_factory):
     (directory / "texts").mkdir()
     (directory / "texts/some.jsonl").write_text('{"text": "the list is good"}\n' * 3)
     (directory / "docs").symlink_to(ROOT / "docs")
-    for page in ("ablation.md", "attention_length.md"):
+    for page in ("ablation.md", "attention_length.md", "learning.md"):
         shutil.copy(ROOT / "docs" / page, directory / page)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
@@ -139,6 +139,8 @@ def test_blocks_run(path, prepared, tmp_path, monkeypatch):
         pytest.skip("no blocks to run")
     directory = tmp_path / "reader"
     shutil.copytree(prepared, directory, symlinks=True)
+    if path.name == "finetuning.md":
+        shutil.rmtree(directory / "runs/sst2")  # It makes that itself, with other settings.
     if path.name in ("README.md", "quickstart.md"):
         shutil.rmtree(directory / "runs")
         shutil.copytree(prepared / "runs/base", directory / "runs/base")
