@@ -133,8 +133,11 @@ def attend(
 
         def gradient(d_output_BNQH):
             dots_BNQH = tf.cast(d_output_BNQH, tf.float32) * tf.cast(output_BNQH, tf.float32)
-            d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
-            d_value_BNKH = tf.matmul(drop(p_BNQK, seed), d_output_BNQH, transpose_a=True)
+            with tf.control_dependencies([d_output_BNQH]):  # Else it is one node with the forward
+                same_seed = tf.identity(seed)  # pass's, and the dropped p is kept in between.
+            d_value_BNKH = tf.matmul(drop(p_BNQK, same_seed), d_output_BNQH, transpose_a=True)
+            with tf.control_dependencies([d_value_BNKH]):  # The dropped p is gone by then.
+                d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
             mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
             d_content, d_segment = score_gradients(
                 p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys
@@ -182,7 +185,9 @@ def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, 
     if rate:
         d_p = tf.where(keep_mask(d_p.shape.as_list(), rate, seed), d_p / (1 - rate), 0.0)
     d_score = p_BNQK * (d_p - mean_BNQ[..., None])
-    d_segment_BNQ = tf.reduce_sum(tf.where(_is_different(rows, keys), d_score, 0.0), axis=-1)
+    # A product with ones: XLA computes its operand on the way, but would write that of a sum out.
+    to_others_BNQK = tf.where(_is_different(rows, keys), d_score, 0.0)
+    d_segment_BNQ = tf.linalg.matvec(to_others_BNQK, tf.ones([d_score.shape[-1]]))
     return tf.cast(d_score, dtype), tf.cast(d_segment_BNQ, dtype)
 
 

@@ -50,12 +50,16 @@ class ResidualNorm(tf_keras.layers.Layer):
 
 def _normalize(rate: float, x_BXD, change_BXD, gamma_D, beta_D, seed):
     sum_BXD = tf.cast(x_BXD + dropout(change_BXD, rate, seed), tf.float32)
-    mean = tf.reduce_mean(sum_BXD, axis=-1, keepdims=True)
-    centered = sum_BXD - mean
-    variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
+    centered = sum_BXD - _row_mean(sum_BXD)
+    variance = _row_mean(tf.square(centered))
     normal = centered * tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
     normal = normal * tf.cast(gamma_D, tf.float32) + tf.cast(beta_D, tf.float32)
     return tf.cast(normal, x_BXD.dtype)
+
+
+def _row_mean(x_BXD):
+    ones_D = tf.ones([x_BXD.shape[-1]])
+    return tf.linalg.matvec(x_BXD, ones_D / x_BXD.shape[-1])[..., None]
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")

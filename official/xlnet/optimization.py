@@ -1,7 +1,7 @@
 """AdamW with linear warm-up, polynomial decay, global-norm clipping and layer-wise rates.
 
-The optimizer is tf_keras' AdamW with its update written as one expression, so that a step reads
-and writes each array once, and with a factor on the whole update of a variable: scaling its
+The optimizer is tf_keras' AdamW with its update left to TensorFlow's kernel, which reads and
+writes each array once, and with a factor on the whole update of a variable: scaling its
 *gradient* would do nothing, because Adam divides by the gradient's own size. The schedule is our
 own: that of tf-models-official cannot be read back from a saved model.
 """
@@ -14,7 +14,6 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.config import TrainingConfig
-from official.xlnet.fusion import compiled
 
 # Biases and layer norms are not decayed (the original's exclusions).
 NOT_DECAYED = ("bias", "gamma", "beta")
@@ -67,34 +66,33 @@ class AdamW(tf_keras.optimizers.AdamW):
         return grads
 
     def update_step(self, gradient, variable):
-        """Updates one variable and its moments."""
+        """Updates one variable and its moments where they are.
+
+        New arrays in the place of old ones would fragment the allocator's memory.
+        """
         index = self._index_dict[self._var_key(variable)]
         m, v = self._momentums[index], self._velocities[index]
         layers_above = self.num_layers - layer_of(variable.name, self.num_layers)
-        rate = self.learning_rate * self.layer_decay**layers_above
-        decay = self.weight_decay if self._use_weight_decay(variable) else 0.0
-        update = compiled(_updated, float(self.beta_1), float(self.beta_2), self.epsilon, decay)
-        step = tf.cast(self.iterations + 1, tf.float32)
-        arrays = (tf.convert_to_tensor(x) for x in (gradient, variable, m, v))
-        new_variable, new_m, new_v = update(*arrays, self._factor, rate, step)
-        variable.assign(new_variable)
-        m.assign(new_m)
-        v.assign(new_v)
-
-
-def _updated(beta_1, beta_2, epsilon, decay, gradient, variable, m, v, factor, rate, step):
-    """The equations of `AdamW`, with both bias corrections pulled out of the loop."""
-    dtype = variable.dtype
-    gradient *= tf.cast(factor, gradient.dtype)
-    root = tf.sqrt(1 - tf.pow(beta_2, step))
-    adam_rate = tf.cast(rate * root / (1 - tf.pow(beta_1, step)), dtype)
-    new_m = m + (gradient - m) * (1 - beta_1)
-    new_v = v + (tf.square(gradient) - v) * (1 - beta_2)
-    change = adam_rate * new_m / (tf.sqrt(new_v) + tf.cast(epsilon * root, dtype))
-    change += tf.cast(rate * decay, dtype) * variable
-    is_good = tf.math.is_finite(gradient)
-    pairs = ((variable - change, variable), (new_m, m), (new_v, v))
-    return tuple(tf.where(is_good, new, old) for new, old in pairs)
+        dtype, step = gradient.dtype, tf.cast(self.iterations + 1, tf.float32)
+        power_1, power_2 = tf.pow(self.beta_1, step), tf.pow(self.beta_2, step)
+        # A rate of 0 and betas of 1 change nothing.
+        is_good = tf.math.is_finite(self._factor)
+        rate = tf.where(is_good, self.learning_rate * self.layer_decay**layers_above, 0.0)
+        factor = tf.where(is_good, self._factor, 0.0)
+        if self._use_weight_decay(variable):
+            variable.assign_sub(variable * tf.cast(rate * self.weight_decay, dtype))
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=m.handle,
+            v=v.handle,
+            beta1_power=tf.cast(power_1, dtype),
+            beta2_power=tf.cast(power_2, dtype),
+            lr=tf.cast(rate, dtype),
+            beta1=tf.cast(tf.where(is_good, self.beta_1, 1.0), dtype),
+            beta2=tf.cast(tf.where(is_good, self.beta_2, 1.0), dtype),
+            epsilon=tf.cast(self.epsilon * tf.sqrt(1 - power_2), dtype),  # Ours is added to √v̂.
+            grad=tf.math.multiply_no_nan(gradient, tf.cast(factor, dtype)),
+        )
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")

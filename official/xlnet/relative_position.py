@@ -114,8 +114,9 @@ class ConsecutiveRows:
             return score_BNTK[:, :, None]
         heads, blocks, c = score_BNTK.shape[1], self.num_blocks, self.block
         w = self.num_keys + c - 1
-        score = tf.pad(score_BNTK, [[0, 0], [0, 0], [0, self.padding], [0, 0]])
-        score = tf.reshape(score, [-1, heads, blocks, c, self.num_keys])
+        if self.padding:  # TensorFlow would copy it all to add nothing.
+            score_BNTK = tf.pad(score_BNTK, [[0, 0], [0, 0], [0, self.padding], [0, 0]])
+        score = tf.reshape(score_BNTK, [-1, heads, blocks, c, self.num_keys])
         score = tf.pad(score, [[0, 0]] * 4 + [[0, w - 1 - self.num_keys]])
         flat = tf.reshape(score, [-1, heads, blocks, c * (w - 1)])
         flat = tf.pad(flat, [[0, 0]] * 3 + [[c - 1, 1]])

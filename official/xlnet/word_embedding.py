@@ -21,6 +21,8 @@ def look_up(table_VD: tf.Tensor, token_ids_BT: tf.Tensor) -> tuple[tf.Tensor, tf
     """
 
     def gradient(d_rows_BTD, d_table_VD):
+        if not tf.executing_eagerly():
+            d_table_VD.op._add_control_input(d_rows_BTD.op)
         return tf.tensor_scatter_nd_add(d_table_VD, token_ids_BT[..., None], d_rows_BTD), None
 
     return (tf.gather(table_VD, token_ids_BT), tf.identity(table_VD)), gradient
