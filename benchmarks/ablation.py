@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, help="start no run after so much time")
     parser.add_argument("--finetune", help="TRAIN,DEV: labelled tables to fine-tune on")
     parser.add_argument("--document", help="Markdown file to write table and chart to")
+    parser.add_argument("--table", help="write differences only, to the document's table so named")
     parser.add_argument("--set", action="append", default=[], help="key=value, in every row")
     arguments = parser.parse_args()
     set_environment_defaults()
@@ -57,7 +58,7 @@ def main() -> None:
     if arguments.document:
         from benchmarks import ablation_report
 
-        ablation_report.write(results, arguments.document)
+        ablation_report.write(results, arguments.document, arguments.table)
     print(json.dumps({row: len(runs) for row, runs in results.items()}))
 
 

@@ -33,14 +33,20 @@ _COMPARED = (
 Results = dict[str, list[dict[str, Any]]]
 
 
-def write(results: Results, document: str) -> None:
-    """Fills the tables of a Markdown document and draws the chart next to it."""
-    for name, table in (
+def write(results: Results, document: str, table: str | None = None) -> None:
+    """Fills the tables of a Markdown document and draws the chart next to it.
+
+    With the name of a table, it fills that one with the differences and nothing else.
+    """
+    if table:
+        fill_table(document, table, _differences(results))
+        return
+    for name, text in (
         ("rows", _rows(results)),
         ("chart", f"![Held-out span loss of the rows]({CHART})"),
         ("differences", _differences(results)),
     ):
-        fill_table(document, name, table)
+        fill_table(document, name, text)
     draw(results, os.path.join(os.path.dirname(document), CHART))
 
 

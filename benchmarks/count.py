@@ -30,6 +30,8 @@ class Counted(NamedTuple):
 def products_of(graph: tf.Graph, repeats: int = 1) -> Iterator[Counted]:
     """Every matrix product of a graph and of the functions it calls, as often as they are called.
 
+    Products with a vector are left out: they are sums (see `fusion.row_sums`).
+
     Args:
       graph: of a concrete function; shapes must be static.
       repeats: how often the body of a loop runs.
@@ -38,7 +40,7 @@ def products_of(graph: tf.Graph, repeats: int = 1) -> Iterator[Counted]:
       ValueError: a product's shapes are not static.
     """
     for operation in graph.get_operations():
-        if operation.type in _PRODUCTS:
+        if operation.type in _PRODUCTS and not _has_vector(operation):
             yield _product(operation)
         for function in _called(operation):
             inner = graph._get_function(function).graph
@@ -56,6 +58,10 @@ def _called(operation: tf.Operation) -> list[str]:
         functions = [attribute.func] if attribute.HasField("func") else attribute.list.func
         names += [function.name for function in functions]
     return [name for name in names if name]
+
+
+def _has_vector(operation: tf.Operation) -> bool:
+    return any(1 in x.shape[-2:] for x in operation.inputs)
 
 
 def _product(operation: tf.Operation) -> Counted:

@@ -20,7 +20,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.dropout import dropout, fold_in, keep_mask
-from official.xlnet.fusion import compiled, fused
+from official.xlnet.fusion import compiled, fused, row_sums
 from official.xlnet.initializer import normal
 from official.xlnet.projection import from_heads, to_heads
 from official.xlnet.relative_position import ConsecutiveRows, TargetRows
@@ -133,10 +133,11 @@ def attend(
 
         def gradient(d_output_BNQH):
             dots_BNQH = tf.cast(d_output_BNQH, tf.float32) * tf.cast(output_BNQH, tf.float32)
-            with tf.control_dependencies([d_output_BNQH]):  # Else it is one node with the forward
-                same_seed = tf.identity(seed)  # pass's, and the dropped p is kept in between.
+            # Drawing again must not be optimized away to keeping what was drawn first.
+            with tf.control_dependencies([d_output_BNQH]):
+                same_seed = tf.identity(seed)
             d_value_BNKH = tf.matmul(drop(p_BNQK, same_seed), d_output_BNQH, transpose_a=True)
-            with tf.control_dependencies([d_value_BNKH]):  # The dropped p is gone by then.
+            with tf.control_dependencies([d_value_BNKH]):  # One array of this size goes first.
                 d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
             mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
             d_content, d_segment = score_gradients(
@@ -185,9 +186,7 @@ def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, 
     if rate:
         d_p = tf.where(keep_mask(d_p.shape.as_list(), rate, seed), d_p / (1 - rate), 0.0)
     d_score = p_BNQK * (d_p - mean_BNQ[..., None])
-    # A product with ones: XLA computes its operand on the way, but would write that of a sum out.
-    to_others_BNQK = tf.where(_is_different(rows, keys), d_score, 0.0)
-    d_segment_BNQ = tf.linalg.matvec(to_others_BNQK, tf.ones([d_score.shape[-1]]))
+    d_segment_BNQ = row_sums(tf.where(_is_different(rows, keys), d_score, 0.0))
     return tf.cast(d_score, dtype), tf.cast(d_segment_BNQ, dtype)
 
 

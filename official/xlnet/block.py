@@ -11,7 +11,7 @@ import tf_keras
 from official.xlnet.attention import RelativeAttention
 from official.xlnet.dropout import dropout, fold_in
 from official.xlnet.feed_forward import FeedForward
-from official.xlnet.fusion import fused
+from official.xlnet.fusion import fused, row_sums
 
 LAYER_NORM_EPSILON = 1e-12
 
@@ -50,16 +50,12 @@ class ResidualNorm(tf_keras.layers.Layer):
 
 def _normalize(rate: float, x_BXD, change_BXD, gamma_D, beta_D, seed):
     sum_BXD = tf.cast(x_BXD + dropout(change_BXD, rate, seed), tf.float32)
-    centered = sum_BXD - _row_mean(sum_BXD)
-    variance = _row_mean(tf.square(centered))
+    width = sum_BXD.shape[-1]
+    centered = sum_BXD - row_sums(sum_BXD)[..., None] / width
+    variance = row_sums(tf.square(centered))[..., None] / width
     normal = centered * tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
     normal = normal * tf.cast(gamma_D, tf.float32) + tf.cast(beta_D, tf.float32)
     return tf.cast(normal, x_BXD.dtype)
-
-
-def _row_mean(x_BXD):
-    ones_D = tf.ones([x_BXD.shape[-1]])
-    return tf.linalg.matvec(x_BXD, ones_D / x_BXD.shape[-1])[..., None]
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")

@@ -64,6 +64,21 @@ def fused(function: Callable, *static: Hashable) -> Callable:
     return call
 
 
+def row_sums(x: tf.Tensor) -> tf.Tensor:
+    """Sums over the last axis, inside a kernel.
+
+    Written as a product with ones, whose operand XLA computes on the way; for `tf.reduce_sum` it
+    would write the operand to memory and read it again.
+
+    Args:
+      x: floating [..., K], K static.
+
+    Returns:
+      [...].
+    """
+    return tf.linalg.matvec(x, tf.ones([x.shape[-1]], x.dtype))
+
+
 def _gradients(function, *arguments):
     """Gradients of `function(*static, *tensors)`; arguments: static ones, upstream, tensors."""
     first = next(i for i, value in enumerate(arguments) if tf.is_tensor(value))

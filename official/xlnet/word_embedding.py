@@ -11,6 +11,8 @@ def look_up(table_VD: tf.Tensor, token_ids_BT: tf.Tensor) -> tuple[tf.Tensor, tf
 
     The gradient of the table is one array: that of the head, to which those of the rows are
     added in place. Summed as two gradients of one variable they would cost three more copies.
+    It is computed last, so that this largest of all gradients does not lie in memory during the
+    backward pass.
 
     Args:
       table_VD: [V, D].
@@ -22,7 +24,7 @@ def look_up(table_VD: tf.Tensor, token_ids_BT: tf.Tensor) -> tuple[tf.Tensor, tf
 
     def gradient(d_rows_BTD, d_table_VD):
         if not tf.executing_eagerly():
-            d_table_VD.op._add_control_input(d_rows_BTD.op)
+            d_table_VD.op._add_control_input(d_rows_BTD.op)  # There is no public way to say so.
         return tf.tensor_scatter_nd_add(d_table_VD, token_ids_BT[..., None], d_rows_BTD), None
 
     return (tf.gather(table_VD, token_ids_BT), tf.identity(table_VD)), gradient

@@ -44,6 +44,8 @@ SMALLER = (
     (r"batch_size=\d+", "batch_size=4"),
     (r"--size=\d+", "--size=300"),
     (r"task\.epochs=\d+", "task.epochs=1"),
+    (r"training\.num_steps=\d+", "training.num_steps=3"),
+    (r"training\.warmup_steps=\d+", "training.warmup_steps=0"),
     (r"--megabytes=\d+", "--megabytes=1"),
     (r"(benchmarks\.ablation)", r"\1 --seeds=2 --rows=xlnet_k6,bert"),
     (r"(benchmarks\.learning)", r"\1 --seeds=1 --steps=4"),

@@ -103,6 +103,10 @@ def test_tables_and_chart(tmp_path):
     assert "both with memory | +1.000 | 0.058 | better |" in page
     assert "against BERT | -0.100 | 0.058 | no |" in page
     assert (tmp_path / "images/ablation.png").stat().st_size > 5000
+    results = ablation.read_results(str(tmp_path))
+    ablation_report.write(results, str(tmp_path / "page.md"), "short_windows")
+    differences = "| permutation against BERT | -0.100 | 0.058 | no |"
+    assert (tmp_path / "page.md").read_text().count(differences) == 2
     with pytest.raises(ValueError, match="expected one place"):
         fill_table(str(tmp_path / "page.md"), "nothing", "")
 
