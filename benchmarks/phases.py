@@ -24,9 +24,9 @@ def train_step(shape: str, names: tuple[str, ...], rounds: int) -> dict[str, Any
     return compare(SHAPES[shape], names, rounds)
 
 
-def recompute(rounds: int) -> dict[str, Any]:
-    """Time and memory of `base3` by what is computed again, and in two slices."""
-    task = contestants(BASE3)["ours"].task
+def recompute(num_layers: int, rounds: int) -> dict[str, Any]:
+    """Time and memory of `base3` with other depths, by what is computed again, or in slices."""
+    task = contestants(dataclasses.replace(BASE3, num_layers=num_layers))["ours"].task
     modes: dict[str, dict[str, Any]] = {
         "recompute: none": {},
         "recompute: attention": {"recompute": "attention"},
@@ -109,7 +109,8 @@ PHASES: dict[str, Callable[[], dict[str, Any]]] = {
     "train_small_compile": functools.partial(
         train_step, "small", ("ours", "HF, torch.compile"), rounds=10
     ),
-    "recompute": functools.partial(recompute, rounds=5),
+    "recompute_base3": functools.partial(recompute, num_layers=3, rounds=5),
+    "recompute_base": functools.partial(recompute, num_layers=12, rounds=3),
     "finetune": functools.partial(finetune_step, rounds=10),
     **{
         f"encoder_{length}": functools.partial(encoder, length, rounds=10)
