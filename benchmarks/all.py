@@ -1,6 +1,6 @@
 """Measures everything and writes docs/performance.md's tables and charts.
 
-    python -m benchmarks.all                      every phase, about half an hour
+    python -m benchmarks.all                      every phase, more than an hour
     python -m benchmarks.all --phases=train_base3,recompute_base3
     python -m benchmarks.all --phases=none        tables and charts again from the results on file
 
