@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from absl import app, flags
@@ -48,17 +48,25 @@ def contestants(shape: Shape) -> dict[str, Contestant]:
 
 
 def compare(shape: Shape, names: Sequence[str], rounds: int) -> dict[str, Any]:
+    """Times some of the `contestants` and the ceiling; returns what `against_ceiling` returns."""
+    everyone = contestants(shape)
+    necessary = flops.total(flops.necessary(shape))
+    return against_ceiling((everyone[name] for name in names), necessary, rounds)
+
+
+def against_ceiling(
+    everyone: Iterable[Contestant], necessary_flops: int, rounds: int
+) -> dict[str, Any]:
     """Times contestants and the ceiling.
 
     Returns:
-      necessary_flops: of a step.
+      necessary_flops: of a run.
       ceiling: operations per second: best product of a turn, median over turns like all else.
       results: {name: `Result.figures`}.
     """
-    everyone = contestants(shape)
-    results = compete([CEILING, *(everyone[name] for name in names)], rounds)
+    results = compete([CEILING, *everyone], rounds)
     return {
-        "necessary_flops": flops.total(flops.necessary(shape)),
+        "necessary_flops": necessary_flops,
         "ceiling": statistics.median(results.pop(CEILING.name).values),
         "results": {name: result.figures() for name, result in results.items()},
     }

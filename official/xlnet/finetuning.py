@@ -325,8 +325,8 @@ def _forward(model: XLNetTaskModel):
         def inference(batch, with_loss):
             outputs = model(batch, training=False)
             if with_loss:
-                loss_U, items_U = model.head.loss(outputs, batch)
                 real_U = tf.cast(batch["weight"] > 0, tf.float32)
+                loss_U, items_U = model.head.loss(outputs, batch), model.head.num_items(batch)
                 outputs |= {
                     "loss_sum": tf.reduce_sum(loss_U * real_U),
                     "num_items": tf.reduce_sum(items_U * real_U),

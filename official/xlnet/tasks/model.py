@@ -116,31 +116,29 @@ class XLNetTaskModel(tf_keras.Model):
         seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
         seed = fold_in(seed, replica.replica_id_in_sync_group)
         variables = self.tuned_variables
+        count = tf.reduce_sum(self.head.num_items(batch) * batch["weight"])
+        global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
 
         def gradients(task, seed):
             part = task.inputs
             with tf.GradientTape() as tape:
                 outputs = self(part, training=True, dropout_seed=seed)
-                loss_U, items_U = self.head.loss(outputs, part)
-                loss = tf.reduce_sum(loss_U * part["weight"])
+                loss_sum = tf.reduce_sum(self.head.loss(outputs, part) * part["weight"])
+                loss = tf.math.divide_no_nan(loss_sum, global_count)
             grads = tape.gradient(loss, variables, unconnected_gradients="zero")
-            count = tf.reduce_sum(items_U * part["weight"])
-            # Gradients stand first, so that the count travels with them through `accumulate`.
-            return [*map(tf.convert_to_tensor, grads), count], loss, None
+            return [tf.convert_to_tensor(gradient) for gradient in grads], loss_sum, None
 
         def step(batch):
             rows = batch["weight"][:, None]
             task = Slices(batch, rows, rows)
-            total, loss, _ = accumulate(
+            total, loss_sum, _ = accumulate(
                 gradients, task, seed, self.config.training.accumulate_steps
             )
-            return total, loss
+            return total, loss_sum
 
-        (*total, count), loss = self._shortened(step, batch)
-        global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
-        total = [tf.math.divide_no_nan(gradient, global_count) for gradient in total]
+        total, loss_sum = self._shortened(step, batch)
         self.optimizer.apply_gradients(zip(total, variables, strict=True))
-        self.loss_metric.update_state(tf.math.divide_no_nan(loss, count), sample_weight=count)
+        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
         return {"loss": self.loss_metric.result()}
 
     def _shortened(self, step: Callable, batch: Batch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.config import XLNetConfig
-from official.xlnet.tasks.heads.head import Head, one_item
+from official.xlnet.tasks.heads.head import Head
 from official.xlnet.tasks.heads.summary import SequenceSummary
 
 
@@ -59,7 +59,7 @@ class ClassificationHead(SummaryHead):
 
     def loss(self, outputs, labels):
         label_U = tf.cast(labels["label"], tf.int32)
-        return one_item(tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, outputs["logits"]))
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, outputs["logits"])
 
 
 class MultiLabelHead(SummaryHead):
@@ -67,7 +67,7 @@ class MultiLabelHead(SummaryHead):
 
     def loss(self, outputs, labels):
         loss_UC = tf.nn.sigmoid_cross_entropy_with_logits(labels["label"], outputs["logits"])
-        return one_item(tf.reduce_mean(loss_UC, axis=1))
+        return tf.reduce_mean(loss_UC, axis=1)
 
 
 class RegressionHead(SummaryHead):
@@ -77,4 +77,4 @@ class RegressionHead(SummaryHead):
         super().__init__(config, num_logits, **kwargs)
 
     def loss(self, outputs, labels):
-        return one_item(tf.square(outputs["logits"][:, 0] - tf.cast(labels["label"], tf.float32)))
+        return tf.square(outputs["logits"][:, 0] - tf.cast(labels["label"], tf.float32))

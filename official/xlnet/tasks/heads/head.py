@@ -23,14 +23,13 @@ class Head(tf_keras.layers.Layer):
         super().__init__(**kwargs)
         self.config = config
 
-    def loss(
-        self, outputs: dict[str, tf.Tensor], labels: dict[str, tf.Tensor]
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Sum of losses and number of items of every unit, both float32 [U].
-
-        The loss of a batch is the sum of the first over the sum of the second.
-        """
+    def loss(self, outputs: dict[str, tf.Tensor], labels: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Sum of the losses of every unit's items, float32 [U]."""
         raise NotImplementedError
+
+    def num_items(self, labels: dict[str, tf.Tensor]) -> tf.Tensor:
+        """What the loss of a batch is a mean over: items of every unit, float32 [U]."""
+        return tf.ones_like(labels["weight"])
 
     def dense(self, units: int, name: str, **kwargs) -> tf_keras.layers.Dense:
         """A dense layer in float32 with the model's initializer."""
@@ -47,8 +46,3 @@ class Head(tf_keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "config": self.config.as_dict()}
-
-
-def one_item(loss_U: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The losses of units that are one item each."""
-    return loss_U, tf.ones_like(loss_U)

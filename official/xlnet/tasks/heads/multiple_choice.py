@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.config import XLNetConfig
-from official.xlnet.tasks.heads.head import Head, one_item
+from official.xlnet.tasks.heads.head import Head
 from official.xlnet.tasks.heads.summary import SequenceSummary
 
 
@@ -36,4 +36,4 @@ class MultipleChoiceHead(Head):
 
     def loss(self, outputs, labels):
         label_U = tf.cast(labels["label"], tf.int32)
-        return one_item(tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, outputs["logits"]))
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, outputs["logits"])

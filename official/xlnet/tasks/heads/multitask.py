@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 
 from official.xlnet.config import XLNetConfig
@@ -38,4 +40,8 @@ class MultiTaskHead(Head):
             return lambda: head.loss({"logits": outputs[name]}, labels)
 
         branches = [of(name, head) for name, head in zip(self.names, self.heads, strict=True)]
+        return tf.switch_case(labels["subtask"][0], branches)
+
+    def num_items(self, labels):
+        branches = [functools.partial(head.num_items, labels) for head in self.heads]
         return tf.switch_case(labels["subtask"][0], branches)

@@ -15,7 +15,7 @@ import tf_keras
 
 from official.xlnet.config import XLNetConfig
 from official.xlnet.dropout import dropout
-from official.xlnet.tasks.heads.head import Head, one_item
+from official.xlnet.tasks.heads.head import Head
 
 _MASKED = -1e30
 
@@ -128,4 +128,4 @@ class QuestionAnsweringHead(Head):
         answer_U = tf.nn.sigmoid_cross_entropy_with_logits(
             labels["is_impossible"], outputs["no_answer"]
         )
-        return one_item((start_U + end_U) / 2 + answer_U / 2)
+        return (start_U + end_U) / 2 + answer_U / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.config import XLNetConfig
-from official.xlnet.tasks.heads.head import Head, one_item
+from official.xlnet.tasks.heads.head import Head
 from official.xlnet.tasks.heads.kernel_pooling import MEANS, kernel_pooling
 from official.xlnet.tasks.heads.summary import SequenceSummary
 
@@ -73,9 +73,8 @@ class SummaryRankingHead(Head):
         return _pairwise(outputs["score"])
 
 
-def _pairwise(score_US: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Log loss of the better document coming first (RankNet), and items: two float32 [U]."""
+def _pairwise(score_US: tf.Tensor) -> tf.Tensor:
+    """Log loss of the better document coming first (RankNet), float32 [U]."""
     if score_US.shape[1] == 1:
-        nothing_U = tf.zeros_like(score_US[:, 0])
-        return nothing_U, nothing_U
-    return one_item(tf.nn.softplus(score_US[:, 1] - score_US[:, 0]))
+        return tf.zeros_like(score_US[:, 0])
+    return tf.nn.softplus(score_US[:, 1] - score_US[:, 0])

@@ -37,11 +37,13 @@ class TokenClassificationHead(Head):
 
     def loss(self, outputs, labels):
         tags_UT = labels["tags"][:, 0]
-        has_tag_UT = tf.cast(tags_UT >= 0, tf.float32)
         loss_UT = tf.nn.sparse_softmax_cross_entropy_with_logits(
             tf.maximum(tags_UT, 0), outputs["logits"]
         )
-        return tf.reduce_sum(loss_UT * has_tag_UT, axis=1), tf.reduce_sum(has_tag_UT, axis=1)
+        return tf.reduce_sum(tf.where(tags_UT >= 0, loss_UT, 0.0), axis=1)
+
+    def num_items(self, labels):
+        return tf.reduce_sum(tf.cast(labels["tags"][:, 0] >= 0, tf.float32), axis=1)
 
     def get_config(self):
         return {**super().get_config(), "num_logits": self.num_logits}
