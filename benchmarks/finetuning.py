@@ -6,9 +6,9 @@ DIR holds sst2/{train,dev}.tsv and reviews/{train,dev}.tsv with the columns `lab
 `--text` adds files of running text. An encoder is pre-trained on the training texts of both and
 on those files, never on dev. The same network is then fine-tuned from its weights and from
 random ones, and a linear model on bags of words (tf-idf of words and pairs of words) stands
-beside. For the reviews, reading on in windows and with memory is compared with truncation, on all
-of dev and on its texts of more than 512 tokens. A run that was stopped continues when the
-command runs again.
+beside that sees as many tokens. For the reviews, reading on in windows and with memory is compared
+with truncation, on all of dev and on its texts of more than 512 tokens. A run that was stopped
+continues when the command runs again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DATA_SETS: dict[str, tuple[str, int | None, list[str]]] = {
     ),
     "reviews": ("reviews", None, [*_REVIEWS, "task.epochs=3", "learning_rate=1e-3"]),
 }
-_WINDOWS = ["task.max_windows=4", "task.window_stride=128"]
+_WINDOWS = ["task.max_windows=12", "task.window_stride=128"]
 _LONG_TEXTS = {
     "windows": ["task.long_texts=windows", *_WINDOWS],
     "memory": ["task.long_texts=memory", "model.mem_len=128", *_WINDOWS],
@@ -62,20 +62,20 @@ def main() -> None:
     os.makedirs(arguments.output, exist_ok=True)
     files = {name: _files(arguments, name) for name in _DATA_SETS}
     model = _pretrain(arguments)
-    results: dict[str, Any] = {}
-    for name, (_, _, settings) in _DATA_SETS.items():
-        results[name] = {"bag_of_words": _bag_of_words(*files[name])}
-        for start in _START:
-            results[name][start] = _finetune_seeds(arguments, model, files, name, start, settings)
+    rows = {name: (name, "truncate", settings) for name, (_, _, settings) in _DATA_SETS.items()}
     for way in arguments.ways:
         settings = [*_DATA_SETS["reviews"][-1], *_LONG_TEXTS[way]]
-        results[f"reviews, {way}"] = {
-            "bag_of_words": results["reviews"]["bag_of_words"],
+        rows[f"reviews, {way}"] = ("reviews", way, settings)
+    results: dict[str, Any] = {
+        row: {
+            "bag_of_words": _bag_of_words(model, files[name], settings),
             **{
-                start: _finetune_seeds(arguments, model, files, "reviews", start, settings, way)
+                start: _finetune_seeds(arguments, model, files, name, start, settings, way)
                 for start in _START
             },
         }
+        for row, (name, way, settings) in rows.items()
+    }
     table = _table(results, arguments)
     print(table, file=sys.stderr)
     if arguments.document:
@@ -129,9 +129,7 @@ def _pretrain(arguments) -> str:
     return model
 
 
-def _finetune_seeds(
-    arguments, model, files, name, start, settings, way="truncate"
-) -> list[dict[str, float]]:
+def _finetune_seeds(arguments, model, files, name, start, settings, way) -> list[dict[str, float]]:
     """Figures of a run for each seed; those of runs that are finished are read from their files."""
     runs = []
     for seed in range(arguments.seeds):
@@ -178,20 +176,33 @@ def _finetune(arguments, model, files, output, start, seed, settings) -> dict[st
     return {"accuracy": figures["accuracy"], "accuracy_long": accuracy_long, "long": len(long)}
 
 
-def _bag_of_words(train: str, dev: str) -> float:
-    """Accuracy of logistic regression on tf-idf of words and pairs of words."""
+def _bag_of_words(model, files: tuple[str, str], settings: list[str]) -> float:
+    """Accuracy of logistic regression on tf-idf of words and pairs of words.
+
+    Texts are cut where the network stops reading.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    model = make_pipeline(
+    from official.xlnet.commands.finetune import task_configuration
+    from official.xlnet.tokenization import load_tokenizer
+
+    task = task_configuration("classification", None, settings, model).task
+    limit = task.max_length * (1 if task.long_texts == "truncate" else task.max_windows)
+    tokenizer = load_tokenizer(model)
+
+    def read(text: str) -> str:
+        _, offsets = tokenizer.encode_with_offsets(text)
+        return text[: offsets[limit - 1][1]] if len(offsets) > limit else text
+
+    linear = make_pipeline(
         TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+"),
         LogisticRegression(C=10.0, max_iter=1000),
     )
-    (labels, texts), (dev_labels, dev_texts) = (
-        zip(*_rows(path), strict=True) for path in (train, dev)
-    )
-    return float(model.fit(texts, labels).score(dev_texts, dev_labels))
+    (labels, texts), (dev_labels, dev_texts) = (zip(*_rows(path), strict=True) for path in files)
+    linear.fit([read(text) for text in texts], labels)
+    return float(linear.score([read(text) for text in dev_texts], dev_labels))
 
 
 def _rows(path: str) -> list[tuple[str, ...]]:
@@ -234,15 +245,16 @@ Accuracy on dev in percent, mean over {arguments.seeds} seeds and, in brackets, 
 The network is that of `configs/tiny.yaml`, pre-trained for {arguments.pretrain_steps} steps.
 Both ways are fine-tuned alike: 3 epochs at a learning rate of 1e-3, or 40 at 3e-4 where only 100
 sentences of sst2 are labelled (sst2_100); the best of the evaluations every 100 steps and at the
-end. Reviews are cut after 128 tokens, or read on as a row says.
+end. Reviews are cut after 128 tokens, or read on as a row says, up to 1,536. The bag of words sees
+as many tokens as the network.
 
 | | pre-trained | random weights | bag of words |
 |---|---|---|---|
 {rows}
 
 The reviews, {truncated[0]["long"]} of which have more than {_LONG} tokens, read from
-pre-trained weights: 128 tokens (truncate), or up to 512 in four windows whose summaries are
-averaged (windows) or from left to right with memory (memory):
+pre-trained weights: 128 tokens (truncate), or up to 1,536 in windows whose summaries are averaged
+(windows) or from left to right with memory (memory):
 
 | | all of dev | more than {_LONG} tokens |
 |---|---|---|
