@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--text", nargs="*", default=[], help="more text to pre-train on")
     parser.add_argument("--output", required=True, help="directory for data and models")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
-    parser.add_argument("--pretrain_steps", type=int, default=4000)
+    parser.add_argument("--pretrain_steps", type=int, default=12000)
     parser.add_argument("--ways", nargs="*", default=list(_LONG_TEXTS), choices=_LONG_TEXTS)
     parser.add_argument("--document", help="Markdown file to write the table into")
     arguments = parser.parse_args()
