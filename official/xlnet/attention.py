@@ -23,6 +23,7 @@ from official.xlnet.dropout import dropout, fold_in, keep_mask
 from official.xlnet.fusion import compiled, fused, row_sums
 from official.xlnet.initializer import normal
 from official.xlnet.projection import from_heads, to_heads
+from official.xlnet.recomputation import recomputed
 from official.xlnet.relative_position import ConsecutiveRows, TargetRows
 
 # Orders of keys that every row, or no row, may see.
@@ -318,7 +319,7 @@ class RelativeAttention(tf_keras.layers.Layer):
             stream_seed = None if seed is None else fold_in(seed, number)
             attention: Callable = functools.partial(self._attend, rows, keys, pattern, stream_seed)
             if self.recompute and seed is not None:
-                attention = tf.recompute_grad(attention)
+                attention = recomputed(attention)
             terms = (term[number] for term in by_stream)
             attended.append(attention(*terms, key_BNKH, value_BNKH, position_BNRH))
         return from_heads(tf.concat(attended, axis=2), self.output_kernel)

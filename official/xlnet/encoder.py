@@ -19,6 +19,7 @@ from official.xlnet.block import XLNetBlock
 from official.xlnet.config import XLNetConfig
 from official.xlnet.dropout import dropout, fold_in
 from official.xlnet.initializer import normal
+from official.xlnet.recomputation import recomputed
 from official.xlnet.relative_position import ConsecutiveRows, TargetRows, sinusoids
 from official.xlnet.word_embedding import look_up
 
@@ -183,7 +184,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         if not training or self.config.model.recompute != "block":
             return block(rows_BXD, seed=seed, **arguments)
         arguments = dict(arguments)
-        return tf.recompute_grad(lambda rows: block(rows, seed=seed, **arguments))(rows_BXD)
+        return recomputed(lambda rows: block(rows, seed=seed, **arguments))(rows_BXD)
 
     def _visibility(self, inputs, token_ids_BT, num_memory, target_positions):
         """Who may see whom: orders, segments and positions of keys and of both streams' rows."""

@@ -1,0 +1,68 @@
+"""Activations that are computed again: gradients, and the order of the backward pass."""
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.recomputation import recomputed
+
+
+def make(calls):
+    rng = np.random.default_rng(0)
+    kernel = tf.Variable(rng.normal(size=(5, 7)), dtype=tf.float32)
+    beside = tf.constant(rng.normal(size=7), tf.float32)  # Known to the function, no argument.
+
+    def function(x, y):
+        calls.append(1)
+        return tf.tanh(x @ kernel + beside) * y
+
+    arguments = [tf.constant(rng.normal(size=(3, n)), tf.float32) for n in (5, 7)]
+    return function, arguments, kernel
+
+
+def gradients(function, arguments, kernel):
+    with tf.GradientTape() as tape:
+        tape.watch(arguments)
+        loss = tf.reduce_sum(tf.square(function(*arguments)))
+    return tape.gradient(loss, [*arguments, kernel])
+
+
+def test_gradients_are_those_of_the_function():
+    function, arguments, kernel = make([])
+    expected = gradients(function, arguments, kernel)
+
+    def run():
+        return gradients(recomputed(function), arguments, kernel)
+
+    for actual in (run(), tf.function(run)()):
+        for left, right in zip(actual, expected, strict=True):
+            np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)
+
+
+def test_it_is_computed_twice():
+    calls = []
+    function, arguments, kernel = make(calls)
+    gradients(recomputed(function), arguments, kernel)
+    assert len(calls) == 2
+
+
+def test_what_comes_before_waits_for_the_gradients_of_variables():
+    function, arguments, kernel = make([])
+
+    @tf.function
+    def step(x, y):
+        return gradients(recomputed(function), [x, y], kernel)
+
+    *of_arguments, of_kernel = step.get_concrete_function(*arguments).graph.structured_outputs
+    for gradient in of_arguments:
+        assert of_kernel.op.inputs[0].op in _above(gradient.op)
+
+
+def _above(op):
+    """Operations that an operation waits for, step by step, itself included."""
+    seen, todo = [], [op]
+    while todo:
+        op = todo.pop()
+        if op not in seen:
+            seen.append(op)
+            todo += [*op.control_inputs, *(x.op for x in op.inputs)]
+    return seen
