@@ -196,6 +196,7 @@ class TaskConfig(hyperparams.Config):
       text_columns: columns that hold the texts, each its own segment; empty: all but the label.
       label_column: column that holds the label.
       max_length: tokens T of an input; longer texts are cut.
+      truncation_side: the end that a text which is too long loses: `right` or `left`.
       num_buckets: lengths that short inputs are padded to: T, T/2, T/4, …
       summary: which vector stands for an input: `last` (CLS), `first`, `mean` or `attn`.
       metric: figure by which the best checkpoint is chosen; empty: the task's own.
@@ -226,6 +227,7 @@ class TaskConfig(hyperparams.Config):
     text_columns: tuple[str, ...] = ()
     label_column: str = "label"
     max_length: int = 128
+    truncation_side: str = "right"
     num_buckets: int = 3
     summary: str = "last"
     metric: str = ""
@@ -431,6 +433,7 @@ class XLNetConfig(hyperparams.Config):
         for key, allowed in (
             ("summary", ("last", "first", "mean", "attn")),
             ("class_weights", ("none", "balanced")),
+            ("truncation_side", ("right", "left")),
             ("long_texts", ("truncate", "windows", "memory")),
             ("pooling", ("mean", "max")),
             ("scoring", ("kernel", "summary")),

@@ -91,13 +91,17 @@ class GraphTokenizer(tf.Module):
         return tf.strings.unicode_encode(code_points, "UTF-8")
 
     def pack(
-        self, columns: Sequence[tf.RaggedTensor], length: int | tf.Tensor
+        self,
+        columns: Sequence[tf.RaggedTensor],
+        length: int | tf.Tensor,
+        truncation_side: str = "right",
     ) -> dict[str, tf.Tensor]:
         """Packs text columns into model inputs; see `packing.pack_texts`.
 
         Args:
           columns: for every text column, int32 [B, (number of pieces)].
           length: number of tokens T; an int, or an int32 scalar.
+          truncation_side: the end that texts lose which are too long, `right` or `left`.
 
         Returns:
           token_ids int32, segment_ids int32 and is_padding bool, each [B, T].
@@ -113,7 +117,8 @@ class GraphTokenizer(tf.Module):
 
         parts = []
         for text, column in enumerate(columns):
-            parts += [first_values(column, cut[:, text]), tf.fill([rows, 1], SEP_ID)]
+            kept = _truncated(column, cut[:, text], truncation_side)
+            parts += [kept, tf.fill([rows, 1], SEP_ID)]
         token_ids = tf.concat([*parts, tf.fill([rows, 1], CLS_ID)], axis=1)
         segments = tf.tile([*range(len(columns)), cls_segment(len(columns))], [rows])
         repeats = tf.pad(cut + 1, [[0, 0], [0, 1]], constant_values=1)  # SEP and CLS included.
@@ -269,9 +274,15 @@ def _truncated_lengths(lengths: tf.Tensor, budget: int | tf.Tensor) -> tf.Tensor
     return tf.minimum(lengths, ceiling) + tf.cast(extra, tf.int32)
 
 
-def first_values(ragged: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
-    """The first `lengths[b]` values of every row b."""
-    place = tf.range(tf.size(ragged.values, out_type=ragged.row_splits.dtype))
-    place -= tf.gather(ragged.row_starts(), ragged.value_rowids())
-    keep = place < tf.gather(tf.cast(lengths, place.dtype), ragged.value_rowids())
+def _truncated(
+    ragged: tf.RaggedTensor, lengths: tf.Tensor, truncation_side: str
+) -> tf.RaggedTensor:
+    """The first `lengths[b]` values of every row b, or the last ones; see `packing.truncated`."""
+    lengths = tf.cast(lengths, ragged.row_splits.dtype)
+    starts = ragged.row_starts()
+    if truncation_side == "left":
+        starts += ragged.row_lengths() - lengths
+    place = tf.range(tf.size(ragged.values, out_type=lengths.dtype))
+    place -= tf.gather(starts, ragged.value_rowids())
+    keep = (place >= 0) & (place < tf.gather(lengths, ragged.value_rowids()))
     return tf.ragged.boolean_mask(ragged, ragged.with_values(keep))

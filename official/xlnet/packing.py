@@ -53,12 +53,20 @@ def truncated_lengths(lengths: Sequence[int], budget: int) -> list[int]:
     return cut
 
 
-def pack_texts(texts: Sequence[Sequence[int]], length: int) -> dict[str, np.ndarray]:
+def truncated(text: Sequence[int], length: int, truncation_side: str = "right") -> Sequence[int]:
+    """The first `length` tokens of a text, or the last ones where the left side is cut."""
+    return text[:length] if truncation_side == "right" else text[max(0, len(text) - length) :]
+
+
+def pack_texts(
+    texts: Sequence[Sequence[int]], length: int, truncation_side: str = "right"
+) -> dict[str, np.ndarray]:
     """Packs one example.
 
     Args:
       texts: token ids of the example's texts, in order: (A,), (A, B), …
       length: number of tokens T to make.
+      truncation_side: the end that texts lose which are too long, `right` or `left`.
 
     Returns:
       token_ids: int32 [T], A SEP [B SEP …] CLS with padding before it.
@@ -83,7 +91,7 @@ def pack_texts(texts: Sequence[Sequence[int]], length: int) -> dict[str, np.ndar
     position = length - sum(cut) - len(texts) - 1
     is_padding[position:] = False
     for segment, (text, kept) in enumerate(zip(texts, cut, strict=True)):
-        token_ids[position : position + kept] = text[:kept]
+        token_ids[position : position + kept] = truncated(text, kept, truncation_side)
         token_ids[position + kept] = SEP_ID
         segment_ids[position : position + kept + 1] = segment
         position += kept + 1
@@ -92,12 +100,15 @@ def pack_texts(texts: Sequence[Sequence[int]], length: int) -> dict[str, np.ndar
     return {"token_ids": token_ids, "segment_ids": segment_ids, "is_padding": is_padding}
 
 
-def pack_columns(columns: Sequence[Sequence[Sequence[int]]], length: int) -> dict[str, np.ndarray]:
+def pack_columns(
+    columns: Sequence[Sequence[Sequence[int]]], length: int, truncation_side: str = "right"
+) -> dict[str, np.ndarray]:
     """Packs B examples given by column.
 
     Args:
       columns: for every text column, the token ids of its B rows.
       length: number of tokens T of every row.
+      truncation_side: see `pack_texts`.
 
     Returns:
       The arrays of `pack_texts`, each [B, T].
@@ -109,7 +120,7 @@ def pack_columns(columns: Sequence[Sequence[Sequence[int]]], length: int) -> dic
     num_rows = [len(column) for column in columns]
     if len(set(num_rows)) > 1:
         raise DataError(f"text columns: expected equal numbers of rows, got {num_rows}")
-    rows = [pack_texts(texts, length) for texts in zip(*columns, strict=True)]
+    rows = [pack_texts(texts, length, truncation_side) for texts in zip(*columns, strict=True)]
     dtypes = {"token_ids": np.int32, "segment_ids": np.int32, "is_padding": bool}
     return {
         name: np.array([row[name] for row in rows], dtype).reshape(len(rows), length)

@@ -69,11 +69,18 @@ def test_classes(served, name):
             assert outputs["label"][row].decode() == prediction["label"]
 
 
-@pytest.mark.parametrize("long_texts", ["windows", "memory"])
-def test_long_texts(served, long_texts):
-    _, outputs, _, expected = served(
-        "classification", long_texts=long_texts, max_windows=3, window_stride=7
-    )
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"long_texts": "truncate"},
+        {"long_texts": "windows", "max_windows": 3, "window_stride": 7},
+        {"long_texts": "windows", "max_windows": 2, "window_stride": 31},
+        {"long_texts": "memory", "max_windows": 3},
+    ],
+)
+def test_long_texts(served, settings, side):
+    _, outputs, _, expected = served("classification", truncation_side=side, **settings)
     for row, prediction in enumerate(expected):
         assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
 

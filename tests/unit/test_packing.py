@@ -6,7 +6,13 @@ import tensorflow as tf
 
 from official.xlnet.features import DataError
 from official.xlnet.graph_tokenization import GraphTokenizer
-from official.xlnet.packing import cls_segment, pack_columns, pack_texts, truncated_lengths
+from official.xlnet.packing import (
+    cls_segment,
+    pack_columns,
+    pack_texts,
+    truncated,
+    truncated_lengths,
+)
 from official.xlnet.tokenization import Tokenizer
 
 
@@ -42,6 +48,10 @@ def test_one_and_two_texts_by_hand():
     assert packed["segment_ids"].tolist() == [0, 0, 0, 2]
     packed = pack_texts([[21, 22, 23, 24], [31, 32, 33]], 8)
     assert packed["token_ids"].tolist() == [21, 22, 23, 4, 31, 32, 4, 3]
+    packed = pack_texts([[21, 22, 23, 24], [31, 32, 33]], 8, "left")
+    assert packed["token_ids"].tolist() == [22, 23, 24, 4, 32, 33, 4, 3]
+    assert truncated([21, 22], 0, "left") == truncated([21, 22], 0) == []
+    assert truncated([21, 22], 5, "left") == truncated([21, 22], 5) == [21, 22]
 
 
 def test_more_texts_by_hand():
@@ -51,19 +61,20 @@ def test_more_texts_by_hand():
     assert [cls_segment(n) for n in (1, 2, 3, 4)] == [2, 2, 3, 4]
 
 
+@pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("num_texts", [1, 2, 3, 5])
-def test_graph_packs_alike(graph, num_texts):
+def test_graph_packs_alike(graph, num_texts, side):
     draw = random.Random(num_texts)
     columns = [
         [[draw.randint(9, 99) for _ in range(draw.choice((0, 1, 7, 19)))] for _ in range(31)]
         for _ in range(num_texts)
     ]
     ragged = [tf.ragged.constant(column, tf.int32) for column in columns]
-    dynamic = tf.function(lambda columns, length: graph.pack(columns, length))
+    dynamic = tf.function(lambda columns, length: graph.pack(columns, length, side))
     for length in (num_texts + 2, 17, 23, 101):
-        expected = pack_columns(columns, length)
+        expected = pack_columns(columns, length, side)
         assert expected["token_ids"].shape == (31, length)
-        for packed in (graph.pack(ragged, length), dynamic(ragged, tf.constant(length))):
+        for packed in (graph.pack(ragged, length, side), dynamic(ragged, tf.constant(length))):
             for name, values in expected.items():
                 assert packed[name].numpy().dtype == values.dtype
                 np.testing.assert_array_equal(packed[name], values)

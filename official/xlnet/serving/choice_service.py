@@ -24,6 +24,7 @@ class ChoiceService(Service):
     def __init__(self, model, tokenizer, settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         self.sequences = model.config.task.num_choices
+        self.truncation_side = model.config.task.truncation_side
         self._network = TaskNetwork(model, settings, self.num_segments)
 
     def from_texts(self, texts):

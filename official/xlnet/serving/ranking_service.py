@@ -16,6 +16,7 @@ class RankingService(Service):
     def __init__(self, model, tokenizer, settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         self._task = model.config.task
+        self.truncation_side = self._task.truncation_side
         self._together = self._task.scoring == "summary"
         self.num_texts = 2 if self._together else 1
         self.sequences = None if self._together else 2

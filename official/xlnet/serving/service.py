@@ -36,6 +36,7 @@ class Service(tf.Module):
     num_texts = 1
     with_list: str | None = None  # The text input that is a list [B, number].
     takes_may_start = False
+    truncation_side = "right"  # The end that texts lose which are too long.
 
     def __init__(self, tokenizer: GraphTokenizer, vocab_size: int, settings: Settings):
         super().__init__(name="service")
@@ -90,7 +91,8 @@ class Service(tf.Module):
 
     def pack(self, columns: list[tf.RaggedTensor], length: int | None = None) -> Tensors:
         """Token inputs [B, T] of columns of ids."""
-        return self.tokenizer.pack(columns, length or self.settings.max_length)
+        length = length or self.settings.max_length
+        return self.tokenizer.pack(columns, length, self.truncation_side)
 
     def sample_texts(self, num_words: int) -> dict[str, list]:
         """Text inputs of one row with about as many tokens, for warm-up and examples."""

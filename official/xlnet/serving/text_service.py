@@ -29,6 +29,7 @@ class TextService(Service):
     def __init__(self, model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         self._task = model.config.task
+        self.truncation_side = self._task.truncation_side
         self.num_texts = len(settings.text_columns)
         if self._task.long_texts != "truncate":
             self.sequences = self._task.max_windows
@@ -54,16 +55,19 @@ class TextService(Service):
     def _windows(self, columns):
         """Windows over the longest text; see `Task._windows`."""
         length, number = self.settings.max_length, self._task.max_windows
-        stride = self._task.window_stride
         lengths_BC = tf.stack([tf.cast(c.row_lengths(), tf.int32) for c in columns], axis=1)
         longest_B = tf.argmax(lengths_BC, axis=1, output_type=tf.int32)
         size_B = tf.reduce_max(lengths_BC, axis=1)
         others_B = tf.reduce_sum(lengths_BC, axis=1) - size_B
         room_B = tf.maximum(1, length - others_B - len(columns) - 1)
-        start_W = stride * tf.range(number)
-        exists_BW = (start_W - stride + room_B[:, None] < size_B[:, None]) | (start_W == 0)
+        stride_B = tf.minimum(self._task.window_stride, room_B)
+        start_BW = stride_B[:, None] * tf.range(number)
+        exists_BW = (start_BW + (room_B - stride_B)[:, None] < size_B[:, None]) | (start_BW == 0)
+        if self.truncation_side == "left":
+            limit_B = room_B + stride_B * (number - 1)
+            start_BW += tf.maximum(0, size_B - limit_B)[:, None]
         row_X = tf.repeat(tf.range(tf.shape(size_B)[0]), number)
-        start_X = tf.tile(start_W, [tf.shape(size_B)[0]])
+        start_X = tf.reshape(start_BW, [-1])
         windows = []
         for index, column in enumerate(columns):
             is_longest_X = tf.gather(longest_B, row_X) == index

@@ -10,7 +10,7 @@ import numpy as np
 
 from official.xlnet.config import XLNetConfig
 from official.xlnet.examples import Example
-from official.xlnet.packing import pack_texts
+from official.xlnet.packing import pack_texts, truncated
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tokenization import Tokenizer
 
@@ -88,7 +88,7 @@ class Task:
         needed = sum(len(text) for text in texts) + len(texts) + 1
         if needed > self.config.task.max_length:
             self.counts["truncated"] += 1
-        return _without_padding(pack_texts(texts, self.config.task.max_length))
+        return self._packed(texts, self.config.task.max_length)
 
     def read(self, texts: Sequence[str]) -> list[Arrays]:
         """The sequences of texts that are read together: one, or the windows of a long text."""
@@ -105,21 +105,16 @@ class Task:
         longest = max(range(len(ids)), key=lambda k: len(ids[k]))
         others = sum(len(text) for k, text in enumerate(ids) if k != longest)
         room = max(1, task.max_length - others - len(ids) - 1)
-        text = ids[longest]
-        starts = [0]
-        while starts[-1] + room < len(text) and len(starts) < task.max_windows:
-            starts.append(starts[-1] + min(task.window_stride, room))
-        if starts[-1] + room < len(text):
+        stride = min(task.window_stride, room)
+        limit = room + stride * (task.max_windows - 1)
+        if len(ids[longest]) > limit:
             self.counts["truncated"] += 1
-        windows = [
-            pack_texts(
-                [text[s : s + room] if k == longest else other for k, other in enumerate(ids)],
-                task.max_length,
-            )
-            for s in starts
-        ]
-        kept = [_without_padding(window) for window in windows]
-        return kept + [{}] * (task.max_windows - len(kept))
+        text = truncated(ids[longest], limit, task.truncation_side)
+        windows = []
+        for start in range(0, max(0, len(text) - room) + stride, stride):
+            texts = [*ids[:longest], text[start : start + room], *ids[longest + 1 :]]
+            windows.append(self._packed(texts, task.max_length))
+        return windows + [{}] * (task.max_windows - len(windows))
 
     def _segments(self, ids: list[list[int]]) -> list[Arrays]:
         """One long sequence in segments of `max_length`; the first one may be shorter or empty."""
@@ -128,21 +123,22 @@ class Task:
         needed = sum(map(len, ids)) + len(ids) + 1
         if needed > limit:
             self.counts["truncated"] += 1
-        arrays = _without_padding(pack_texts(ids, limit))
+        arrays = self._packed(ids, limit)
         stops = [min(needed, limit) - n * size for n in reversed(range(task.max_windows))]
         return [
             {name: x[max(0, stop - size) : stop] for name, x in arrays.items()} if stop > 0 else {}
             for stop in stops
         ]
 
+    def _packed(self, texts: Sequence[Sequence[int]], length: int) -> Arrays:
+        """One sequence of up to `length` tokens, without padding."""
+        packed = pack_texts(texts, length, self.config.task.truncation_side)
+        is_real = ~packed["is_padding"]
+        return {name: packed[name][is_real] for name in ("token_ids", "segment_ids")}
+
     def empty(self, texts: Sequence[str]) -> bool:
         """Whether there is nothing to read."""
         return not any(text.strip() for text in texts)
-
-
-def _without_padding(packed: Arrays) -> Arrays:
-    is_real = ~packed["is_padding"]
-    return {name: packed[name][is_real] for name in ("token_ids", "segment_ids")}
 
 
 def one_hot(index: Sequence[int], size: int) -> np.ndarray:
