@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import time
 
 import numpy as np
@@ -17,6 +18,7 @@ from official.xlnet.run_log import RunLog
 from official.xlnet.watch import Watch
 
 _SUMMARY_STEPS = 10
+_RECENT = 100  # executions that speed and time left are told from
 
 
 class RunCallback(tf_keras.callbacks.Callback):
@@ -32,7 +34,7 @@ class RunCallback(tf_keras.callbacks.Callback):
       minutes: stop after so much time, if that is earlier.
 
     Attributes:
-      tokens_per_second: of this run, without its first execution.
+      tokens_per_second: of the latest executions, without the first one.
       preempted: whether the run stopped for SIGTERM.
     """
 
@@ -55,7 +57,8 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._termination = termination
         self._last_step = last_step
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
-        self._first = (0, 0.0)  # Step and time at the end of the first execution.
+        # Step and time at the end of executions.
+        self._recent: collections.deque[tuple[int, float]] = collections.deque(maxlen=_RECENT + 1)
         self._step = self._saved_step = data.start_step
         self._best_loss = best_heldout_loss(model_dir)
         self.tokens_per_second = 0.0
@@ -85,11 +88,11 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._step = step
         figures = {name: float(value) for name, value in logs.items()}
         now = time.monotonic()
-        if not self._first[0]:
-            self._first = step, now
-        else:
-            tokens = (step - self._first[0]) * self._step_tokens
-            self.tokens_per_second = tokens / (now - self._first[1])
+        self._recent.append((step, now))
+        first_step, first_time = self._recent[0]
+        if step > first_step:
+            tokens = (step - first_step) * self._step_tokens
+            self.tokens_per_second = tokens / (now - first_time)
         if self._watch.see(before + 1, step, figures["loss"], figures["gradient_norm"]):
             self._log.history(step, figures["loss"])
             if _passed(_SUMMARY_STEPS, before, step):
@@ -141,10 +144,9 @@ class RunCallback(tf_keras.callbacks.Callback):
             self.model.stop_training = True
 
     def _report(self, step: int, loss: float, now: float) -> None:
-        first_step, first_time = self._first
         seconds = np.inf
-        if step > first_step:
-            seconds = (self._last_step - step) * (now - first_time) / (step - first_step)
+        if self.tokens_per_second:
+            seconds = (self._last_step - step) * self._step_tokens / self.tokens_per_second
         if self._deadline is not None:
             seconds = min(seconds, max(0.0, self._deadline - now))
         left = "" if np.isinf(seconds) else f"  {_minutes_and_seconds(seconds)} left"

@@ -57,7 +57,7 @@ def pretrain(
     Returns:
       step: the step that was reached.
       loss: mean over the last 100 steps, in nats per target.
-      tokens_per_second: of this run, without its first step.
+      tokens_per_second: of the latest steps, without the first one.
 
     Raises:
       ConfigError, DataError: configuration, data and directories do not fit together.

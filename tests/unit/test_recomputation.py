@@ -1,6 +1,7 @@
 """Activations that are computed again: gradients, and the order of the backward pass."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from official.xlnet.recomputation import recomputed
@@ -13,7 +14,7 @@ def make(calls):
 
     def function(x, y):
         calls.append(1)
-        return tf.tanh(x @ kernel + beside) * y
+        return tf.tanh(x @ kernel + tf.exp(beside)) * y
 
     arguments = [tf.constant(rng.normal(size=(3, n)), tf.float32) for n in (5, 7)]
     return function, arguments, kernel
@@ -45,14 +46,26 @@ def test_it_is_computed_twice():
     assert len(calls) == 2
 
 
-def test_what_comes_before_waits_for_the_gradients_of_variables():
+def graph_of_gradients():
     function, arguments, kernel = make([])
 
     @tf.function
     def step(x, y):
         return gradients(recomputed(function), [x, y], kernel)
 
-    *of_arguments, of_kernel = step.get_concrete_function(*arguments).graph.structured_outputs
+    return step.get_concrete_function(*arguments).graph
+
+
+@pytest.mark.parametrize("kind", ["Tanh", "Exp"])
+def test_what_is_computed_again_waits_for_its_gradient(kind):
+    operations = graph_of_gradients().get_operations()
+    result, _ = (op for op in operations if op.type == "Tanh")
+    _, again = (op for op in operations if op.type == kind)
+    assert result in _above(again)
+
+
+def test_what_comes_before_waits_for_the_gradients_of_variables():
+    *of_arguments, of_kernel = graph_of_gradients().structured_outputs
     for gradient in of_arguments:
         assert of_kernel.op.inputs[0].op in _above(gradient.op)
 
