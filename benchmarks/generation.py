@@ -38,7 +38,9 @@ def main(argv: list[str]) -> None:
     from official.xlnet.config import XLNetConfig
     from official.xlnet.pretrainer import XLNetPretrainer
 
-    overrides = ["training.batch_size=1", "training.accumulate_steps=1"]
+    overrides = [
+        f"training.{key}=1" for key in ("batch_size", "accumulate_steps", "parallel_slices")
+    ]
     model = XLNetPretrainer(XLNetConfig.load(FLAGS.config, overrides))
     cached = time_cached(model, FLAGS.tokens)
     lengths = [length for length in (16, 64, 128, 256, 512, 768, 1024) if length <= FLAGS.tokens]

@@ -7,6 +7,7 @@ import tf_keras
 
 from benchmarks.worker import Work
 from benchmarks.workload import Shape, config_of, tokens_and_segments, windows
+from official.xlnet.distribution import limit_threads
 from official.xlnet.encoder import XLNetEncoder
 from official.xlnet.optimization import create_optimizer
 from official.xlnet.pretrainer import XLNetPretrainer
@@ -19,11 +20,17 @@ def build(
     jit_compile: bool = False,
     recompute: str = "none",
     accumulate_steps: int = 1,
+    parallel_slices: int = 1,
 ) -> Work:
     """One step of `kind` pretrain, finetune or encode; the rest is as in the configuration."""
     sizes = Shape(**shape)
-    training = {"jit_compile": jit_compile, "accumulate_steps": accumulate_steps}
+    training = {
+        "jit_compile": jit_compile,
+        "accumulate_steps": accumulate_steps,
+        "parallel_slices": parallel_slices,
+    }
     config = config_of(sizes, training, recompute=recompute)
+    limit_threads(config.training)
     return {"pretrain": _pretrain, "finetune": _finetune, "encode": _encode}[kind](sizes, config)
 
 

@@ -106,7 +106,9 @@ PHASES: dict[str, Callable[[], dict[str, Any]]] = {
     "train_base3_compile": functools.partial(
         train_step, "base3", ("ours", "HF, torch.compile"), rounds=5
     ),
-    "train_small": functools.partial(train_step, "small", _BEST, rounds=10),
+    "train_small": functools.partial(
+        train_step, "small", ("ours", "ours, 2 slices", *_BEST[1:]), rounds=10
+    ),
     "train_small_xla": functools.partial(
         train_step, "small", ("ours", "ours, XLA", "tf-models-official, XLA"), rounds=10
     ),

@@ -146,7 +146,9 @@ class TrainingConfig(hyperparams.Config):
       adam_epsilon: added to the root of the second moment.
       clip_norm: global gradient norm above which gradients are scaled down; 0 switches it off.
       layer_decay: factor between the learning rates of one layer and the layer below it.
-      accumulate_steps: batch slices whose gradients are summed before one update.
+      accumulate_steps: slices of a batch that are computed one after the other before an update.
+      parallel_slices: slices of a batch, or of such a slice, that are computed side by side, each
+        on a CPU core of its own; faster for small networks.
       precision: `float32` or `mixed_bfloat16`.
       jit_compile: whether XLA compiles the whole step.
       steps_per_execution: steps run between two returns to Python.
@@ -172,6 +174,7 @@ class TrainingConfig(hyperparams.Config):
     clip_norm: float = 1.0
     layer_decay: float = 1.0
     accumulate_steps: int = 1
+    parallel_slices: int = 1
     precision: str = "float32"
     jit_compile: bool = False
     steps_per_execution: int = 1
@@ -408,11 +411,12 @@ class XLNetConfig(hyperparams.Config):
             0 <= d.heldout_fraction < 1, "data.heldout_fraction", "in [0, 1)", d.heldout_fraction
         )
         _require(t.batch_size >= 1, "training.batch_size", "at least 1", t.batch_size)
+        slices = t.accumulate_steps, t.parallel_slices
         _require(
-            t.accumulate_steps >= 1 and t.batch_size % t.accumulate_steps == 0,
-            "training.accumulate_steps",
-            f"a divisor of batch_size = {t.batch_size}",
-            t.accumulate_steps,
+            min(slices) >= 1 and t.batch_size % (slices[0] * slices[1]) == 0,
+            "training.accumulate_steps and parallel_slices",
+            f"together a divisor of batch_size = {t.batch_size}",
+            slices,
         )
         _require(t.num_steps >= 1, "training.num_steps", "at least 1", t.num_steps)
         _require(

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable
 
 import tensorflow as tf
+from absl import logging
 
 from official.common import distribute_utils
-from official.xlnet.config import ConfigError
+from official.xlnet.config import ConfigError, TrainingConfig
 
 # Our names and those of tf-models-official.
 STRATEGIES = {
@@ -47,6 +48,22 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
     except (tf.errors.OpError, RuntimeError, ValueError, KeyError) as error:
         message = str(error).strip().partition("\n")[0]
         raise ConfigError(f"strategy: {name} cannot be used here: {message}") from error
+
+
+def limit_threads(training: TrainingConfig) -> None:
+    """One thread for an operation where slices of a batch are computed side by side.
+
+    With more, slices would compete for the cores. Has to be called before TensorFlow starts.
+    """
+    if training.parallel_slices == 1:
+        return
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+    except RuntimeError:
+        logging.warning(
+            "training.parallel_slices: TensorFlow has started already, with more than one thread "
+            "for an operation; slices are slower than they could be"
+        )
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:

@@ -20,6 +20,7 @@ import tf_keras
 from official.common import distribute_utils
 from official.xlnet import checkpoint
 from official.xlnet.config import ConfigError, XLNetConfig
+from official.xlnet.distribution import limit_threads
 from official.xlnet.examples import Example
 from official.xlnet.features import VOCAB_FILE, DataError
 from official.xlnet.history import HistoryWriter
@@ -75,6 +76,7 @@ def finetune(
             f"expected examples to train and to evaluate on, got {len(train)}, {len(dev)}"
         )
     _require_labels(dev)
+    limit_threads(config.training)
     kind = task_class(config.task.name)
     kind.complete(config, train)
     tf_keras.utils.set_random_seed(config.training.seed)

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.accumulation import accumulate
+from official.xlnet.accumulation import accumulate, in_parallel
 from official.xlnet.config import XLNetConfig
 from official.xlnet.dropout import fold_in
 from official.xlnet.encoder import XLNetEncoder
@@ -88,7 +88,8 @@ class XLNetPretrainer(tf_keras.Model):
 
         The loss is the mean over all real targets of all replicas, in nats; next-sentence
         prediction adds its mean over rows, which is trained for but not reported. With
-        `accumulate_steps` the batch goes through the network in slices, one after the other.
+        `accumulate_steps` the batch goes through the network in slices, one after the other, with
+        `parallel_slices` side by side.
 
         Returns:
           loss; gradient_norm, before clipping; and memory_valid, the share of the memory's
@@ -114,8 +115,9 @@ class XLNetPretrainer(tf_keras.Model):
                     loss += extra / global_rows
             return tape.gradient(loss, self.trainable_variables), loss_sum, outputs.get("memory")
 
-        num_slices = self.config.training.accumulate_steps
-        total, loss_sum, memory = accumulate(gradients, task, seed, num_slices)
+        training = self.config.training
+        gradients = in_parallel(gradients, training.parallel_slices)
+        total, loss_sum, memory = accumulate(gradients, task, seed, training.accumulate_steps)
         self.gradient_norm_metric.update_state(self._update(total))
         if self.memory is not None:
             self.memory.write(memory)

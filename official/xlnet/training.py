@@ -16,7 +16,7 @@ import tf_keras
 from official.xlnet import checkpoint
 from official.xlnet.checkpoint_files import CheckpointWriter, newest_checkpoint
 from official.xlnet.config import CONFIG_FILE, XLNetConfig
-from official.xlnet.distribution import can_compile, create_strategy, is_chief
+from official.xlnet.distribution import can_compile, create_strategy, is_chief, limit_threads
 from official.xlnet.features import VOCAB_FILE, DataError
 from official.xlnet.history import read_history
 from official.xlnet.input_pipeline import pretraining_dataset, reading_errors
@@ -65,6 +65,7 @@ def pretrain(
       DivergedError: a loss or gradient was no number.
     """
     steps = config.training.num_steps if steps is None else steps
+    limit_threads(config.training)
     distribution = create_strategy(strategy, cpu_devices)
     tf_keras.mixed_precision.set_global_policy(config.training.precision)
     tf_keras.utils.set_random_seed(config.training.seed)

@@ -94,25 +94,42 @@ def test_fewer_rows_leave_the_memory_of_the_others_alone():
         model.train_step(random_windows(1, batch=5))
 
 
-def test_accumulation_equals_one_batch():
+def test_slices_equal_one_batch():
     # A large epsilon, so that where a gradient is 0 but for rounding, no step is made of it.
     settings = {"adam_epsilon": 1e-3, "clip_norm": 0.01, "num_layers": 1}
     model = make_model(**settings)
     losses = train(model, steps=2)
-    for accumulate_steps in (2, 4):
-        other = make_model(**settings, accumulate_steps=accumulate_steps)
+    for slices in (
+        {"accumulate_steps": 2},
+        {"accumulate_steps": 4},
+        {"parallel_slices": 2},
+        {"accumulate_steps": 2, "parallel_slices": 2},
+    ):
+        other = make_model(**settings, **slices)
         np.testing.assert_allclose(train(other, steps=2), losses, atol=1e-5)
         assert_same_state(other, model, atol=1e-5)
 
 
-def test_accumulation_without_memory():
-    runs = [train(make_model(mem_len=0, accumulate_steps=n), steps=1) for n in (1, 2)]
+SLICED = pytest.mark.parametrize("kind", ["accumulate_steps", "parallel_slices"])
+
+
+@SLICED
+def test_slices_without_memory(kind):
+    runs = [train(make_model(mem_len=0, **{kind: n}), steps=1) for n in (1, 2)]
     np.testing.assert_allclose(*runs, atol=1e-5)
 
 
-def test_accumulation_needs_a_divisor_of_the_rows():
+@SLICED
+def test_slices_need_a_divisor_of_the_rows(kind):
     with pytest.raises(ValueError, match="3 rows"):
-        make_model(accumulate_steps=2).train_step(random_windows(0, batch=3))
+        make_model(**{kind: 2}).train_step(random_windows(0, batch=3))
+
+
+def test_slices_side_by_side_have_the_dropout_of_those_one_after_the_other():
+    settings = {**DROPOUT, "adam_epsilon": 1e-3}
+    model, other = (make_model(**settings, **{kind: 2}) for kind in SLICED.args[1])
+    np.testing.assert_allclose(train(model), train(other), atol=1e-5)
+    assert_same_state(other, model, atol=1e-5)
 
 
 def test_slices_have_dropout_of_their_own():
@@ -274,3 +291,15 @@ def test_other_windows_compile_nothing(tmp_path):
 
     assert compilations(0)
     assert not compilations(1)
+
+
+@pytest.mark.parametrize("kind", ["denoising", "causal"])
+def test_slices_of_other_objectives(kind):
+    """Some have no query stream, so not every variable has a gradient."""
+    settings = {"objective.kind": kind, "adam_epsilon": 1e-3, "num_layers": 1}
+    model = make_model(**settings)
+    losses = train(model, steps=2)
+    for name in SLICED.args[1]:
+        other = make_model(**settings, **{name: 2})
+        np.testing.assert_allclose(train(other, steps=2), losses, atol=1e-5)
+        assert_same_state(other, model, atol=1e-5)

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.accumulation import accumulate
+from official.xlnet.accumulation import accumulate, in_parallel
 from official.xlnet.config import XLNetConfig
 from official.xlnet.dropout import fold_in
 from official.xlnet.encoder import XLNetEncoder
@@ -131,9 +131,9 @@ class XLNetTaskModel(tf_keras.Model):
         def step(batch):
             rows = batch["weight"][:, None]
             task = Slices(batch, rows, rows)
-            total, loss_sum, _ = accumulate(
-                gradients, task, seed, self.config.training.accumulate_steps
-            )
+            training = self.config.training
+            of_task = in_parallel(gradients, training.parallel_slices)
+            total, loss_sum, _ = accumulate(of_task, task, seed, training.accumulate_steps)
             return total, loss_sum
 
         total, loss_sum = self._shortened(step, batch)
