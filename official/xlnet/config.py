@@ -148,7 +148,7 @@ class TrainingConfig(hyperparams.Config):
       layer_decay: factor between the learning rates of one layer and the layer below it.
       accumulate_steps: slices of a batch that are computed one after the other before an update.
       parallel_slices: slices of a batch, or of such a slice, that are computed side by side, each
-        on a CPU core of its own; faster for small networks.
+        on CPU cores of its own; faster for small networks.
       precision: `float32` or `mixed_bfloat16`.
       jit_compile: whether XLA compiles the whole step.
       steps_per_execution: steps run between two returns to Python.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -51,18 +52,20 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
 
 
 def limit_threads(training: TrainingConfig) -> None:
-    """One thread for an operation where slices of a batch are computed side by side.
+    """Shares the CPU's cores between slices of a batch that are computed side by side.
 
-    With more, slices would compete for the cores. Has to be called before TensorFlow starts.
+    Where every operation had threads on all cores, slices would compete for them. Has to be
+    called before TensorFlow starts.
     """
     if training.parallel_slices == 1:
         return
+    threads = max(1, len(os.sched_getaffinity(0)) // training.parallel_slices)
     try:
-        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError:
         logging.warning(
-            "training.parallel_slices: TensorFlow has started already, with more than one thread "
-            "for an operation; slices are slower than they could be"
+            "training.parallel_slices: TensorFlow has started already, with threads on all cores "
+            "for every operation; slices are slower than they could be"
         )
 
 

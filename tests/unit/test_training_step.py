@@ -1,6 +1,8 @@
 """`train_step` and `test_step`: loss, memory, accumulation, recomputation, precision, XLA."""
 
 import glob
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet import fusion
+from official.xlnet.config import TrainingConfig
+from official.xlnet.distribution import limit_threads
 from official.xlnet.optimization import create_optimizer
 from official.xlnet.pretrainer import XLNetPretrainer
 from tests.tiny import (
@@ -303,3 +307,18 @@ def test_slices_of_other_objectives(kind):
         other = make_model(**settings, **{name: 2})
         np.testing.assert_allclose(train(other, steps=2), losses, atol=1e-5)
         assert_same_state(other, model, atol=1e-5)
+
+
+def test_threads_are_set_before_tensorflow_starts(caplog):
+    tf.constant(0)
+    limit_threads(TrainingConfig(parallel_slices=2))
+    assert "TensorFlow has started already" in caplog.text
+    script = (
+        "import tensorflow as tf\n"
+        "from official.xlnet.config import TrainingConfig\n"
+        "from official.xlnet.distribution import limit_threads\n"
+        "limit_threads(TrainingConfig(parallel_slices=1000))\n"
+        "print(tf.config.threading.get_intra_op_parallelism_threads())"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert run.stdout.split()[-1] == b"1"
