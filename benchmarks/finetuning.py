@@ -6,9 +6,10 @@ DIR holds sst2/{train,dev}.tsv and reviews/{train,dev}.tsv with the columns `lab
 `--text` adds files of running text. An encoder is pre-trained on the training texts of both and
 on those files, never on dev. The same network is then fine-tuned from its weights and from
 random ones, and a linear model on bags of words (tf-idf of words and pairs of words) stands
-beside that sees as many tokens. For the reviews, reading on in windows and with memory is compared
-with truncation, on all of dev and on its texts of more than 512 tokens. A run that was stopped
-continues when the command runs again.
+beside that sees as many tokens; this for short inputs and for reviews read on with memory. From
+pre-trained weights, reading on in windows and with memory is then compared with truncation, on all
+of dev and on its texts of more than 512 tokens. A run that was stopped continues when the command
+runs again.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ _DATA_SETS: dict[str, tuple[str, int | None, list[str]]] = {
     "reviews": ("reviews", None, [*_REVIEWS, "task.epochs=3", "learning_rate=1e-3"]),
 }
 _WINDOWS = ["task.max_windows=12", "task.window_stride=128"]
-_LONG_TEXTS = {
+_LONG_TEXTS: dict[str, list[str]] = {
+    "truncate": [],
     "windows": [
         *("task.long_texts=windows", *_WINDOWS),
         *("task.epochs=6", "learning_rate=3e-4"),
@@ -57,7 +59,6 @@ def main() -> None:
     parser.add_argument("--output", required=True, help="directory for data and models")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     parser.add_argument("--pretrain_steps", type=int, default=12000)
-    parser.add_argument("--ways", nargs="*", default=list(_LONG_TEXTS), choices=_LONG_TEXTS)
     parser.add_argument("--document", help="Markdown file to write the table into")
     arguments = parser.parse_args()
     set_environment_defaults()
@@ -65,21 +66,21 @@ def main() -> None:
     os.makedirs(arguments.output, exist_ok=True)
     files = {name: _files(arguments, name) for name in _DATA_SETS}
     model = _pretrain(arguments)
-    rows = {name: (name, "truncate", settings) for name, (_, _, settings) in _DATA_SETS.items()}
-    for way in arguments.ways:
-        settings = [*_DATA_SETS["reviews"][-1], *_LONG_TEXTS[way]]
-        rows[f"reviews, {way}"] = ("reviews", way, settings)
+
+    def runs(name: str, start: str, way: str) -> list[dict[str, float]]:
+        return _finetune_seeds(arguments, model, files, name, start, _settings(name, way), way)
+
+    rows = {name: (name, "truncate") for name in _DATA_SETS}
+    rows["reviews, memory"] = ("reviews", "memory")
     results: dict[str, Any] = {
         row: {
-            "bag_of_words": _bag_of_words(model, files[name], settings),
-            **{
-                start: _finetune_seeds(arguments, model, files, name, start, settings, way)
-                for start in _START
-            },
+            "bag_of_words": _bag_of_words(model, files[name], _settings(name, way)),
+            **{start: runs(name, start, way) for start in _START},
         }
-        for row, (name, way, settings) in rows.items()
+        for row, (name, way) in rows.items()
     }
-    table = _table(results, arguments)
+    ways = {way: runs("reviews", "pretrained", way) for way in _LONG_TEXTS}
+    table = _table(results, ways, arguments)
     print(table, file=sys.stderr)
     if arguments.document:
         fill_table(arguments.document, "pretraining", table)
@@ -92,6 +93,10 @@ def main() -> None:
             }
         )
     )
+
+
+def _settings(name: str, way: str) -> list[str]:
+    return [*_DATA_SETS[name][-1], *_LONG_TEXTS[way]]
 
 
 def _files(arguments, name: str) -> tuple[str, str]:
@@ -223,26 +228,16 @@ def _shown(runs: list[dict[str, float]], figure: str = "accuracy") -> str:
     return f"{np.mean(values):.1f} ({min(values):.1f} to {max(values):.1f})"
 
 
-def _table(results: dict[str, Any], arguments) -> str:
+def _table(results: dict[str, Any], ways: dict[str, list[dict[str, float]]], arguments) -> str:
     rows = "\n".join(
         f"| {name} | {_shown(runs['pretrained'])} | {_shown(runs['random'])} "
         f"| {100 * runs['bag_of_words']:.1f} |"
         for name, runs in results.items()
     )
-    ways = {way: results[f"reviews, {way}"]["pretrained"] for way in arguments.ways}
-    truncated = results["reviews"]["pretrained"]
     long_rows = "\n".join(
         f"| {way} | {_shown(runs)} | {_shown(runs, 'accuracy_long')} |"
-        for way, runs in {"truncate": truncated, **ways}.items()
+        for way, runs in ways.items()
     )
-    verdict = ""
-    if arguments.ways:
-        best = max(ways, key=lambda way: _mean(ways[way], "accuracy_long"))
-        gain = _mean(ways[best], "accuracy_long") - _mean(truncated, "accuracy_long")
-        verdict = (
-            f"On the long reviews, the best way to read on ({best}) is {100 * abs(gain):.1f} "
-            f"points {'better' if gain > 0 else 'worse'} than truncation."
-        )
     return f"""\
 Accuracy on dev in percent, mean over {arguments.seeds} seeds and, in brackets, lowest to highest.
 The network is that of `configs/tiny.yaml`, pre-trained for {arguments.pretrain_steps} steps.
@@ -255,15 +250,13 @@ every 100 steps and at the end. Reviews are cut after 128 tokens, or read on as 
 |---|---|---|---|
 {rows}
 
-The reviews, {truncated[0]["long"]} of which have more than {_LONG} tokens, read from
+The reviews, {ways["truncate"][0]["long"]} of which have more than {_LONG} tokens, read from
 pre-trained weights: 128 tokens (truncate), or up to 1,536 in windows whose summaries are averaged
 (windows) or from left to right with memory (memory):
 
 | | all of dev | more than {_LONG} tokens |
 |---|---|---|
 {long_rows}
-
-{verdict}
 """
 
 

@@ -25,6 +25,7 @@ from data_prep import job as jobs
 from data_prep.lane_files import write_lane
 from data_prep.settings import Settings
 from data_prep.token_files import write_token_files
+from official.xlnet.cores import num_cores
 from official.xlnet.features import DataError
 
 _POLL_SECONDS = 0.2
@@ -67,7 +68,7 @@ def prepare(
     job = jobs.start(inputs, vocab, Settings.from_config(config.data, **options), output_dir)
     if job.is_finished:
         return jobs.figures(output_dir)
-    with _Workers(num_workers or len(os.sched_getaffinity(0))) as workers:
+    with _Workers(num_workers or num_cores()) as workers:
         with _bar(progress, "tokens", sum(shard.num_bytes for shard in job.shards), "B") as bar:
             shards = workers.run(write_token_files, jobs.shard_tasks(job), bar)
         plan = jobs.plan_lanes(job)

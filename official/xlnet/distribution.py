@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -11,6 +10,7 @@ from absl import logging
 
 from official.common import distribute_utils
 from official.xlnet.config import ConfigError, TrainingConfig
+from official.xlnet.cores import num_cores
 
 # Our names and those of tf-models-official.
 STRATEGIES = {
@@ -59,7 +59,7 @@ def limit_threads(training: TrainingConfig) -> None:
     """
     if training.parallel_slices == 1:
         return
-    threads = max(1, len(os.sched_getaffinity(0)) // training.parallel_slices)
+    threads = max(1, num_cores() // training.parallel_slices)
     try:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError:
