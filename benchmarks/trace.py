@@ -9,15 +9,18 @@ import collections
 import glob
 import os
 import re
-
-from benchmarks.workload import Shape
+from typing import Any
 
 _STEPS = 3
 _LISTED = 20
 
 
-def trace_step(shape: Shape, directory: str, jit_compile: bool = False) -> dict[str, float]:
+def trace_step(task: dict[str, Any], directory: str) -> dict[str, float]:
     """Writes a trace of a few steps.
+
+    Args:
+      task: arguments of `ours.build`.
+      directory: where the trace goes.
 
     Returns:
       Milliseconds of a step by kind of operation, summed over threads, longest first.
@@ -26,7 +29,7 @@ def trace_step(shape: Shape, directory: str, jit_compile: bool = False) -> dict[
 
     from benchmarks.ours import build
 
-    work = build("pretrain", vars(shape), jit_compile=jit_compile)
+    work = build(**task)
     for _ in range(2):
         work.run()
     tf.profiler.experimental.start(directory)

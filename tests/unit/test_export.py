@@ -102,17 +102,19 @@ def test_numbers(served):
     np.testing.assert_allclose(outputs["score"], [p["score"] for p in expected], atol=1e-5)
 
 
-def test_choices(served):
-    _, outputs, examples, expected = served("multiple_choice")
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_choices(served, side):
+    _, outputs, examples, expected = served("multiple_choice", truncation_side=side)
     for row, (example, prediction) in enumerate(zip(examples, expected, strict=True)):
         found = outputs["probabilities"][row, : len(example.choices)]
         np.testing.assert_allclose(found, prediction["probabilities"], atol=1e-5)
         assert outputs["choice"][row] == prediction["choice"]
 
 
-@pytest.mark.parametrize("scoring", ["kernel", "summary"])
-def test_ranking(served, scoring):
-    _, outputs, _, expected = served("ranking", scoring=scoring, query_length=7)
+@pytest.mark.parametrize(("scoring", "side"), [("kernel", "right"), ("summary", "left")])
+def test_ranking(served, scoring, side):
+    settings = {"query_length": 7, "truncation_side": side}
+    _, outputs, _, expected = served("ranking", scoring=scoring, **settings)
     np.testing.assert_allclose(outputs["score"], [p["score"] for p in expected], atol=1e-5)
 
 
