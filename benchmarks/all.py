@@ -22,6 +22,7 @@ from absl import app, flags, logging
 
 from benchmarks import report
 from benchmarks.phases import PHASES
+from official.xlnet.cores import num_cores
 
 RESULTS = "docs/performance.json"
 _LIBRARIES = ("tensorflow", "tf-keras", "tf-models-official", "torch", "transformers")
@@ -38,7 +39,7 @@ def main(argv: Sequence[str]) -> None:
         logging.info("phase %s (%d of %d)", name, number + 1, len(wanted))
         measured = PHASES[name]()
         results["phases"][name] = {"date": datetime.date.today().isoformat(), "measured": measured}
-        results["cores"] = len(os.sched_getaffinity(0))
+        results["cores"] = num_cores()
         results["versions"] = _versions()
         _write(results)
     report.write(results)

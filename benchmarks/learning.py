@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.document import fill_table
 from official.xlnet.cli import set_environment_defaults
+from official.xlnet.cores import num_cores
 
 _MINUTES = 10.0
 _CONFIG = "configs/tiny.yaml"
@@ -96,7 +97,7 @@ def _mean(compared: list[dict[str, dict[str, float]]], name: str) -> float:
 
 def _recipe_table(recipe: dict[str, float]) -> str:
     return f"""\
-| {recipe["step"]} steps, {len(os.sched_getaffinity(0))} CPU core(s) | loss |
+| {recipe["step"]} steps, {num_cores()} CPU core(s) | loss |
 |---|---|
 | word counts alone | {recipe["unigram_loss"]:.3f} |
 | tiny | {recipe["loss"]:.3f} |

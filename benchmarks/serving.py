@@ -28,6 +28,7 @@ import numpy as np
 from absl import app, flags, logging
 
 from official.xlnet.cli import set_environment_defaults
+from official.xlnet.cores import num_cores
 
 FLAGS = flags.FLAGS
 flags.DEFINE_enum("shape", "base", ["base", "small", "tiny"], "A recipe in configs/.")
@@ -72,7 +73,7 @@ def measure(folder: str) -> dict:
     batches = [texts[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
     in_order = sorted(texts, key=len)
     sorted_batches = [in_order[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
-    results: dict = {"shape": FLAGS.shape, "cores": len(os.sched_getaffinity(0)), "storage": {}}
+    results: dict = {"shape": FLAGS.shape, "cores": num_cores(), "storage": {}}
     with contextlib.ExitStack() as stack:
         workers = {
             "ours": stack.enter_context(Worker("ours", versions["float32"])),

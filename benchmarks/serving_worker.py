@@ -10,12 +10,13 @@ N times and writes {"seconds": [of every run of a batch], "logits": those of the
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
+
+from official.xlnet.cores import num_cores
 
 Run = Callable[[list[list[int]]], list[list[float]]]
 _SEGMENT_CLS, _SEGMENT_PAD = 2, 4
@@ -54,7 +55,7 @@ def hf(path: str) -> Run:
     import torch
     import transformers
 
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.set_num_threads(num_cores())
     model = transformers.XLNetForSequenceClassification.from_pretrained(path).eval()
 
     def run(rows):

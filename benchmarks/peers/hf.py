@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 import transformers
 
 from benchmarks.worker import Work
 from benchmarks.workload import DROPOUT, LEARNING_RATE, Shape, masked_batch, tokens_and_segments
+from official.xlnet.cores import num_cores
 
 
 def build(kind: str, shape: dict, compile: bool = False) -> Work:
     """One step of `kind` pretrain, finetune or encode; `compile` as in `torch.compile`."""
     torch.manual_seed(0)
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.set_num_threads(num_cores())
     sizes = Shape(**shape)
     config = transformers.XLNetConfig(
         vocab_size=sizes.vocab_size,

@@ -15,7 +15,7 @@ INPUT = {"input_pipeline", "tokenization"}
 # Modules that wire model and input together.
 EDGE = {"cli", "commands", "training", "task_data"}
 # What data_prep may use.
-SCHEMA = {"config", "examples", "features", "random_bits", "text_cleaning", "tokenization"}
+SCHEMA = {"config", "cores", "examples", "features", "random_bits", "text_cleaning", "tokenization"}
 # The network itself, from the paper's layers up to the models.
 MODEL = {
     "attention",
@@ -66,7 +66,8 @@ def test_data_prep_uses_only_the_schema():
         assert imports_of(path) <= SCHEMA | {"data_prep"}, path
 
 
-def test_config_and_features_stand_alone():
+def test_config_cores_and_features_stand_alone():
     modules = library_modules()
     assert imports_of(modules["config"]) == set()
     assert imports_of(modules["features"]) == set()
+    assert imports_of(modules["cores"]) == set()
