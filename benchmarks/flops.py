@@ -23,6 +23,7 @@ from official.xlnet.relative_position import ConsecutiveRows
 TRAINING, FORWARD = 3, 1
 # Forward and the gradient of one operand: the other one is data.
 ONE_GRADIENT = 2
+_POSITION_KEYS = "position keys"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,10 +57,14 @@ class Product:
 
 
 def necessary(shape: Shape, training: bool = True) -> list[Product]:
-    """The products of a training step or, without targets, of the encoder alone."""
+    """The products of a training step or, without targets, of the encoder alone.
+
+    The encoder's position keys do not depend on the text, so it needs to compute none.
+    """
     keys = shape.mem_len + shape.seq_len
     streams = [shape.seq_len, *([shape.num_predict] if training else [])]
-    return _products(shape, training, [(rows, keys) for rows in streams])
+    products = _products(shape, training, [(rows, keys) for rows in streams])
+    return [product for product in products if training or product.part != _POSITION_KEYS]
 
 
 def computed(shape: Shape, training: bool = True) -> list[Product]:
@@ -84,7 +89,7 @@ def _products(shape: Shape, training: bool, distances: list[tuple[int, int]]) ->
         Product("query and output projections", 2 * L, B * X, D, D, both),
         Product("keys and values of the window", 2 * L, B * T, D, D, both),
         Product("keys and values of memory", 2 * L, B * M, D, D, one),
-        Product("position keys", 2 * L, K + T - 1, D // 2, D, one),
+        Product(_POSITION_KEYS, 2 * L, K + T - 1, D // 2, D, one),
         *(Product("scores per key", L * B * N, rows, H, K, both) for rows in (T, P)),
         *(
             Product("scores per distance", L * B * N, rows, H, width, both)

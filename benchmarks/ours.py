@@ -11,6 +11,7 @@ from official.xlnet.distribution import limit_threads
 from official.xlnet.encoder import XLNetEncoder
 from official.xlnet.optimization import create_optimizer
 from official.xlnet.pretrainer import XLNetPretrainer
+from official.xlnet.serving.network import ServedEncoder
 from official.xlnet.tasks.model import XLNetTaskModel
 
 
@@ -22,7 +23,10 @@ def build(
     accumulate_steps: int = 1,
     parallel_slices: int = 1,
 ) -> Work:
-    """One step of `kind` pretrain, finetune or encode; the rest is as in the configuration."""
+    """One step of `kind` pretrain, finetune, encode or serve (the encoder as it is exported).
+
+    The rest is as in the configuration.
+    """
     sizes = Shape(**shape)
     training = {
         "jit_compile": jit_compile,
@@ -31,7 +35,8 @@ def build(
     }
     config = config_of(sizes, training, recompute=recompute)
     limit_threads(config.training)
-    return {"pretrain": _pretrain, "finetune": _finetune, "encode": _encode}[kind](sizes, config)
+    kinds = {"pretrain": _pretrain, "finetune": _finetune, "encode": _encode, "serve": _serve}
+    return kinds[kind](sizes, config)
 
 
 def pretrainer(shape: Shape, config) -> tuple[XLNetPretrainer, dict[str, tf.Tensor]]:
@@ -77,16 +82,28 @@ def _finetune(shape: Shape, config) -> Work:
 def _encode(shape: Shape, config) -> Work:
     encoder = XLNetEncoder(config)
     encoder.build()
-    token_ids, segment_ids = (tf.constant(value) for value in tokens_and_segments(shape))
 
-    @tf.function(jit_compile=config.training.jit_compile)
     def encode(token_ids, segment_ids):
         return encoder({"token_ids": token_ids, "segment_ids": segment_ids})["content"]
 
-    def run() -> float:
-        return float(encode(token_ids, segment_ids)[0, 0, 0])
+    return _reading(encode, shape, config, encoder)
 
-    return Work(run, _count(encoder))
+
+def _serve(shape: Shape, config) -> Work:
+    encoder = XLNetEncoder(config)
+    encoder.build()
+    served = ServedEncoder(encoder, shape.seq_len)
+
+    def encode(token_ids, segment_ids):
+        return served(token_ids, segment_ids, tf.zeros_like(token_ids, tf.bool))
+
+    return _reading(encode, shape, config, encoder)
+
+
+def _reading(encode, shape: Shape, config, encoder) -> Work:
+    function = tf.function(encode, jit_compile=config.training.jit_compile)
+    token_ids, segment_ids = (tf.constant(value) for value in tokens_and_segments(shape))
+    return Work(lambda: float(function(token_ids, segment_ids)[0, 0, 0]), _count(encoder))
 
 
 def _count(layer) -> int:

@@ -46,14 +46,19 @@ def finetune_step(rounds: int) -> dict[str, Any]:
 
 
 def encoder(seq_len: int, rounds: int) -> dict[str, Any]:
-    """The encoder alone: ours as a function of static shapes, HF's in inference mode."""
-    shapes = {str(batch): encoding(batch, seq_len) for batch in ENCODER_BATCHES}
-    return {
-        batch: against_ceiling(
-            _both("encode", shape), flops.total(flops.necessary(shape, training=False)), rounds
+    """The encoder alone: ours, also as it is served, in static shapes; HF's in inference mode."""
+    results = {}
+    for batch in ENCODER_BATCHES:
+        shape = encoding(batch, seq_len)
+        task = {"kind": "serve", "shape": dataclasses.asdict(shape)}
+        everyone = (
+            *_both("encode", shape),
+            Contestant("ours, served", OURS, task),
+            Contestant("ours, served, XLA", OURS, {**task, "jit_compile": True}),
         )
-        for batch, shape in shapes.items()
-    }
+        necessary = flops.total(flops.necessary(shape, training=False))
+        results[str(batch)] = against_ceiling(everyone, necessary, rounds)
+    return results
 
 
 def growth_in_tokens(lengths: tuple[int, ...], rounds: int) -> dict[str, Any]:

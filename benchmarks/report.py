@@ -141,13 +141,14 @@ def _recompute(phase: str) -> Callable[[dict[str, Any]], str]:
 
 
 _BOTH = ["ours", "ours, XLA", "HF", "HF, torch.compile"]
+_ENCODERS = ["ours", "ours, XLA", "ours, served", "ours, served, XLA", "HF", "HF, torch.compile"]
 _BOTH_RATIOS = ["best peer / best of ours", "of ceiling", "best peer / ceiling"]
 
 
-def _best_of_both(measured: dict[str, Any]) -> list[str]:
-    """Milliseconds of everyone; the fastest peer and the ceiling beside the fastest of ours."""
+def _best_of_both(measured: dict[str, Any], names: list[str]) -> list[str]:
+    """Milliseconds of `names`; the fastest peer and the ceiling beside the fastest of ours."""
     seconds = {name: figures["seconds"] for name, figures in measured["results"].items()}
-    milliseconds = [f"{1e3 * seconds[name]:.1f}" if name in seconds else "-" for name in _BOTH]
+    milliseconds = [f"{1e3 * seconds[name]:.1f}" if name in seconds else "-" for name in names]
     ours = min(_ours(seconds))
     at_ceiling = measured["necessary_flops"] / measured["ceiling"]
     peers = [value for name, value in seconds.items() if not name.startswith("ours")]
@@ -160,18 +161,18 @@ def _finetune(phases: dict[str, Any]) -> str:
         return ""
     return _table(
         [*(f"{name}, ms" for name in _BOTH), *_BOTH_RATIOS],
-        [_best_of_both(phases["finetune"])],
+        [_best_of_both(phases["finetune"], _BOTH)],
     )
 
 
 def _encoder(phases: dict[str, Any]) -> str:
     rows = [
-        [str(batch), str(length), *_best_of_both(phases[f"encoder_{length}"][str(batch)])]
+        [str(batch), str(length), *_best_of_both(measured[str(batch)], _ENCODERS)]
         for batch in ENCODER_BATCHES
         for length in ENCODER_LENGTHS
-        if f"encoder_{length}" in phases
+        if (measured := phases.get(f"encoder_{length}"))
     ]
-    return _table(["batch", "length", *_BOTH, *_BOTH_RATIOS], rows) if rows else ""
+    return _table(["batch", "length", *_ENCODERS, *_BOTH_RATIOS], rows) if rows else ""
 
 
 def _growth_points(phases: dict[str, Any], kind: str) -> dict[int, dict[str, Any]]:

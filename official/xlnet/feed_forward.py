@@ -23,7 +23,7 @@ _PAGE_BYTES, _LINE_BYTES = 4096, 64
 
 
 def inner_width(d_inner: int, dtype: tf.DType = tf.float32) -> int:
-    """Width of the inner rows of a training step: d_inner, or slightly more on a CPU."""
+    """Width of inner rows, in training and as served: d_inner, or slightly more on a CPU."""
     if d_inner * dtype.size % _PAGE_BYTES or _has_accelerator():
         return d_inner
     return d_inner + _LINE_BYTES // dtype.size

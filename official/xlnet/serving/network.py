@@ -9,6 +9,7 @@ The equations are those of `attention` and `block`; what differs is the arrangem
 
       (q_i + r_s)·seg(i, j) = Σ_s -d_i [i in s] · [j in s],   d = (q + r_s)·(seg_diff - seg_same);
 
+* inner rows of the feed-forward part are longer where that is faster, as in a training step;
 * where only the last row of the last layer is asked for, no other is computed there.
 """
 
@@ -21,7 +22,7 @@ from official.xlnet.attention import RelativeAttention, RelativeBiases
 from official.xlnet.block import LAYER_NORM_EPSILON, ResidualNorm, XLNetBlock
 from official.xlnet.encoder import XLNetEncoder
 from official.xlnet.features import SEGMENT_CLS
-from official.xlnet.feed_forward import ACTIVATIONS, FeedForward
+from official.xlnet.feed_forward import ACTIVATIONS, FeedForward, inner_width
 from official.xlnet.relative_position import ConsecutiveRows, sinusoids
 from official.xlnet.serving.weights import StoredMatrix
 
@@ -215,12 +216,13 @@ class _ServedAttention(tf.Module):
 class _ServedFeedForward(tf.Module):
     def __init__(self, layer: FeedForward, storage):
         super().__init__(name="feed_forward")
-        self._inner = StoredMatrix(layer.inner_kernel.numpy(), storage)
-        self._outer = StoredMatrix(layer.outer_kernel.numpy(), storage)
-        self._inner_bias, self._outer_bias = (
-            _constant(layer.inner_bias),
-            _constant(layer.outer_bias),
-        )
+        extra = inner_width(layer.d_inner) - layer.d_inner
+        inner_DF = np.pad(layer.inner_kernel.numpy(), [[0, 0], [0, extra]])
+        outer_FD = np.pad(layer.outer_kernel.numpy(), [[0, extra], [0, 0]])
+        self._inner, self._outer = StoredMatrix(inner_DF, storage), StoredMatrix(outer_FD, storage)
+        inner_bias_F = np.pad(layer.inner_bias.numpy(), [0, extra])
+        self._inner_bias = tf.Variable(inner_bias_F, trainable=False)
+        self._outer_bias = _constant(layer.outer_bias)
         self._activation = ACTIVATIONS[layer.activation]
 
     def __call__(self, rows_XD):

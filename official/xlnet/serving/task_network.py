@@ -8,24 +8,7 @@ from official.xlnet.config import ConfigError
 from official.xlnet.serving.buckets import Buckets, Tensors
 from official.xlnet.serving.network import ServedEncoder
 from official.xlnet.serving.settings import Settings
-from official.xlnet.tasks.heads import (
-    ClassificationHead,
-    MultiLabelHead,
-    MultipleChoiceHead,
-    MultiTaskHead,
-    RegressionHead,
-    SummaryRankingHead,
-)
 from official.xlnet.tasks.model import XLNetTaskModel
-
-_SUMMARIES = (
-    ClassificationHead,
-    MultiLabelHead,
-    MultipleChoiceHead,
-    MultiTaskHead,
-    RegressionHead,
-    SummaryRankingHead,
-)
 
 
 class TaskNetwork(tf.Module):
@@ -66,8 +49,7 @@ class TaskNetwork(tf.Module):
             )
             self._encoder = encoder
             lengths = settings.lengths
-            summary = model.config.task.summary
-            last_only = isinstance(model.head, _SUMMARIES) and summary == "last"
+            last_only = model.head.reads_summary and model.config.task.summary == "last"
 
             def function(inputs: Tensors) -> Tensors:
                 content_USTD = _read(encoder, inputs, last_only)

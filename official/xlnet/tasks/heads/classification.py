@@ -20,6 +20,8 @@ class SummaryHead(Head):
       num_logits: width of the output.
     """
 
+    reads_summary = True
+
     def __init__(self, config: XLNetConfig, num_logits: int, **kwargs):
         super().__init__(config, **kwargs)
         self.num_logits = num_logits

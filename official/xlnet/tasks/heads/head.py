@@ -17,7 +17,12 @@ class Head(tf_keras.layers.Layer):
 
     `call(content_USTD, inputs, seed)` returns a dictionary of float32 tensors that begin with
     [U]; `inputs` are those of `XLNetTaskModel`, `seed` int32 [2] switches dropout on.
+
+    Attributes:
+      reads_summary: whether a sequence's vectors are read through a `SequenceSummary` alone.
     """
+
+    reads_summary = False
 
     def __init__(self, config: XLNetConfig, **kwargs):
         super().__init__(**kwargs)

@@ -15,6 +15,8 @@ class MultipleChoiceHead(Head):
     Labels: `label` [U], index of the right option. An option that is all padding is none.
     """
 
+    reads_summary = True
+
     def __init__(self, config: XLNetConfig, **kwargs):
         super().__init__(config, **kwargs)
         self.summary = SequenceSummary(config, name="summary")

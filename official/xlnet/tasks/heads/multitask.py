@@ -18,6 +18,8 @@ class MultiTaskHead(Head):
       heads: the heads, in the order of `config.task.subtasks`; outputs are named by them.
     """
 
+    reads_summary = True
+
     def __init__(self, config: XLNetConfig, heads: dict[str, Head], **kwargs):
         super().__init__(config, **kwargs)
         self.names = tuple(heads)

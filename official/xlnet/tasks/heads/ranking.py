@@ -52,6 +52,8 @@ class SummaryRankingHead(Head):
     Sequences of a unit: each document with the query. Outputs and loss: see `KernelRankingHead`.
     """
 
+    reads_summary = True
+
     def __init__(self, config: XLNetConfig, **kwargs):
         super().__init__(config, **kwargs)
         self.summary = SequenceSummary(config, name="summary")
