@@ -24,18 +24,23 @@ def train_step(shape: str, names: tuple[str, ...], rounds: int) -> dict[str, Any
     return compare(SHAPES[shape], names, rounds)
 
 
-def recompute(num_layers: int, rounds: int) -> dict[str, Any]:
-    """Time and memory of `base3` with other depths, by what is computed again, or in slices."""
-    task = contestants(dataclasses.replace(BASE3, num_layers=num_layers))["ours"].task
+def recompute(rounds: int, in_turns: bool = True, **sizes: int) -> dict[str, Any]:
+    """Time and memory of `base3` in other sizes, by what is computed again, or in slices.
+
+    Those that do not fit in memory together run one after the other instead of in turns.
+    """
+    task = contestants(dataclasses.replace(BASE3, **sizes))["ours"].task
     modes: dict[str, dict[str, Any]] = {
         "recompute: none": {},
         "recompute: attention": {"recompute": "attention"},
         "recompute: block": {"recompute": "block"},
         "accumulate_steps: 2": {"accumulate_steps": 2},
     }
-    return _compete(
-        (Contestant(name, OURS, {**task, **mode}) for name, mode in modes.items()), rounds
-    )
+    everyone = [Contestant(name, OURS, {**task, **mode}) for name, mode in modes.items()]
+    results: dict[str, Any] = {}
+    for together in [everyone] if in_turns else [[one] for one in everyone]:
+        results |= _compete(together, rounds)
+    return results
 
 
 def finetune_step(rounds: int) -> dict[str, Any]:
@@ -120,8 +125,11 @@ PHASES: dict[str, Callable[[], dict[str, Any]]] = {
     "train_small_compile": functools.partial(
         train_step, "small", ("ours", "HF, torch.compile"), rounds=10
     ),
-    "recompute_base3": functools.partial(recompute, num_layers=3, rounds=5),
-    "recompute_base": functools.partial(recompute, num_layers=12, rounds=3),
+    "recompute_base3": functools.partial(recompute, rounds=5),
+    "recompute_base": functools.partial(recompute, rounds=3, num_layers=12),
+    "recompute_base_8": functools.partial(
+        recompute, rounds=2, in_turns=False, num_layers=12, batch_size=8
+    ),
     "finetune": functools.partial(finetune_step, rounds=10),
     **{
         f"encoder_{length}": functools.partial(encoder, length, rounds=10)

@@ -274,6 +274,7 @@ _TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "train_small": _training_table("small"),
     "recompute_base3": _recompute("recompute_base3"),
     "recompute_base": _recompute("recompute_base"),
+    "recompute_base_8": _recompute("recompute_base_8"),
     "finetune": _finetune,
     "encoder": _encoder,
     "growth_tokens": _growth("tokens", "T"),
