@@ -39,6 +39,8 @@ def accumulate(gradients: Callable, task: Task, seed: tf.Tensor, num_slices: int
         return number + 1, total, loss_sum + part_loss, memories
 
     first, loss_sum, memory = one_slice(tf.constant(0))
+    with tf.control_dependencies(_dense(first)):  # Or the second slice would begin beside it.
+        second = tf.constant(1)
     memories = []  # One array, or none.
     if memory is not None:
         states = tf.TensorArray(memory.dtype, num_slices, element_shape=memory.shape)
@@ -46,7 +48,7 @@ def accumulate(gradients: Callable, task: Task, seed: tf.Tensor, num_slices: int
     _, total, loss_sum, memories = tf.while_loop(
         lambda number, *_: number < num_slices,
         body,
-        (tf.constant(1), _dense(first), loss_sum, memories),
+        (second, _dense(first), loss_sum, memories),
         parallel_iterations=1,
         maximum_iterations=num_slices - 1,
     )

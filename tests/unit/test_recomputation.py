@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.recomputation import recomputed
+from tests.graphs import above
 
 
 def make(calls):
@@ -61,21 +62,10 @@ def test_what_is_computed_again_waits_for_its_gradient(kind):
     operations = graph_of_gradients().get_operations()
     result, _ = (op for op in operations if op.type == "Tanh")
     _, again = (op for op in operations if op.type == kind)
-    assert result in _above(again)
+    assert result in above(again)
 
 
 def test_what_comes_before_waits_for_the_gradients_of_variables():
     *of_arguments, of_kernel = graph_of_gradients().structured_outputs
     for gradient in of_arguments:
-        assert of_kernel.op.inputs[0].op in _above(gradient.op)
-
-
-def _above(op):
-    """Operations that an operation waits for, step by step, itself included."""
-    seen, todo = [], [op]
-    while todo:
-        op = todo.pop()
-        if op not in seen:
-            seen.append(op)
-            todo += [*op.control_inputs, *(x.op for x in op.inputs)]
-    return seen
+        assert of_kernel.op.inputs[0].op in above(gradient.op)
