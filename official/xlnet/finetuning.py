@@ -1,4 +1,4 @@
-"""Fine-tuning, evaluation and prediction of a task.
+"""Fine-tuning.
 
 A model directory holds the best model by the task's metric. Its folder `run` holds what a run
 that was stopped continues from: the newest weights, the optimizer, and how evaluations went.
@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,16 @@ from official.xlnet.examples import Example
 from official.xlnet.features import VOCAB_FILE, DataError
 from official.xlnet.history import HistoryWriter
 from official.xlnet.optimization import create_optimizer
-from official.xlnet.tasks.batching import TrainingBatches, Unit, bucket, collate
-from official.xlnet.tasks.model import XLNetTaskModel, bucket_lengths
+from official.xlnet.task_prediction import evaluate_examples, require_labels, unit_lengths
+from official.xlnet.tasks.batching import TrainingBatches
+from official.xlnet.tasks.model import XLNetTaskModel
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
-from official.xlnet.tasks.task import Prediction, Task
-from official.xlnet.tokenization import Tokenizer, load_tokenizer
+from official.xlnet.tasks.task import Task
+from official.xlnet.tokenization import Tokenizer
 
 RUN_DIR = "run"
 LOG_DIR = "logs"
-_CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
 _LINE_SECONDS = 30
 _ERRORS = ("loss", "mean_squared_error")  # Figures of which a smaller one is better.
 
@@ -75,7 +75,7 @@ def finetune(
         raise DataError(
             f"expected examples to train and to evaluate on, got {len(train)}, {len(dev)}"
         )
-    _require_labels(dev)
+    require_labels(dev)
     limit_threads(config.training)
     kind = task_class(config.task.name)
     kind.complete(config, train)
@@ -238,136 +238,6 @@ class _FineTuning(tf_keras.callbacks.Callback):
         )
 
 
-def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
-    """The model of a fine-tuned model directory, and its task.
-
-    Raises:
-      ConfigError, DataError: the directory holds no fine-tuned model.
-    """
-    config = XLNetConfig.load(model_dir)
-    if not config.task.name:
-        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
-    task = task_class(config.task.name)(config, load_tokenizer(model_dir))
-    tf_keras.mixed_precision.set_global_policy(config.training.precision)
-    model = XLNetTaskModel(config)
-    checkpoint.restore(model_dir, encoder=model.encoder, head=model.head)
-    return model, task
-
-
-def evaluate_task(
-    model_dir: str, examples: Sequence[Example], report_dir: str | None = None
-) -> dict[str, Any]:
-    """Figures of a fine-tuned model on labelled examples; files too, with `report_dir`."""
-    _require_labels(examples)
-    model, task = load_task(model_dir)
-    predictions, figures = evaluate_examples(model, task, examples)
-    figures |= {"examples": len(examples), **task.counts}
-    if report_dir:
-        write_report(report_dir, task, examples, predictions, figures)
-    return figures
-
-
-def evaluate_examples(
-    model: XLNetTaskModel, task: Task, examples: Sequence[Example]
-) -> tuple[list[Prediction], dict[str, float]]:
-    """Predictions for examples with labels, and the figures of them, `loss` included.
-
-    The loss is that of training, unless the task evaluates one of its own.
-    """
-    loss = [0.0, 0.0]
-    predictions = list(predict_examples(model, task, examples, loss))
-    figures = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
-    return predictions, figures | {"loss": figures.get("loss", loss[0] / max(loss[1], 1.0))}
-
-
-def predict_examples(
-    model: XLNetTaskModel, task: Task, examples: Iterable[Example], loss: list[float] | None = None
-) -> Iterator[Prediction]:
-    """Yields a prediction for each example, in order, however many there are.
-
-    Args:
-      model: the model.
-      task: its task.
-      examples: examples; as many are held as make up a few batches.
-      loss: if given, the sums of losses and of items are added to its two elements.
-    """
-    batch_size = task.config.training.batch_size
-    lengths = unit_lengths(task.config)
-    forward = _forward(model)
-    examples = iter(examples)
-    while chunk := [e for _, e in zip(range(batch_size * _CHUNK_BATCHES), examples, strict=False)]:
-        units, owners = [], []
-        for number, example in enumerate(chunk):
-            for unit in task.units(example):
-                units.append(unit)
-                owners.append(number)
-        outputs: list[Any] = [None] * len(units)
-        for indices in _by_length(units, lengths, batch_size):
-            length = lengths[bucket(max(units[i].length for i in indices), lengths)]
-            batch = collate([units[i] for i in indices], length, batch_size)
-            batch_outputs = forward(batch, loss is not None)
-            for name in ("loss_sum", "num_items"):
-                if loss is not None:
-                    loss[name == "num_items"] += float(batch_outputs.pop(name))
-            arrays = {name: value.numpy() for name, value in batch_outputs.items()}
-            for row, i in enumerate(indices):
-                outputs[i] = {name: value[row] for name, value in arrays.items()}
-        of_example: list[list] = [[] for _ in chunk]
-        for owner, output in zip(owners, outputs, strict=True):
-            of_example[owner].append(output)
-        for example, example_outputs in zip(chunk, of_example, strict=True):
-            yield task.predict(example, example_outputs)
-
-
-def _forward(model: XLNetTaskModel):
-    """The model at inference as a graph for each length; kept with the model."""
-    if not hasattr(model, "_inference"):
-
-        @tf.function
-        def inference(batch, with_loss):
-            outputs = model(batch, training=False)
-            if with_loss:
-                real_U = tf.cast(batch["weight"] > 0, tf.float32)
-                loss_U, items_U = model.head.loss(outputs, batch), model.head.num_items(batch)
-                outputs |= {
-                    "loss_sum": tf.reduce_sum(loss_U * real_U),
-                    "num_items": tf.reduce_sum(items_U * real_U),
-                }
-            return outputs
-
-        def run(batch, with_loss):
-            return inference({name: tf.constant(x) for name, x in batch.items()}, with_loss)
-
-        model._inference = run
-    return model._inference
-
-
-def _by_length(units: list[Unit], lengths: list[int], batch_size: int) -> Iterator[list[int]]:
-    """Indices of units in batches of about equal length; units of one subtask each."""
-    subtasks = [int(unit.labels.get("subtask", 0)) for unit in units]
-    for subtask in sorted(set(subtasks)):
-        members = [i for i in range(len(units)) if subtasks[i] == subtask]
-        members.sort(key=lambda i: units[i].length)
-        start = 0
-        while start < len(members):
-            size = bucket(units[members[start]].length, lengths)
-            stop = start + 1
-            while (
-                stop < len(members)
-                and stop - start < batch_size
-                and bucket(units[members[stop]].length, lengths) == size
-            ):
-                stop += 1
-            yield members[start:stop]
-            start = stop
-
-
-def unit_lengths(config: XLNetConfig) -> list[int]:
-    """The lengths that sequences are padded to; one where memory needs full segments."""
-    task = config.task
-    return bucket_lengths(task.max_length, 1 if task.long_texts == "memory" else task.num_buckets)
-
-
 def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
     """Turns `task.epochs` into steps; the warm-up keeps its share of them."""
     training = config.training
@@ -385,14 +255,6 @@ def metric_of(task: Task, figures: dict[str, float]) -> str:
     if metric not in known:
         raise ConfigError(f"task.metric: expected one of {', '.join(known)}, got {metric!r}")
     return metric
-
-
-def _require_labels(examples: Sequence[Example]) -> None:
-    for example in examples:
-        if not getattr(example, "has_label", True) or (
-            hasattr(example, "label") and example.label is None
-        ):
-            raise DataError(f"{example.id}: expected a label to evaluate with, got none")
 
 
 def _distribution(name: str) -> tf.distribute.Strategy:

@@ -14,8 +14,8 @@ import yaml
 from official.xlnet import cli
 from official.xlnet.checkpoint import load_encoder
 from official.xlnet.examples import TextExample
-from official.xlnet.finetuning import load_task, predict_examples
 from official.xlnet.history import HistoryWriter, read_history
+from official.xlnet.task_prediction import load_task, predict_examples
 from tests.corpora import WORDS, vocabulary_dir
 from tests.task_corpora import labelled, sentence, task_config, write_table
 

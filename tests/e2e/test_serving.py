@@ -26,9 +26,9 @@ from tensorflow_serving.apis import (
 
 from official.xlnet import cli
 from official.xlnet.features import DataError
-from official.xlnet.finetuning import predict_examples
 from official.xlnet.serving import export as exporting
 from official.xlnet.serving.endpoint import connect
+from official.xlnet.task_prediction import predict_examples
 from tests.served_models import (
     examples_of,
     inputs_of,

@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from official.xlnet.config import ConfigError
 from official.xlnet.examples import TextExample
-from official.xlnet.finetuning import predict_examples
 from official.xlnet.graph_tokenization import GraphTokenizer
 from official.xlnet.serving.buckets import Buckets
 from official.xlnet.serving.create import task_service
@@ -15,6 +14,7 @@ from official.xlnet.serving.language_model_service import LanguageModelService
 from official.xlnet.serving.network import ServedEncoder
 from official.xlnet.serving.settings import Settings, default_lengths
 from official.xlnet.serving.weights import StoredMatrix
+from official.xlnet.task_prediction import predict_examples
 from official.xlnet.tokenization import Tokenizer
 from tests.served_models import (
     by_label,

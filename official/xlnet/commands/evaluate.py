@@ -46,8 +46,8 @@ def run() -> dict[str, Any]:
         from official.xlnet.evaluation import evaluate
 
         return evaluate(_MODEL.value, _DATA.value, _SPLIT.value, _MEM_LEN.value)
-    from official.xlnet.finetuning import evaluate_task
     from official.xlnet.task_data import read_task
+    from official.xlnet.task_prediction import evaluate_task
 
     examples, counts = read_task(_DATA.value, config.task)
     return evaluate_task(_MODEL.value, examples, _OUTPUT.value) | counts

@@ -19,8 +19,8 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.config import ConfigError
-from official.xlnet.finetuning import load_task, predict_examples
 from official.xlnet.task_data import stream_task
+from official.xlnet.task_prediction import load_task, predict_examples
 from official.xlnet.tasks.heads import KINDS
 
 FLAGS = flags.FlagValues()
