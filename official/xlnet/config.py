@@ -185,6 +185,12 @@ class TrainingConfig(hyperparams.Config):
     json_log: bool = False
     seed: int = 0
 
+    def in_one_piece(self, batch_size: int) -> TrainingConfig:
+        """The same with batches of another size, which nothing slices: no gradient is computed."""
+        return dataclasses.replace(
+            self, batch_size=batch_size, accumulate_steps=1, parallel_slices=1
+        )
+
 
 @dataclasses.dataclass
 class TaskConfig(hyperparams.Config):

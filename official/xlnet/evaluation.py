@@ -46,9 +46,7 @@ def evaluate(
     """
     config = XLNetConfig.load(model_dir)
     batch_size = split_batch_size(data_dir, split, config.training.batch_size)
-    config.training = dataclasses.replace(
-        config.training, batch_size=batch_size, accumulate_steps=1, parallel_slices=1
-    )
+    config.training = config.training.in_one_piece(batch_size)
     if mem_len is not None:
         config.model = dataclasses.replace(config.model, mem_len=mem_len)
         config.check()

@@ -25,6 +25,7 @@ from official.xlnet.examples import Example
 from official.xlnet.features import VOCAB_FILE, DataError
 from official.xlnet.history import HistoryWriter
 from official.xlnet.optimization import create_optimizer
+from official.xlnet.progress import Progress, minutes_and_seconds
 from official.xlnet.task_prediction import evaluate_examples, require_labels, unit_lengths
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.model import XLNetTaskModel
@@ -35,7 +36,6 @@ from official.xlnet.tokenization import Tokenizer
 
 RUN_DIR = "run"
 LOG_DIR = "logs"
-_LINE_SECONDS = 30
 _ERRORS = ("loss", "mean_squared_error")  # Figures of which a smaller one is better.
 
 
@@ -71,6 +71,64 @@ def finetune(
     Raises:
       ConfigError, DataError: configuration, data and directories do not fit together.
     """
+    task, batches, counts = _prepare(config, train, dev, init_from, vocab)
+    run_dir = os.path.join(output, RUN_DIR)
+    latest = tf.train.latest_checkpoint(run_dir)
+    if latest:
+        _check_continues(config, output)
+    state = _RunState()
+    with _distribution(strategy).scope():
+        model = XLNetTaskModel(config)
+        if init_from and not latest:
+            saved = XLNetConfig.load(init_from)
+            checkpoint.check_same(saved, config, "model", checkpoint.ARCHITECTURE, init_from)
+            checkpoint.restore(init_from, encoder=model.encoder)
+        optimizer = create_optimizer(config.training, config.model.num_layers)
+        optimizer.build(model.tuned_variables)
+    checkpoint.create_model_dir(output, config, task.tokenizer.model_file)
+    os.makedirs(run_dir, exist_ok=True)
+    run = tf.train.Checkpoint(model=model, optimizer=optimizer, state=state)
+    if latest:
+        with checkpoint.reading_checkpoint(latest):
+            run.restore(latest).assert_consumed()
+    model.compile(optimizer, jit_compile=config.training.jit_compile)
+    step = int(optimizer.iterations)
+    if step < config.training.num_steps and not state.stopped:
+        log = tf_keras.callbacks.TensorBoard(
+            os.path.join(output, LOG_DIR), write_graph=False, update_freq=10
+        )
+        model.fit(
+            batches.dataset(step),
+            steps_per_epoch=config.training.num_steps - step,
+            verbose=0,
+            callbacks=[_FineTuning(task, dev, output, run), log],
+        )
+    checkpoint.restore(output, encoder=model.encoder, head=model.head)
+    predictions, _ = evaluate_examples(model, task, dev)
+    task.finish(dev, predictions)
+    config.save(output)
+    predictions, figures = evaluate_examples(model, task, dev)
+    figures |= {
+        "step": state.best_step,
+        "steps": int(optimizer.iterations),
+        "train_examples": len(train),
+        **counts,
+    }
+    write_report(output, task, dev, predictions, figures)
+    return figures
+
+
+def _prepare(
+    config: XLNetConfig,
+    train: Sequence[Example],
+    dev: Sequence[Example],
+    init_from: str | None,
+    vocab: str | None,
+) -> tuple[Task, TrainingBatches, dict[str, int]]:
+    """The task, its batches, and counts of what was cut or skipped; completes the configuration.
+
+    Wrong labels and settings are found here, before any training.
+    """
     if not train or not dev:
         raise DataError(
             f"expected examples to train and to evaluate on, got {len(train)}, {len(dev)}"
@@ -92,67 +150,17 @@ def finetune(
         )
     task = kind(config, tokenizer)
     lengths = unit_lengths(config)
-    batches = TrainingBatches(
-        task.training_units(train),
-        lengths[-1],
-        lengths,
-        config.training.batch_size,
-        config.training.seed,
-    )
+    training = config.training
+    units = task.training_units(train)
+    batches = TrainingBatches(units, lengths[-1], lengths, training.batch_size, training.seed)
     set_num_steps(config, batches.steps_per_epoch)
     config.check()
-    training_counts = {f"train_{name}": count for name, count in task.counts.items()}
+    counts = {f"train_{name}": count for name, count in task.counts.items()}
     task.counts.clear()
     for example in dev:
-        task.units(example)  # Wrong labels are found before training, not after.
-    dev_counts = {f"dev_{name}": count for name, count in task.counts.items()}
-
-    run_dir = os.path.join(output, RUN_DIR)
-    latest = tf.train.latest_checkpoint(run_dir)
-    if latest:
-        _check_continues(config, output)
-    state = _RunState()
-    with _distribution(strategy).scope():
-        model = XLNetTaskModel(config)
-        if init_from and not latest:
-            saved = XLNetConfig.load(init_from)
-            checkpoint.check_same(saved, config, "model", checkpoint.ARCHITECTURE, init_from)
-            checkpoint.restore(init_from, encoder=model.encoder)
-        optimizer = create_optimizer(config.training, config.model.num_layers)
-        optimizer.build(model.tuned_variables)
-    checkpoint.create_model_dir(output, config, vocab)
-    os.makedirs(run_dir, exist_ok=True)
-    run = tf.train.Checkpoint(model=model, optimizer=optimizer, state=state)
-    if latest:
-        with checkpoint.reading_checkpoint(latest):
-            run.restore(latest).assert_consumed()
-    model.compile(optimizer, jit_compile=config.training.jit_compile)
-    callback = _FineTuning(task, dev, output, run)
-    step = int(optimizer.iterations)
-    if step < config.training.num_steps and not state.stopped:
-        log = tf_keras.callbacks.TensorBoard(
-            os.path.join(output, LOG_DIR), write_graph=False, update_freq=10
-        )
-        model.fit(
-            batches.dataset(step),
-            steps_per_epoch=config.training.num_steps - step,
-            verbose=0,
-            callbacks=[callback, log],
-        )
-    checkpoint.restore(output, encoder=model.encoder, head=model.head)
-    predictions, figures = evaluate_examples(model, task, dev)
-    task.finish(dev, predictions)
-    config.save(output)
-    predictions, figures = evaluate_examples(model, task, dev)
-    figures |= {
-        "step": state.best_step,
-        "steps": int(optimizer.iterations),
-        "train_examples": len(train),
-        **training_counts,
-        **dev_counts,
-    }
-    write_report(output, task, dev, predictions, figures)
-    return figures
+        task.units(example)
+    counts |= {f"dev_{name}": count for name, count in task.counts.items()}
+    return task, batches, counts
 
 
 class _RunState(tf.train.experimental.PythonState):
@@ -185,7 +193,7 @@ class _FineTuning(tf_keras.callbacks.Callback):
         self._best = tf.train.CheckpointManager(
             tf.train.Checkpoint(model=parts), output, max_to_keep=1
         )
-        self._shown = time.monotonic()
+        self._progress = Progress(sys.stderr)
 
     def on_train_begin(self, logs=None):
         self._start = int(self.model.optimizer.iterations)
@@ -198,6 +206,8 @@ class _FineTuning(tf_keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         training = self._config.training
         step = self._start + batch + 1
+        if batch == 0:
+            self._first_step_done = time.monotonic()
         self._history.write(step=step, loss=float(logs["loss"]))
         if not np.isfinite(logs["loss"]):
             raise DataError(
@@ -206,13 +216,21 @@ class _FineTuning(tf_keras.callbacks.Callback):
             )
         if step % training.checkpoint_steps == 0 or step == training.num_steps:
             self._evaluate(step)
-        elif time.monotonic() - self._shown > _LINE_SECONDS:
-            self._shown = time.monotonic()
-            print(f"step {step}/{training.num_steps}  loss {logs['loss']:.4f}", file=sys.stderr)
+        else:
+            left = self._left(batch, step)
+            self._progress.show(f"step {step}/{training.num_steps}  loss {logs['loss']:.4f}{left}")
 
     def on_train_end(self, logs=None):
         self._history.close()
         self._writer.close()
+
+    def _left(self, batch: int, step: int) -> str:
+        """The time left at the pace so far; of the first step, which compiles, nothing is told."""
+        if batch == 0:
+            return ""
+        seconds = (time.monotonic() - self._first_step_done) / batch
+        left = minutes_and_seconds(seconds * (self._config.training.num_steps - step))
+        return f"  {left} left"
 
     def _evaluate(self, step: int) -> None:
         _, figures = evaluate_examples(self.model, self._task, self._dev)
@@ -231,10 +249,9 @@ class _FineTuning(tf_keras.callbacks.Callback):
         self._run.save(checkpoint_number=step)
         self.model.stop_training = state.stopped
         shown = "  ".join(f"{name} {value:.4f}" for name, value in figures.items())
-        print(
+        self._progress.keep(
             f"step {step}/{self._config.training.num_steps}  {shown}  best {metric} "
-            f"{state.best:.4f} at step {state.best_step}",
-            file=sys.stderr,
+            f"{state.best:.4f} at step {state.best_step}"
         )
 
 

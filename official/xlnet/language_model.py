@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import tensorflow as tf
 
 from official.xlnet.checkpoint import load_pretrainer
@@ -22,9 +20,7 @@ def load_language_model(model_dir: str) -> XLNetPretrainer:
       DataError: there is no usable checkpoint, or it holds an encoder without LM head.
     """
     config = XLNetConfig.load(model_dir)
-    config.training = dataclasses.replace(
-        config.training, batch_size=1, accumulate_steps=1, parallel_slices=1
-    )
+    config.training = config.training.in_one_piece(batch_size=1)
     path = tf.train.latest_checkpoint(model_dir)
     if path is not None and not _has_lm_head(path):
         raise DataError(

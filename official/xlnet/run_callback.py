@@ -13,6 +13,7 @@ from official.xlnet.checkpoint_files import CheckpointWriter, best_heldout_loss
 from official.xlnet.config import XLNetConfig
 from official.xlnet.distribution import is_chief, on_any_worker
 from official.xlnet.preemption import TerminationSignal
+from official.xlnet.progress import minutes_and_seconds
 from official.xlnet.run_data import RunData
 from official.xlnet.run_log import RunLog
 from official.xlnet.watch import Watch
@@ -149,7 +150,7 @@ class RunCallback(tf_keras.callbacks.Callback):
             seconds = (self._last_step - step) * self._step_tokens / self.tokens_per_second
         if self._deadline is not None:
             seconds = min(seconds, max(0.0, self._deadline - now))
-        left = "" if np.isinf(seconds) else f"  {_minutes_and_seconds(seconds)} left"
+        left = "" if np.isinf(seconds) else f"  {minutes_and_seconds(seconds)} left"
         self._log.progress(
             f"step {step}/{self._last_step}  loss {loss:.3f}  "
             f"{self.tokens_per_second:.0f} tokens/s{left}",
@@ -160,8 +161,3 @@ class RunCallback(tf_keras.callbacks.Callback):
 def _passed(interval: int, before: int, step: int) -> bool:
     """Whether a multiple of `interval` is in (before, step]."""
     return step // interval > before // interval
-
-
-def _minutes_and_seconds(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    return f"{minutes}:{seconds:02d}"

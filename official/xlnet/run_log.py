@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from typing import Any, TextIO
+from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from official.xlnet.history import HistoryWriter
+from official.xlnet.progress import Progress
 
 LOG_DIR = "logs"
 SCALARS_FILE = "scalars.jsonl"  # In LOG_DIR.
 EVENTS_FILE = "events.jsonl"  # In the model directory.
-_LINE_SECONDS = 30  # Between two lines of progress where the output is no terminal.
 
 
 class RunLog:
@@ -39,7 +37,7 @@ class RunLog:
         self._history = HistoryWriter(model_dir, step)
         self._writer = tf.summary.create_file_writer(directory)
         self._json_path = os.path.join(directory, SCALARS_FILE) if json_log else None
-        self._progress = _Progress(sys.stderr)
+        self._progress = Progress(sys.stderr)
 
     def history(self, step: int, loss: float) -> None:
         """Adds a step to the run's record."""
@@ -80,29 +78,6 @@ class RunLog:
             self._writer.close()
             self._history.close()
             self._progress.close()
-
-
-class _Progress:
-    """One line that is rewritten on a terminal, and a line now and then elsewhere."""
-
-    def __init__(self, stream: TextIO):
-        self._stream = stream
-        self._is_terminal = stream.isatty()
-        self._shown = -np.inf
-
-    def show(self, text: str, is_last: bool) -> None:
-        """Shows a text unless one was shown just now."""
-        now = time.monotonic()
-        if not is_last and now - self._shown < (0.2 if self._is_terminal else _LINE_SECONDS):
-            return
-        self._shown = now
-        self._stream.write(f"\r\x1b[K{text}" if self._is_terminal else f"{text}\n")
-        self._stream.flush()
-
-    def close(self) -> None:
-        """Ends the line."""
-        if self._is_terminal:
-            self._stream.write("\n")
 
 
 def _append(path: str, line: dict[str, Any]) -> None:

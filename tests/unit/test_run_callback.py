@@ -1,4 +1,4 @@
-"""What a run tells of its speed."""
+"""What a run tells of its speed and of the time left."""
 
 import types
 from unittest import mock
@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 
-from official.xlnet import run_callback
+from official.xlnet import finetuning, run_callback
 from official.xlnet.config import XLNetConfig
 
 STEPS, TOKENS = 150, 3 * 7
@@ -49,3 +49,29 @@ def test_speed_and_time_left_are_of_the_latest_executions(callback, clock):
     assert told[2] == f"step 2/1000  loss 1.500  {TOKENS / 5:.0f} tokens/s  83:10 left"
     assert callback.tokens_per_second == pytest.approx(TOKENS / 2)
     assert told[STEPS].endswith("28:20 left")  # 850 steps.
+
+
+def test_fine_tuning_tells_the_time_left_from_its_second_step_on(clock, tmp_path):
+    """The first step compiles for 90 s, the others take 2 s."""
+    config = XLNetConfig()
+    config.training.num_steps, config.training.checkpoint_steps = 40, 100
+    model = tf.Module()
+    model.encoder, model.head = tf.Module(), tf.Module()
+    model.loss_metric, model.optimizer = mock.Mock(), types.SimpleNamespace(iterations=10)
+    run = tf.train.Checkpoint(model=model, state=finetuning._RunState())
+    task = types.SimpleNamespace(config=config)
+    callback = finetuning._FineTuning(task, [], str(tmp_path), run)
+    callback._progress = mock.Mock()
+    callback.set_model(model)
+    callback.on_train_begin()
+    told = []
+    for batch in range(3):
+        clock.now += 2 if batch else 90
+        callback.on_train_batch_end(batch, {"loss": 0.5})
+        told.append(callback._progress.show.call_args.args[0])
+    callback.on_train_end()
+    assert told == [
+        "step 11/40  loss 0.5000",
+        "step 12/40  loss 0.5000  0:56 left",
+        "step 13/40  loss 0.5000  0:54 left",
+    ]

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.optimization import create_optimizer
+from official.xlnet.tasks.heads import create_head
 from official.xlnet.tasks.heads.summary import SequenceSummary
 from official.xlnet.tasks.model import XLNetTaskModel
 from tests.task_corpora import task_config
@@ -164,3 +165,37 @@ def test_layer_decay_is_that_of_an_optimizer_for_each_layer():
             slow.numpy() - old, factor * (fast.numpy() - old), rtol=1e-3, atol=1e-6
         )
     assert below == 1
+
+
+@pytest.mark.parametrize(
+    "name, more",
+    [
+        ("classification", {"labels": ("a", "b", "c")}),
+        ("multi_label", {"labels": ("a", "b", "c")}),
+        ("regression", {}),
+        ("multiple_choice", {}),
+        ("question_answering", {}),
+        ("token_classification", {"labels": ("O", "B-x", "I-x")}),
+        ("ranking", {"scoring": "kernel"}),
+        ("ranking", {"scoring": "summary"}),
+        ("multitask", {"subtasks": ("one", "two"), "labels": ("one/a", "one/b")}),
+    ],
+    ids=str,
+)
+def test_heads_say_whether_the_last_vector_is_enough(name, more):
+    """An export computes only that vector where `reads_summary` says so."""
+    head = create_head(task_config(name=name, summary="last", **more))
+    rng = np.random.default_rng(0)
+    sequences, tokens, width = 3, 11, head.config.model.d_model
+    content, other = rng.normal(size=(2, U, sequences, tokens, width)).astype(np.float32)
+    other[:, :, -1] = content[:, :, -1]
+    everywhere = tf.ones([U, sequences, tokens], tf.bool)
+    inputs = {
+        "segment_ids": tf.zeros([U, sequences, tokens], tf.int32),
+        "is_padding": tf.zeros([U, sequences, tokens], tf.bool),
+        "can_answer": everywhere,
+        "may_start": everywhere,
+    }
+    outputs, others = (head(tf.constant(x), inputs) for x in (content, other))
+    same = all(np.array_equal(outputs[key], others[key]) for key in outputs)
+    assert same == head.reads_summary
