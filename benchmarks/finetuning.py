@@ -6,9 +6,9 @@ DIR holds sst2/{train,dev}.tsv and reviews/{train,dev}.tsv with the columns `lab
 `--text` adds files of running text. An encoder is pre-trained on the training texts of both and
 on those files, never on dev. The same network is then fine-tuned from its weights and from
 random ones, and a linear model on bags of words (tf-idf of words and pairs of words) stands
-beside that sees as many tokens; this for short inputs and for reviews read on with memory. From
-pre-trained weights, reading on in windows and with memory is then compared with truncation, on all
-of dev and on its texts of more than 512 tokens. A run that was stopped continues when the command
+beside that sees as many tokens; this for short inputs and for reviews read on in windows and with
+memory. From pre-trained weights, the two are then compared with truncation, on all of dev and on
+its texts of more than 512 tokens. A run that was stopped continues when the command
 runs again.
 """
 
@@ -71,7 +71,7 @@ def main() -> None:
         return _finetune_seeds(arguments, model, files, name, start, _settings(name, way), way)
 
     rows = {name: (name, "truncate") for name in _DATA_SETS}
-    rows["reviews, memory"] = ("reviews", "memory")
+    rows |= {f"reviews, {way}": ("reviews", way) for way in ("windows", "memory")}
     results: dict[str, Any] = {
         row: {
             "bag_of_words": _bag_of_words(model, files[name], _settings(name, way)),
