@@ -25,6 +25,7 @@ from official.xlnet.examples import Example
 from official.xlnet.features import VOCAB_FILE, DataError
 from official.xlnet.history import HistoryWriter
 from official.xlnet.optimization import create_optimizer
+from official.xlnet.preemption import PreemptedError, TerminationSignal
 from official.xlnet.progress import Progress, minutes_and_seconds
 from official.xlnet.task_prediction import evaluate_examples, require_labels, unit_lengths
 from official.xlnet.tasks.batching import TrainingBatches
@@ -70,6 +71,7 @@ def finetune(
 
     Raises:
       ConfigError, DataError: configuration, data and directories do not fit together.
+      PreemptedError: SIGTERM came; the state is saved.
     """
     task, batches, counts = _prepare(config, train, dev, init_from, vocab)
     run_dir = os.path.join(output, RUN_DIR)
@@ -94,15 +96,20 @@ def finetune(
     model.compile(optimizer, jit_compile=config.training.jit_compile)
     step = int(optimizer.iterations)
     if step < config.training.num_steps and not state.stopped:
+        callback = _FineTuning(task, dev, output, run)
         log = tf_keras.callbacks.TensorBoard(
             os.path.join(output, LOG_DIR), write_graph=False, update_freq=10
         )
-        model.fit(
-            batches.dataset(step),
-            steps_per_epoch=config.training.num_steps - step,
-            verbose=0,
-            callbacks=[_FineTuning(task, dev, output, run), log],
-        )
+        with callback.termination:
+            model.fit(
+                batches.dataset(step),
+                steps_per_epoch=config.training.num_steps - step,
+                verbose=0,
+                callbacks=[callback, log],
+            )
+        if callback.termination.received:
+            step = int(optimizer.iterations)
+            raise PreemptedError(f"told to leave at step {step}, which is saved in {output}")
     checkpoint.restore(output, encoder=model.encoder, head=model.head)
     predictions, _ = evaluate_examples(model, task, dev)
     task.finish(dev, predictions)
@@ -180,7 +187,7 @@ class _RunState(tf.train.experimental.PythonState):
 
 
 class _FineTuning(tf_keras.callbacks.Callback):
-    """What happens between two steps: evaluation, the best checkpoint, the run's state."""
+    """What happens between two steps: evaluation, the best checkpoint, the run's state, SIGTERM."""
 
     def __init__(self, task, dev, output, run: tf.train.Checkpoint):
         super().__init__()
@@ -194,6 +201,7 @@ class _FineTuning(tf_keras.callbacks.Callback):
             tf.train.Checkpoint(model=parts), output, max_to_keep=1
         )
         self._progress = Progress(sys.stderr)
+        self.termination = TerminationSignal()
 
     def on_train_begin(self, logs=None):
         self._start = int(self.model.optimizer.iterations)
@@ -219,6 +227,9 @@ class _FineTuning(tf_keras.callbacks.Callback):
         else:
             left = self._left(batch, step)
             self._progress.show(f"step {step}/{training.num_steps}  loss {logs['loss']:.4f}{left}")
+        if self.termination.received:
+            self._run.save(checkpoint_number=step)
+            self.model.stop_training = True
 
     def on_train_end(self, logs=None):
         self._history.close()

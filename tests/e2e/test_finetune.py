@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 
 import numpy as np
 import pytest
@@ -110,19 +111,26 @@ def test_evaluate_and_predict_agree_with_training(model, files, tmp_path, capfd)
         assert found == pytest.approx(expected[row], abs=1e-4)
 
 
-def test_an_interrupted_run_continues_as_if_nothing_had_been(model, files, tmp_path, monkeypatch):
+def test_an_interrupted_run_continues_as_if_nothing_had_been(
+    model, files, tmp_path, monkeypatch, capfd
+):
     write = HistoryWriter.write
+    signals = {33: signal.SIGINT, 47: signal.SIGTERM}
 
     def interrupted(self, **figures):
         write(self, **figures)
-        if figures["step"] == 33:
-            raise KeyboardInterrupt
+        if figures["step"] in signals:
+            os.kill(os.getpid(), signals.pop(figures["step"]))
 
     arguments = "classification", files / "train.tsv", files / "dev.tsv", str(tmp_path / "model")
+    output = arguments[-1]
     monkeypatch.setattr(HistoryWriter, "write", interrupted)
     assert finetune(*arguments) == cli.EXIT_INTERRUPTED
+    assert len(read_history(output)) == 33
+    assert finetune(*arguments) == cli.EXIT_PREEMPTED
+    assert f"told to leave at step 47, which is saved in {output}" in capfd.readouterr().err
+    assert tf.train.latest_checkpoint(os.path.join(output, "run")).endswith("-47")
     monkeypatch.undo()
-    assert len(read_history(arguments[-1])) == 33
     assert finetune(*arguments) == 0
     wanted = [line["loss"] for line in read_history(model)]
     found = [line["loss"] for line in read_history(arguments[-1])]
