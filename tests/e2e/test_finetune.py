@@ -115,12 +115,16 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(
     model, files, tmp_path, monkeypatch, capfd
 ):
     write = HistoryWriter.write
-    signals = {33: signal.SIGINT, 47: signal.SIGTERM}
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    ends = {33: interrupt, 47: lambda: os.kill(os.getpid(), signal.SIGTERM)}
 
     def interrupted(self, **figures):
         write(self, **figures)
-        if figures["step"] in signals:
-            os.kill(os.getpid(), signals.pop(figures["step"]))
+        if figures["step"] in ends:
+            ends.pop(figures["step"])()
 
     arguments = "classification", files / "train.tsv", files / "dev.tsv", str(tmp_path / "model")
     output = arguments[-1]
