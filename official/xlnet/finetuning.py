@@ -222,13 +222,16 @@ class _FineTuning(tf_keras.callbacks.Callback):
                 f"step {step}: expected a finite loss, got {logs['loss']}; "
                 "a lower training.learning_rate may help"
             )
+        is_told_to_leave = self.termination.received  # Read once: it may come at any moment.
         if step % training.checkpoint_steps == 0 or step == training.num_steps:
             self._evaluate(step)
+        elif is_told_to_leave:
+            self._run.save(checkpoint_number=step)
+            self._progress.close()
         else:
             left = self._left(batch, step)
             self._progress.show(f"step {step}/{training.num_steps}  loss {logs['loss']:.4f}{left}")
-        if self.termination.received:
-            self._run.save(checkpoint_number=step)
+        if is_told_to_leave:
             self.model.stop_training = True
 
     def on_train_end(self, logs=None):
