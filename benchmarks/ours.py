@@ -7,6 +7,7 @@ import tf_keras
 
 from benchmarks.worker import Work
 from benchmarks.workload import Shape, config_of, tokens_and_segments, windows
+from official.xlnet import allocator
 from official.xlnet.distribution import limit_threads
 from official.xlnet.encoder import XLNetEncoder
 from official.xlnet.optimization import create_optimizer
@@ -22,6 +23,7 @@ def build(
     recompute: str = "none",
     accumulate_steps: int = 1,
     parallel_slices: int = 1,
+    release_memory: bool = False,
 ) -> Work:
     """One step of `kind` pretrain, finetune, encode or serve (the encoder as it is exported).
 
@@ -32,9 +34,11 @@ def build(
         "jit_compile": jit_compile,
         "accumulate_steps": accumulate_steps,
         "parallel_slices": parallel_slices,
+        "release_memory": release_memory,
     }
     config = config_of(sizes, training, recompute=recompute)
     limit_threads(config.training)
+    allocator.release_memory(config.training)
     kinds = {"pretrain": _pretrain, "finetune": _finetune, "encode": _encode, "serve": _serve}
     return kinds[kind](sizes, config)
 

@@ -114,7 +114,7 @@ PHASES: dict[str, Callable[[], dict[str, Any]]] = {
         train_step, "base3", ("ours", "ours, XLA", "tf-models-official, XLA"), rounds=4
     ),
     "train_base3_compile": functools.partial(
-        train_step, "base3", ("ours", "HF, torch.compile"), rounds=5
+        train_step, "base3", ("ours", "ours, memory released", "HF, torch.compile"), rounds=5
     ),
     "train_small": functools.partial(
         train_step, "small", ("ours", "ours, 2 slices", *_BEST[1:]), rounds=10

@@ -42,6 +42,7 @@ def contestants(shape: Shape) -> dict[str, Contestant]:
             Contestant("ours", OURS, task),
             Contestant("ours, 2 slices", OURS, {**task, "parallel_slices": 2}),
             Contestant("ours, XLA", OURS, {**task, "jit_compile": True}),
+            Contestant("ours, memory released", OURS, {**task, "release_memory": True}),
             Contestant("tf-models-official", TFM, task),
             Contestant("tf-models-official, XLA", TFM, {**task, "jit_compile": True}),
             Contestant("HF", HF, task),

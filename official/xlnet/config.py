@@ -149,6 +149,8 @@ class TrainingConfig(hyperparams.Config):
       accumulate_steps: slices of a batch that are computed one after the other before an update.
       parallel_slices: slices of a batch, or of such a slice, that are computed side by side, each
         on CPU cores of its own; faster for small networks.
+      release_memory: whether the memory of tensors that are no longer needed goes back to the
+        system at once, on a CPU; slower, but the peak is lower.
       precision: `float32` or `mixed_bfloat16`.
       jit_compile: whether XLA compiles the whole step.
       steps_per_execution: steps run between two returns to Python.
@@ -175,6 +177,7 @@ class TrainingConfig(hyperparams.Config):
     layer_decay: float = 1.0
     accumulate_steps: int = 1
     parallel_slices: int = 1
+    release_memory: bool = False
     precision: str = "float32"
     jit_compile: bool = False
     steps_per_execution: int = 1

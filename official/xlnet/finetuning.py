@@ -19,6 +19,7 @@ import tf_keras
 
 from official.common import distribute_utils
 from official.xlnet import checkpoint
+from official.xlnet.allocator import release_memory
 from official.xlnet.config import ConfigError, XLNetConfig
 from official.xlnet.distribution import limit_threads
 from official.xlnet.examples import Example
@@ -142,6 +143,7 @@ def _prepare(
         )
     require_labels(dev)
     limit_threads(config.training)
+    release_memory(config.training)
     kind = task_class(config.task.name)
     kind.complete(config, train)
     tf_keras.utils.set_random_seed(config.training.seed)

@@ -14,6 +14,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet import checkpoint
+from official.xlnet.allocator import release_memory
 from official.xlnet.checkpoint_files import CheckpointWriter, newest_checkpoint
 from official.xlnet.config import CONFIG_FILE, XLNetConfig
 from official.xlnet.distribution import can_compile, create_strategy, is_chief, limit_threads
@@ -66,6 +67,7 @@ def pretrain(
     """
     steps = config.training.num_steps if steps is None else steps
     limit_threads(config.training)
+    release_memory(config.training)
     distribution = create_strategy(strategy, cpu_devices)
     tf_keras.mixed_precision.set_global_policy(config.training.precision)
     tf_keras.utils.set_random_seed(config.training.seed)
