@@ -150,7 +150,7 @@ class TrainingConfig(hyperparams.Config):
       parallel_slices: slices of a batch, or of such a slice, that are computed side by side, each
         on CPU cores of its own; faster for small networks.
       release_memory: whether the memory of tensors that are no longer needed goes back to the
-        system at once, on a CPU; slower, but the peak is lower.
+        system at once, on a CPU; a lower peak, for a step that may take twice as long.
       precision: `float32` or `mixed_bfloat16`.
       jit_compile: whether XLA compiles the whole step.
       steps_per_execution: steps run between two returns to Python.
