@@ -20,9 +20,9 @@ from typing import Any
 
 from absl import app, flags, logging
 
-from benchmarks import report
-from benchmarks.phases import PHASES
-from official.xlnet.cores import num_cores
+from benchmarks.reports import report
+from benchmarks.reports.phases import PHASES
+from official.xlnet.runtime.cores import num_cores
 
 RESULTS = "docs/performance.json"
 _LIBRARIES = ("tensorflow", "tf-keras", "tf-models-official", "torch", "transformers")

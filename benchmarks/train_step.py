@@ -24,13 +24,17 @@ from typing import Any
 
 from absl import app, flags
 
-from benchmarks import flops
-from benchmarks.contest import Contestant, compete
-from benchmarks.workload import SHAPES, Shape
+from benchmarks.costs import flops
+from benchmarks.harness.contest import Contestant, compete
+from benchmarks.harness.workload import SHAPES, Shape
 
-OURS, HF, TFM = "benchmarks.ours", "benchmarks.peers.hf", "benchmarks.peers.tfm"
+OURS, HF, TFM = (
+    "benchmarks.training.ours",
+    "benchmarks.training.peers.hf",
+    "benchmarks.training.peers.tfm",
+)
 MODES = {"base3": "ours", "small": "ours, 2 slices"}  # Our best mode, as measured.
-CEILING = Contestant("matmul ceiling", "benchmarks.ceiling", {})
+CEILING = Contestant("matmul ceiling", "benchmarks.training.ceiling", {})
 
 
 def contestants(shape: Shape) -> dict[str, Contestant]:
@@ -100,7 +104,7 @@ def main(argv: Sequence[str]) -> None:
             name: result["peak_bytes"] for name, result in rest.items()
         }
     if _PROFILE.value:
-        from benchmarks.trace import trace_step
+        from benchmarks.training.trace import trace_step
 
         figures["profile"] = trace_step(contestants(shape)[ours].task, _PROFILE.value)
     print(json.dumps(figures))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from official.xlnet.features import DataError
+from official.xlnet.errors import DataError
 
 FORMATS = ("auto", "text", "jsonl", "wiki", "parquet")
 

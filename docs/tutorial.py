@@ -12,12 +12,12 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from data_prep.prepare import prepare
-from data_prep.vocabulary import train_vocabulary
+from data_prep.corpus.vocabulary import train_vocabulary
+from data_prep.pipelines.prepare import prepare
 from official import xlnet
-from official.xlnet.checkpoint import load_pretrainer
-from official.xlnet.evaluation import evaluate
-from official.xlnet.training import pretrain
+from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.training.evaluation import evaluate
+from official.xlnet.training.pretraining import pretrain
 
 directory = tempfile.mkdtemp()
 with open(f"{directory}/text.txt", "w", encoding="utf-8") as file:

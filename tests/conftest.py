@@ -1,9 +1,9 @@
 """Settings that TensorFlow reads when it is first imported."""
 
 import pytest
-import tokenizer_oracle
 
 from official.xlnet.cli import set_environment_defaults
+from tests.helpers import tokenizer_oracle
 
 set_environment_defaults()
 

@@ -81,9 +81,9 @@ def _fill_in_blanks(model_dir: str, data_dir: str) -> None:
     import numpy as np
     import tensorflow as tf
 
-    from official.xlnet.checkpoint import load_pretrainer
-    from official.xlnet.input_pipeline import pretraining_dataset
-    from official.xlnet.tokenization import load_tokenizer
+    from official.xlnet.checkpoints.model_directory import load_pretrainer
+    from official.xlnet.data.pretraining_dataset import pretraining_dataset
+    from official.xlnet.tokenization.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(model_dir)
     rng = random.Random(0)
@@ -135,8 +135,8 @@ def _plot_loss(model_dir: str, data_dir: str, picture: str) -> None:
     import matplotlib
     import numpy as np
 
-    from official.xlnet.evaluation import evaluate
-    from official.xlnet.history import read_history
+    from official.xlnet.runtime.history import read_history
+    from official.xlnet.training.evaluation import evaluate
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt

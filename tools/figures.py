@@ -32,10 +32,10 @@ def main() -> None:
     parser.add_argument("--text", default=_TEXT, help="text whose attention is drawn")
     arguments = parser.parse_args()
     set_environment_defaults()
-    from official.xlnet.attention_maps import attention_maps
-    from official.xlnet.attention_page import as_png
-    from official.xlnet.config import XLNetConfig
-    from official.xlnet.inspect_records import read_window
+    from official.xlnet.analysis.attention_maps import attention_maps
+    from official.xlnet.analysis.attention_page import as_png
+    from official.xlnet.analysis.record_windows import read_window
+    from official.xlnet.configs.experiment import XLNetConfig
 
     config = XLNetConfig.load(arguments.model)
     windows = [read_window(arguments.data, config, index=20, epoch=epoch) for epoch in range(60)]
@@ -57,7 +57,7 @@ def main() -> None:
 
 def orders(windows):
     """Figure 1: one token, predicted under several factorization orders of the same text."""
-    from official.xlnet.window_page import query_mask
+    from official.xlnet.analysis.window_page import query_mask
 
     counts = sum(window.is_target.astype(int) for window in windows)
     half = windows[0].part.count("reuse")
@@ -73,7 +73,7 @@ def orders(windows):
 
 def streams(window):
     """Figure 4: what the two streams see at one target."""
-    from official.xlnet.window_page import content_mask, query_mask
+    from official.xlnet.analysis.window_page import content_mask, query_mask
 
     half = window.part.count("reuse")
     position = int(np.flatnonzero(window.is_target[:half])[-1])
@@ -89,7 +89,7 @@ def streams(window):
 
 def masks(window):
     """Figures 5 and 6: both masks of the whole window."""
-    from official.xlnet.window_page import content_mask, query_mask
+    from official.xlnet.analysis.window_page import content_mask, query_mask
 
     figure, pair = pyplot.subplots(1, 2, figsize=(10, 5))
     for axes, mask, name in zip(
@@ -113,7 +113,7 @@ def coverage(windows):
     Counted in the same windows: denoising never lets one target depend on another, permutation
     modeling lets the later one of each pair in the order, a causal model whatever is to the left.
     """
-    from official.xlnet.window_page import query_mask
+    from official.xlnet.analysis.window_page import query_mask
 
     shares = []
     for window in windows:

@@ -19,10 +19,10 @@ from official.xlnet.cli import set_environment_defaults
 
 set_environment_defaults()
 
-from official.xlnet.pretrainer import XLNetPretrainer  # noqa: E402
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer  # noqa: E402
 from tests.golden import runs  # noqa: E402
+from tests.helpers.tiny import random_inputs  # noqa: E402
 from tests.parity import hf_weights  # noqa: E402
-from tests.tiny import random_inputs  # noqa: E402
 
 SIZES = {"vocab_size": 17, "d_model": 10, "d_inner": 7, "mem_len": 5, "reuse_len": 3}
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from data_prep.tasks.reading import Reading
 from data_prep.tasks.tables import read_rows
-from official.xlnet.examples import ChoiceExample
-from official.xlnet.features import DataError
+from official.xlnet.data.examples import ChoiceExample
+from official.xlnet.errors import DataError
 
 _LETTERS = "ABCDEFGH"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from official.xlnet.features import DataError
+from official.xlnet.errors import DataError
 
 _PAIR = ("sentence1", "sentence2")
 _NLI = ("contradiction", "entailment", "neutral")

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 
 from data_prep.tasks.reading import Reading
-from official.xlnet.examples import TextExample
-from official.xlnet.features import DataError
+from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import DataError
 
 _NO_CLASS = ("unsup",)
 

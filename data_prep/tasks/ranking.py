@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterator
 
 from data_prep.tasks.reading import Reading
 from data_prep.tasks.tables import read_rows
-from official.xlnet.examples import RankingExample
-from official.xlnet.features import DataError
+from official.xlnet.data.examples import RankingExample
+from official.xlnet.errors import DataError
 
 
 def read_ranking(reading: Reading) -> Iterator[RankingExample]:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 
 from data_prep.tasks.reading import Reading
-from official.xlnet.examples import QuestionExample
-from official.xlnet.features import DataError
+from official.xlnet.data.examples import QuestionExample
+from official.xlnet.errors import DataError
 
 
 def read_squad(reading: Reading) -> Iterator[QuestionExample]:

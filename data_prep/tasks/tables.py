@@ -13,11 +13,11 @@ import json
 import sys
 from collections.abc import Iterator
 
-from data_prep.corpus import find_shards
+from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
 from data_prep.tasks.reading import Reading
-from official.xlnet.examples import Label, TextExample
-from official.xlnet.features import DataError
+from official.xlnet.data.examples import Label, TextExample
+from official.xlnet.errors import DataError
 
 Row = dict[str, str]
 _LABEL_SEPARATOR = ","

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from data_prep.tasks.reading import Reading
-from official.xlnet.examples import TaggedExample
-from official.xlnet.features import DataError
+from official.xlnet.data.examples import TaggedExample
+from official.xlnet.errors import DataError
 
 _DOCUMENT = "-DOCSTART-"
 

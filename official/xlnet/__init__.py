@@ -13,23 +13,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from official.xlnet.checkpoint import load_encoder
-    from official.xlnet.config import XLNetConfig
-    from official.xlnet.encoder import XLNetEncoder
-    from official.xlnet.input_pipeline import pretraining_dataset
-    from official.xlnet.pretrainer import XLNetPretrainer
-    from official.xlnet.tokenization import Tokenizer, load_tokenizer
+    from official.xlnet.checkpoints.model_directory import load_encoder
+    from official.xlnet.configs.experiment import XLNetConfig
+    from official.xlnet.data.pretraining_dataset import pretraining_dataset
+    from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+    from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+    from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
 
 __version__ = "0.1.0"
 
 _MODULE_OF = {
-    "Tokenizer": "tokenization",
-    "XLNetConfig": "config",
-    "XLNetEncoder": "encoder",
-    "XLNetPretrainer": "pretrainer",
-    "load_encoder": "checkpoint",
-    "load_tokenizer": "tokenization",
-    "pretraining_dataset": "input_pipeline",
+    "Tokenizer": "tokenization.tokenizer",
+    "XLNetConfig": "configs.experiment",
+    "XLNetEncoder": "modeling.networks.xlnet_encoder",
+    "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
+    "load_encoder": "checkpoints.model_directory",
+    "load_tokenizer": "tokenization.tokenizer",
+    "pretraining_dataset": "data.pretraining_dataset",
 }
 
 __all__ = [

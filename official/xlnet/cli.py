@@ -22,20 +22,11 @@ from absl import flags
 from absl import logging as absl_logging
 
 from official.xlnet import __version__, commands
+from official.xlnet.errors import XLNetError
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
-EXIT_DIVERGED = 70
-EXIT_PREEMPTED = 75
 EXIT_INTERRUPTED = 130
-
-# What ends with one sentence: (module, class) and the exit status.
-_FORESEEN = {
-    ("config", "ConfigError"): EXIT_WRONG_INPUT,
-    ("features", "DataError"): EXIT_WRONG_INPUT,
-    ("watch", "DivergedError"): EXIT_DIVERGED,
-    ("preemption", "PreemptedError"): EXIT_PREEMPTED,
-}
 
 _USAGE = """\
 usage: xlnet VERB [--flag=value ...]
@@ -79,7 +70,8 @@ def main(argv: list[str] | None = None) -> int:
         if sentence is None:
             traceback.print_exc()
             return EXIT_BUG
-        return _fail(f"xlnet {verb}: {sentence}", _status(error))
+        status = error.exit_status if isinstance(error, XLNetError) else EXIT_WRONG_INPUT
+        return _fail(f"xlnet {verb}: {sentence}", status)
 
 
 def set_environment_defaults() -> None:
@@ -134,7 +126,7 @@ def _sentence(error: Exception) -> str | None:
         where = f": {error.filename!r}" if error.filename else ""
         return _one_line(f"{error.strerror or error}{where}")
 
-    if any(_is(error, *kind) for kind in _FORESEEN):
+    if isinstance(error, XLNetError):
         return _one_line(str(error))
     if "tensorflow" in sys.modules and isinstance(error, sys.modules["tensorflow"].errors.OpError):
         # TensorFlow's file systems report the operating system's errors by their text.
@@ -142,19 +134,6 @@ def _sentence(error: Exception) -> str | None:
             if os.strerror(code).lower() in error.message.lower():
                 return _one_line(error.message)
     return None
-
-
-def _status(error: Exception) -> int:
-    return next((_FORESEEN[kind] for kind in _FORESEEN if _is(error, *kind)), EXIT_WRONG_INPUT)
-
-
-def _is(error: Exception, module: str, name: str) -> bool:
-    """Whether an error is of a class of ours.
-
-    A module that is not loaded has raised nothing, and loading some takes TensorFlow's seconds.
-    """
-    loaded = sys.modules.get(f"official.xlnet.{module}")
-    return loaded is not None and isinstance(error, getattr(loaded, name))
 
 
 def _one_line(text: str) -> str:

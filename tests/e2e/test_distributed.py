@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 import yaml
 
-from benchmarks.random_records import write_data_set
-from official.xlnet.checkpoint import load_pretrainer
-from official.xlnet.checkpoint_files import newest_checkpoint
-from official.xlnet.config import XLNetConfig
-from official.xlnet.history import read_history
-from official.xlnet.lane_schedule import Position
-from official.xlnet.training import pretrain
+from benchmarks.data.random_records import write_data_set
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
+from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.lane_schedule import Position
+from official.xlnet.runtime.history import read_history
+from official.xlnet.training.pretraining import pretrain
 
 STEPS, LONG = 9, 50
 LANES, WINDOWS = 8, 7

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from official.xlnet import cli
-from tests.documents import DOCUMENTS, ROOT, blocks, commands
+from tests.helpers.documents import DOCUMENTS, ROOT, blocks, commands
 
 pytestmark = pytest.mark.slow
 
@@ -127,7 +127,7 @@ def run(words):
     elif words[0] == "python":
         subprocess.run([sys.executable, *words[1:]], check=True, env=environment())
     else:
-        assert words[0] in ("make", "source"), words  # Checked in tests/unit/test_documents.py.
+        assert words[0] in ("make", "source"), words  # See tests/unit/commands/.
 
 
 def environment():

@@ -13,12 +13,12 @@ import tensorflow as tf
 import yaml
 
 from official.xlnet import cli
-from official.xlnet.checkpoint import load_encoder
-from official.xlnet.examples import TextExample
-from official.xlnet.history import HistoryWriter, read_history
-from official.xlnet.task_prediction import load_task, predict_examples
-from tests.corpora import WORDS, vocabulary_dir
-from tests.task_corpora import labelled, sentence, task_config, write_table
+from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.data.examples import TextExample
+from official.xlnet.inference.task_prediction import load_task, predict_examples
+from official.xlnet.runtime.history import HistoryWriter, read_history
+from tests.helpers.corpora import WORDS, vocabulary_dir
+from tests.helpers.task_corpora import labelled, sentence, task_config, write_table
 
 SQUAD = pathlib.Path(__file__).parents[3] / "shared/data/squad/sample.json"
 

@@ -14,10 +14,10 @@ import time
 import psutil
 import pytest
 
-from data_prep.beam_pipeline import prepare_on_beam
-from data_prep.prepare import prepare
-from official.xlnet.features import DataError
-from tests.corpora import as_text, data_config, random_documents, vocabulary_dir
+from data_prep.pipelines.beam_pipeline import prepare_on_beam
+from data_prep.pipelines.prepare import prepare
+from official.xlnet.errors import DataError
+from tests.helpers.corpora import as_text, data_config, random_documents, vocabulary_dir
 
 NUM_FILES = 24
 CHANGES = dict(seq_len=61, reuse_len=29, num_lanes=8, heldout_fraction=0.1)

@@ -20,15 +20,15 @@ import pytest
 import tensorflow as tf
 import yaml
 
-from data_prep.prepare import prepare
+from data_prep.pipelines.prepare import prepare
 from official.xlnet import cli
-from official.xlnet.checkpoint import load_encoder, load_pretrainer
-from official.xlnet.checkpoint_files import newest_checkpoint
-from official.xlnet.config import XLNetConfig
-from official.xlnet.evaluation import evaluate
-from official.xlnet.history import read_history
-from official.xlnet.training import pretrain
-from tests.corpora import as_text, random_documents, vocabulary_dir
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
+from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.runtime.history import read_history
+from official.xlnet.training.evaluation import evaluate
+from official.xlnet.training.pretraining import pretrain
+from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
 
 CONFIG = {
     "model": {

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet import cli
-from official.xlnet.checkpoint import create_model_dir
-from official.xlnet.tokenization import Tokenizer
-from tests.small_language_model import random_model
+from official.xlnet.checkpoints.model_directory import create_model_dir
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.small_language_model import random_model
 
 
 @pytest.fixture(scope="module")

@@ -25,11 +25,11 @@ from tensorflow_serving.apis import (
 )
 
 from official.xlnet import cli
-from official.xlnet.features import DataError
+from official.xlnet.errors import DataError
+from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.serving import export as exporting
-from official.xlnet.serving.endpoint import connect
-from official.xlnet.task_prediction import predict_examples
-from tests.served_models import (
+from official.xlnet.serving.client.endpoint import connect
+from tests.helpers.served_models import (
     examples_of,
     inputs_of,
     mixed_texts,
@@ -37,11 +37,11 @@ from tests.served_models import (
     save_task,
     service_of,
 )
-from tests.task_corpora import write_table
+from tests.helpers.task_corpora import write_table
 from tools.serving_stand_in import StandIn
 
 NAME = "tone"
-TESTS = pathlib.Path(__file__).parents[1]
+HELPERS = pathlib.Path(__file__).parents[1] / "helpers"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def probabilities_of(predictions):
 
 def keras_probabilities(model, task, texts):
     """float32 [B, C] from the Keras model, with the Python tokenizer."""
-    from official.xlnet.examples import TextExample
+    from official.xlnet.data.examples import TextExample
 
     examples = [TextExample(str(n), (text,)) for n, text in enumerate(texts)]
     outputs = []
@@ -145,7 +145,7 @@ def test_fresh_process_gives_the_scores_of_keras(folders, tmp_path):
     subprocess.run(
         [
             os.environ.get("XLNET_BARE_PYTHON", sys.executable),
-            TESTS / "fresh_client.py",
+            HELPERS / "fresh_client.py",
             *arguments,
         ],
         check=True,
@@ -183,7 +183,7 @@ def test_c_library_gives_the_scores_of_keras(folders, tmp_path):
     }
     (tmp_path / "request.json").write_text(json.dumps(request))
     done = subprocess.run(
-        [sys.executable, "-I", TESTS / "c_api_client.py", tmp_path / "request.json"],
+        [sys.executable, "-I", HELPERS / "c_api_client.py", tmp_path / "request.json"],
         check=True,
         stdout=subprocess.PIPE,
     )
@@ -386,7 +386,7 @@ def test_bulk(folders, tmp_path, capfd):
 
 
 def test_inputs_of_a_signature_say_how_a_file_is_read():
-    from official.xlnet.serving.remote import batch_inputs, task_of
+    from official.xlnet.serving.client.prediction import batch_inputs, task_of
 
     for name in ("multiple_choice", "question_answering", "ranking", "token_classification"):
         examples = examples_of(name, 11)

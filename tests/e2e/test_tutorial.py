@@ -2,7 +2,7 @@
 
 import runpy
 
-from tests.documents import ROOT
+from tests.helpers.documents import ROOT
 
 
 def test_tutorial_runs(monkeypatch, capsys):

@@ -49,7 +49,7 @@ def test_installed_wheel_and_tf_models_official_both_import(wheel, tmp_path):
         archive.extractall(tmp_path)
     program = (
         "import official.xlnet, official.modeling, data_prep.atomic;"
-        "from official.xlnet.config import XLNetConfig;"
+        "from official.xlnet.configs.experiment import XLNetConfig;"
         "from official.modeling import hyperparams;"
         "assert issubclass(XLNetConfig, hyperparams.Config);"
         "print(official.__file__, official.xlnet.__file__, data_prep.atomic.__file__)"

@@ -2,9 +2,9 @@
 
 import os
 
-from official.xlnet.optimization import create_optimizer
-from official.xlnet.pretrainer import XLNetPretrainer
-from tests.tiny import random_windows, randomize, tiny_config
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.training.optimization import create_optimizer
+from tests.helpers.tiny import random_windows, randomize, tiny_config
 
 HF_FILE = os.path.join(os.path.dirname(__file__), "hf_xlnet.npz")
 LOSSES_FILE = os.path.join(os.path.dirname(__file__), "losses.json")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.losses import cross_entropy_sum
-from official.xlnet.pretrainer import XLNetPretrainer
+from official.xlnet.modeling.layers.losses import cross_entropy_sum
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from tests.golden import runs
 
 

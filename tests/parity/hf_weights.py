@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.tiny import LAYERS, MEMORY, REUSE, VOCAB, WIDTH, tiny_config
+from tests.helpers.tiny import LAYERS, MEMORY, REUSE, VOCAB, WIDTH, tiny_config
 
 ACTIVATIONS = {"gelu_new": "gelu", "gelu": "gelu_exact", "relu": "relu"}
 

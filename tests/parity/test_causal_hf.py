@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from official.xlnet.losses import cross_entropy_sum
-from official.xlnet.objectives import create_objective
-from official.xlnet.pretrainer import XLNetPretrainer
-from tests.tiny import MEMORY, TOKENS, random_inputs, random_windows
+from official.xlnet.modeling.layers.losses import cross_entropy_sum
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.objectives import create_objective
+from tests.helpers.tiny import MEMORY, TOKENS, random_inputs, random_windows
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -6,13 +6,13 @@ import shutil
 import numpy as np
 import pytest
 
-from official.xlnet import checkpoint
-from official.xlnet.config import XLNetConfig
-from official.xlnet.convert import convert
-from official.xlnet.features import DataError
-from official.xlnet.tasks.model import XLNetTaskModel
-from tests import checkpoints
-from tests.tiny import BATCH, MEMORY, TOKENS, random_inputs
+from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.convert import convert
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import DataError
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from tests.helpers import checkpoints
+from tests.helpers.tiny import BATCH, MEMORY, TOKENS, random_inputs
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -93,11 +93,11 @@ def test_language_model_and_encoder(tmp_path, vocab_file, activation, untie_r):
     assert XLNetConfig.load(f"{tmp_path}/ours").model.untie_r == untie_r
     inputs = random_inputs(1, padding=True, order="all")
     theirs = lm_outputs(hf, inputs)
-    ours = checkpoint.load_pretrainer(f"{tmp_path}/ours")(inputs)
+    ours = model_directory.load_pretrainer(f"{tmp_path}/ours")(inputs)
     assert_close(ours["logits"], theirs.logits)
 
     context = {name: inputs[name] for name in ("token_ids", "segment_ids", "is_padding")}
-    content = checkpoint.load_encoder(f"{tmp_path}/ours")(context)["content"]
+    content = model_directory.load_encoder(f"{tmp_path}/ours")(context)["content"]
     with torch.no_grad():
         hidden = hf.transformer(**encoder_inputs(context)).last_hidden_state
     real = ~inputs["is_padding"]
@@ -119,7 +119,7 @@ def test_release_to_hf(tmp_path, vocab_file):
     )
     assert not any(report.values())
     inputs = random_inputs(2, order="halves")
-    ours = checkpoint.load_pretrainer(f"{tmp_path}/ours")(inputs)
+    ours = model_directory.load_pretrainer(f"{tmp_path}/ours")(inputs)
     assert_close(ours["logits"], lm_outputs(hf.eval(), inputs).logits)
 
 
@@ -170,7 +170,7 @@ def test_heads(tmp_path, vocab_file, kind):
     assert config.task.name == kind
     assert config.task.labels == (("bad", "fair", "good") if "id2label" in settings else ())
     model = XLNetTaskModel(config)
-    checkpoint.restore(f"{tmp_path}/ours", encoder=model.encoder, head=model.head)
+    model_directory.restore(f"{tmp_path}/ours", encoder=model.encoder, head=model.head)
     ours, theirs = COMPARE.get(kind, compare_logits)(model, hf)
     for output, value in theirs.items():
         assert_close(ours[output], value)

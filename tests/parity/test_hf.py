@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet import fusion, relative_position
-from official.xlnet.losses import cross_entropy_sum
-from official.xlnet.pretrainer import XLNetPretrainer
-from tests.tiny import BATCH, MEMORY, TARGETS, VOCAB, random_inputs
+from official.xlnet.modeling.layers import relative_position
+from official.xlnet.modeling.layers.losses import cross_entropy_sum
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops import xla_kernels
+from tests.helpers.tiny import BATCH, MEMORY, TARGETS, VOCAB, random_inputs
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -51,8 +52,8 @@ def set_block_size(monkeypatch):
     """Kernels that were compiled for another block size must not be found again."""
 
     def clear():
-        fusion.compiled.cache_clear()
-        fusion.fused.cache_clear()
+        xla_kernels.compiled.cache_clear()
+        xla_kernels.fused.cache_clear()
 
     def set_size(size):
         monkeypatch.setattr(relative_position, "BLOCK_SIZE", size)

@@ -9,9 +9,9 @@ import tensorflow as tf
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from official.xlnet.tasks.model import XLNetTaskModel  # noqa: E402
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel  # noqa: E402
+from tests.helpers.tiny import VOCAB  # noqa: E402
 from tests.parity.hf_weights import as_ours, our_config, pairs  # noqa: E402
-from tests.tiny import VOCAB  # noqa: E402
 
 U, T = 3, 11
 

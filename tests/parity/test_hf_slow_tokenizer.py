@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizer_oracle import nasty_lines, real_lines
 
-from official.xlnet import features
-from official.xlnet.packing import pack_texts
-from official.xlnet.tokenization import Tokenizer
+from official.xlnet.tokenization import special_tokens
+from official.xlnet.tokenization.packing import pack_texts
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.tokenizer_oracle import nasty_lines, real_lines
 
 HF4_PYTHON = os.environ.get("XLNET_HF4_PYTHON", "")
 SCRIPT = Path(__file__).with_name("hf_slow_tokenizer.py")
@@ -81,4 +81,4 @@ def test_same_pairs(vocab_file):
         np.testing.assert_array_equal(packed["segment_ids"][used], hf_segments[used])
         # HF pads with <pad> and segment 3, the release with id 0 and segment 4.
         assert set(packed["token_ids"][~used]) <= {0}
-        assert set(packed["segment_ids"][~used]) <= {features.SEGMENT_PAD}
+        assert set(packed["segment_ids"][~used]) <= {special_tokens.SEGMENT_PAD}

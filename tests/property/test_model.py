@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.objectives import permutation_objective
-from official.xlnet.permutation import causal_order
-from official.xlnet.pretrainer import XLNetPretrainer
-from tests.tiny import (
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.objectives import permutation_objective
+from official.xlnet.modeling.objectives.permutation_sampling import causal_order
+from tests.helpers.tiny import (
     BATCH,
     LAYERS,
     MEMORY,

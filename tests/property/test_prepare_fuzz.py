@@ -10,10 +10,11 @@ import shutil
 import pytest
 import zstandard
 
-from data_prep import corpus, readers
-from data_prep.prepare import prepare
-from official.xlnet.features import DataError, Manifest
-from tests.corpora import as_text, data_config, random_documents, vocabulary_dir
+from data_prep.corpus import corpus, readers
+from data_prep.pipelines.prepare import prepare
+from official.xlnet.data.schema import Manifest
+from official.xlnet.errors import DataError
+from tests.helpers.corpora import as_text, data_config, random_documents, vocabulary_dir
 
 COMPRESS = {
     "gz": gzip.compress,

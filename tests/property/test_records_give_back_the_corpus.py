@@ -1,4 +1,4 @@
-"""Records against the corpus, by a reader that knows only the schema of official.xlnet.features.
+"""Records against the corpus, by a reader that knows only the schema of official.xlnet.data.schema.
 
 The oracle is the token stream itself: every document's lines through the tokenizer, then EOD.
 """
@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.prepare import prepare
-from official.xlnet.features import (
-    CLS_ID,
-    EOD_ID,
-    SCALAR_FEATURES,
-    SEP_ID,
-    Manifest,
-)
-from official.xlnet.tokenization import Tokenizer
-from tests.corpora import as_text, data_config, random_documents, vocabulary_dir
+from data_prep.pipelines.prepare import prepare
+from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
+from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, SEP_ID
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.corpora import as_text, data_config, random_documents, vocabulary_dir
 
 CASES = {
     "bidirectional": {},

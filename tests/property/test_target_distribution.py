@@ -8,8 +8,9 @@ import pytest
 import scipy.stats
 import tensorflow as tf
 
-from official.xlnet import permutation, random_bits
-from official.xlnet.config import DataConfig
+from official.xlnet.configs.data import DataConfig
+from official.xlnet.modeling.objectives import permutation_sampling
+from official.xlnet.modeling.ops import stateless_random
 
 NUM_ROWS = 6000
 DATA = DataConfig(seq_len=53, reuse_len=0, num_predict=9, target_ratio=5.75, max_span=4)
@@ -29,7 +30,7 @@ def text_rows(is_word_start, num_rows):
 
 
 def is_target(data, rows):
-    targets = permutation.sample_targets_and_order(**rows, data=data, seed=5)
+    targets = permutation_sampling.sample_targets_and_order(**rows, data=data, seed=5)
     one_hot = tf.one_hot(targets.target_positions, data.seq_len)
     return tf.reduce_sum(one_hot * targets.target_mask[..., tf.newaxis], axis=1).numpy() > 0
 
@@ -38,10 +39,10 @@ def is_target(data, rows):
 def spans():
     """Where the spans of many rows start, before the budget: (row, first unit, length)."""
     num_units = DATA.seq_len
-    num_draws = permutation._num_draws(num_units, DATA)[0]
+    num_draws = permutation_sampling._num_draws(num_units, DATA)[0]
     windows = tf.range(NUM_ROWS, dtype=tf.int64)
-    draws = random_bits.row_uniform(11, 0, tf.zeros([NUM_ROWS], tf.int32), windows, num_draws)
-    in_span, rank = (t.numpy() for t in permutation._sample_spans(draws, num_units, DATA))
+    draws = stateless_random.row_uniform(11, 0, tf.zeros([NUM_ROWS], tf.int32), windows, num_draws)
+    in_span, rank = (t.numpy() for t in permutation_sampling._sample_spans(draws, num_units, DATA))
     return in_span, np.where(in_span, rank, -np.arange(1, num_units + 1))
 
 
@@ -104,7 +105,7 @@ def test_long_words_are_targets_as_often_as_short_ones():
 
 def test_places_in_the_order_are_equally_likely():
     data = dataclasses.replace(DATA, seq_len=17, num_predict=3, target_unit="token")
-    targets = permutation.sample_targets_and_order(
+    targets = permutation_sampling.sample_targets_and_order(
         **text_rows([True] * 17, NUM_ROWS), data=data, seed=5
     )
     places = tf.gather(targets.order, targets.target_positions, batch_dims=1).numpy()

@@ -10,7 +10,7 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.convert import FORMS, convert
+from official.xlnet.checkpoints.convert import FORMS, convert
 
 FLAGS = flags.FlagValues()
 _SOURCE = flags.DEFINE_string(

@@ -12,8 +12,8 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.config import XLNetConfig
-from official.xlnet.features import MANIFEST_FILE
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.schema import MANIFEST_FILE
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -43,11 +43,11 @@ def run() -> dict[str, Any]:
     """Returns `loss`, `unigram_loss`, `perplexity` and `targets`, or the task's figures."""
     config = XLNetConfig.load(_MODEL.value)
     if not config.task.name or os.path.exists(os.path.join(_DATA.value, MANIFEST_FILE)):
-        from official.xlnet.evaluation import evaluate
+        from official.xlnet.training.evaluation import evaluate
 
         return evaluate(_MODEL.value, _DATA.value, _SPLIT.value, _MEM_LEN.value)
-    from official.xlnet.task_data import read_task
-    from official.xlnet.task_prediction import evaluate_task
+    from data_prep.tasks.task_data import read_task
+    from official.xlnet.inference.task_prediction import evaluate_task
 
     examples, counts = read_task(_DATA.value, config.task)
     return evaluate_task(_MODEL.value, examples, _OUTPUT.value) | counts

@@ -11,10 +11,10 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.config import ConfigError
-from official.xlnet.serving.create import HEADS
+from official.xlnet.errors import ConfigError
+from official.xlnet.inference.network.stored_weights import STORAGE
 from official.xlnet.serving.export import export
-from official.xlnet.serving.weights import STORAGE
+from official.xlnet.serving.factory import HEADS
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)

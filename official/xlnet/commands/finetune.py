@@ -17,11 +17,14 @@ from typing import Any
 
 from absl import flags
 
-from data_prep.tasks import task_settings
-from official.xlnet.config import ConfigError, TaskConfig, TrainingConfig, XLNetConfig
-from official.xlnet.finetuning import finetune
-from official.xlnet.task_data import read_task
-from official.xlnet.tasks.heads import KINDS
+from data_prep.tasks.datasets import task_settings
+from data_prep.tasks.task_data import read_task
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.heads import KINDS
+from official.xlnet.training.finetuning import finetune
 
 FLAGS = flags.FlagValues()
 _TASK = flags.DEFINE_string("task", None, "Kind of task or data set.", flag_values=FLAGS)

@@ -11,12 +11,12 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.blanks import has_blank
-from official.xlnet.generation import fill_blanks, generate
-from official.xlnet.language_model import load_language_model
-from official.xlnet.sampling import Sampling
-from official.xlnet.text_files import read_texts, write_json_lines
-from official.xlnet.tokenization import load_tokenizer
+from official.xlnet.data.text_files import read_texts, write_json_lines
+from official.xlnet.inference.generation import fill_blanks, generate
+from official.xlnet.inference.language_model import load_language_model
+from official.xlnet.inference.sampling import Sampling
+from official.xlnet.tokenization.blanks import has_blank
+from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)

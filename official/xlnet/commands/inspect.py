@@ -18,7 +18,7 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.config import XLNetConfig
+from official.xlnet.configs.experiment import XLNetConfig
 
 TAKES_ARGUMENTS = True
 FLAGS = flags.FlagValues()
@@ -70,8 +70,8 @@ def run(*arguments: str) -> dict[str, Any]:
 
 
 def _records(directory: str) -> dict[str, Any]:
-    from official.xlnet.inspect_records import as_text, read_window
-    from official.xlnet.window_page import as_html
+    from official.xlnet.analysis.record_windows import as_text, read_window
+    from official.xlnet.analysis.window_page import as_html
 
     window = read_window(
         directory,
@@ -95,9 +95,9 @@ def _records(directory: str) -> dict[str, Any]:
 
 
 def _attention() -> dict[str, Any]:
-    from official.xlnet.attention_maps import attention_maps
-    from official.xlnet.attention_page import as_html, as_png
-    from official.xlnet.attention_patterns import find_patterns
+    from official.xlnet.analysis.attention_maps import attention_maps
+    from official.xlnet.analysis.attention_page import as_html, as_png
+    from official.xlnet.analysis.attention_patterns import find_patterns
 
     for flag in (_MODEL, _TEXT):
         if not flag.value:
@@ -127,7 +127,7 @@ def _attention() -> dict[str, Any]:
 
 
 def _runs(directories: list[str]) -> dict[str, Any]:
-    from official.xlnet.training_curves import training_curves
+    from official.xlnet.analysis.training_curves import training_curves
 
     path = _output((".png",))
     _write(path, training_curves(directories))

@@ -18,10 +18,10 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.config import ConfigError
-from official.xlnet.task_data import stream_task
-from official.xlnet.task_prediction import load_task, predict_examples
-from official.xlnet.tasks.heads import KINDS
+from data_prep.tasks.task_data import stream_task
+from official.xlnet.errors import ConfigError
+from official.xlnet.inference.task_prediction import load_task, predict_examples
+from official.xlnet.modeling.heads import KINDS
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", flag_values=FLAGS)
@@ -67,8 +67,8 @@ def _local() -> tuple[Iterator[dict[str, Any]], dict[str, int]]:
 
 
 def _remote() -> Iterator[dict[str, Any]]:
-    from official.xlnet.serving.endpoint import connect  # Loads gRPC.
-    from official.xlnet.serving.remote import predict_remotely, task_of
+    from official.xlnet.serving.client.endpoint import connect
+    from official.xlnet.serving.client.prediction import predict_remotely, task_of
 
     endpoint = connect(
         _ENDPOINT.value, _NAME.value, _SIGNATURE.value, _TIMEOUT.value, _RETRIES.value
@@ -82,7 +82,7 @@ def _remote() -> Iterator[dict[str, Any]]:
 
 
 def _in_bulk() -> dict[str, Any]:
-    from official.xlnet.serving.bulk import predict_in_bulk  # Beam takes seconds to import.
+    from official.xlnet.serving.client.beam import predict_in_bulk
 
     start = time.monotonic()
     figures = predict_in_bulk(

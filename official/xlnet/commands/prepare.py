@@ -11,9 +11,9 @@ from typing import Any
 
 from absl import flags
 
-from data_prep.prepare import prepare
+from data_prep.pipelines.prepare import prepare
 from data_prep.settings import FORMATS
-from official.xlnet.config import XLNetConfig
+from official.xlnet.configs.experiment import XLNetConfig
 
 FLAGS = flags.FlagValues()
 _INPUT = flags.DEFINE_list(
@@ -67,7 +67,7 @@ _BEAM_OPTIONS = flags.DEFINE_string(
 def run() -> dict[str, Any]:
     """Returns the counts of documents, tokens and windows, and of what was dropped."""
     if _RUNNER.value:
-        from data_prep.beam_pipeline import prepare_on_beam  # Beam takes seconds to import.
+        from data_prep.pipelines.beam_pipeline import prepare_on_beam
 
         beam_options = [f"--runner={_RUNNER.value}", *shlex.split(_BEAM_OPTIONS.value)]
         run_passes = functools.partial(prepare_on_beam, beam_options=beam_options)

@@ -9,9 +9,9 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.config import XLNetConfig
-from official.xlnet.distribution import STRATEGIES
-from official.xlnet.training import pretrain
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.runtime.distribution import STRATEGIES
+from official.xlnet.training.pretraining import pretrain
 
 FLAGS = flags.FlagValues()
 _CONFIG = flags.DEFINE_string(

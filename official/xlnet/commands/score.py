@@ -10,10 +10,10 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.language_model import load_language_model
-from official.xlnet.scoring import ORDERS, score
-from official.xlnet.text_files import read_texts, write_json_lines
-from official.xlnet.tokenization import load_tokenizer
+from official.xlnet.data.text_files import read_texts, write_json_lines
+from official.xlnet.inference.language_model import load_language_model
+from official.xlnet.inference.scoring import ORDERS, score
+from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)

@@ -9,8 +9,8 @@ from typing import Any
 
 from absl import flags
 
+from data_prep.corpus.vocabulary import train_vocabulary
 from data_prep.settings import FORMATS
-from data_prep.vocabulary import train_vocabulary
 
 FLAGS = flags.FlagValues()
 _INPUT = flags.DEFINE_list(

@@ -10,10 +10,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from official.xlnet.features import DataError
-from official.xlnet.serving.create import create_service
+from official.xlnet.errors import DataError
+from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.samples import write_samples
-from official.xlnet.serving.service import Service
+from official.xlnet.serving.services.base import Service
 from official.xlnet.serving.warmup import write_warmup
 
 

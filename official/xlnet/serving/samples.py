@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from official.xlnet.serving.service import Service
+from official.xlnet.serving.services.base import Service
 
 _IMAGE = "tensorflow/serving:2.20.0"
 _MODELS_CONFIG = """\

@@ -11,7 +11,7 @@ import os
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-from official.xlnet.serving.service import Service
+from official.xlnet.serving.services.base import Service
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 

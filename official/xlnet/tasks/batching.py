@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.features import SEGMENT_PAD
-from official.xlnet.packing import PADDING_TOKEN_ID
+from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
+from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
 
 Arrays = dict[str, np.ndarray]
 # What stands in the padding of arrays that go along with tokens.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.examples import ChoiceExample
-from official.xlnet.features import DataError
+from official.xlnet.data.examples import ChoiceExample
+from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Task
-from official.xlnet.tasks.text_tasks import softmax
+from official.xlnet.tasks.text_classification import softmax
 
 _BLANK = "_"
 

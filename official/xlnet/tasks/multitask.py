@@ -6,11 +6,11 @@ import copy
 
 import numpy as np
 
-from official.xlnet.examples import TextExample
-from official.xlnet.features import DataError
+from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Task
-from official.xlnet.tasks.text_tasks import Classification, Regression
+from official.xlnet.tasks.text_classification import Classification, Regression
 
 
 class MultiTask(Task):

@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.examples import QuestionExample
-from official.xlnet.features import CLS_ID, SEGMENT_A, SEGMENT_B, SEGMENT_CLS, SEP_ID, DataError
+from official.xlnet.data.examples import QuestionExample
+from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Task
+from official.xlnet.tokenization.special_tokens import (
+    CLS_ID,
+    SEGMENT_A,
+    SEGMENT_B,
+    SEGMENT_CLS,
+    SEP_ID,
+)
 
 # Log odds of an answer that is not there at all: below anything a model says.
 _NO_SPAN = -1e29

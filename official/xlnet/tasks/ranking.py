@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.examples import RankingExample
-from official.xlnet.features import DataError
+from official.xlnet.data.examples import RankingExample
+from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tasks.ranking_metrics import evaluate_ranking
 from official.xlnet.tasks.task import Task

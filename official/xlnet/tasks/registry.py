@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from official.xlnet.config import ConfigError
+from official.xlnet.errors import ConfigError
 from official.xlnet.tasks.multiple_choice import MultipleChoice
 from official.xlnet.tasks.multitask import MultiTask
 from official.xlnet.tasks.question_answering import QuestionAnswering
 from official.xlnet.tasks.ranking import Ranking
 from official.xlnet.tasks.task import Task
-from official.xlnet.tasks.text_tasks import Classification, MultiLabel, Regression
+from official.xlnet.tasks.text_classification import Classification, MultiLabel, Regression
 from official.xlnet.tasks.token_classification import TokenClassification
 
 TASKS: dict[str, type[Task]] = {

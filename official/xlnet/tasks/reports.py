@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from official.xlnet.examples import Example
+from official.xlnet.data.examples import Example
 from official.xlnet.tasks.task import Prediction, Task
 
 METRICS_FILE = "metrics.json"

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.config import XLNetConfig
-from official.xlnet.examples import Example
-from official.xlnet.packing import pack_texts, truncated
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.examples import Example
 from official.xlnet.tasks.batching import Arrays, Unit
-from official.xlnet.tokenization import Tokenizer
+from official.xlnet.tokenization.packing import pack_texts, truncated
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 Prediction = dict[str, Any]
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from official.xlnet.examples import TaggedExample
-from official.xlnet.features import CLS_ID, SEGMENT_A, SEGMENT_CLS, SEP_ID, UNK_ID, DataError
+from official.xlnet.data.examples import TaggedExample
+from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Task
-from official.xlnet.tasks.text_tasks import complete_labels, label_index
+from official.xlnet.tasks.text_classification import complete_labels, label_index
+from official.xlnet.tokenization.special_tokens import (
+    CLS_ID,
+    SEGMENT_A,
+    SEGMENT_CLS,
+    SEP_ID,
+    UNK_ID,
+)
 
 _OUTSIDE = "O"
 _NO_TAG = -1

@@ -1,0 +1,1 @@
+"""What a training step costs in theory: floating-point operations and bytes."""

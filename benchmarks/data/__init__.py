@@ -1,0 +1,1 @@
+"""Benchmarks of data preparation and of the input pipeline."""

@@ -1,0 +1,1 @@
+"""How contestants are run and timed: workloads, worker processes, documents."""

@@ -1,0 +1,1 @@
+"""Benchmarks of prediction, generation and conversion."""

@@ -1,0 +1,98 @@
+"""Time and memory of converting a checkpoint of XLNet-large's size, with random weights.
+
+    python -m benchmarks.inference.convert
+
+Each conversion is a process of its own, as it is for users. Needs 7 GB of disk for a moment. The
+last line of output is JSON: seconds and peak resident gigabytes of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+import numpy as np
+import sentencepiece
+
+from official.xlnet.checkpoints.convert.tf1_format import write_tf1
+from official.xlnet.checkpoints.convert.variable_map import Weights, shapes_of
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, VOCAB_FILE
+
+# Source, output, and the output's form.
+_CONVERSIONS = (
+    ("tf1", "ours", "xlnet"),
+    ("ours", "hf", "hf"),
+    ("hf", "ours_again", "xlnet"),
+    ("ours_again", "tf1_again", "tf1"),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--config", default="configs/large.yaml", help="shape of the model")
+    arguments = parser.parse_args()
+    config = XLNetConfig.load(arguments.config)
+    results = {}
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "tf1"))
+        vocab_file = os.path.join(folder, VOCAB_FILE)
+        write_vocabulary(vocab_file, config.model.vocab_size)
+        weights = Weights(RandomSource(config, vocab_file), "tf1")
+        write_tf1(os.path.join(folder, "tf1"), weights, vocab_file)
+        for source, output, form in _CONVERSIONS:
+            seconds, gigabytes = measure(
+                f"convert --source={folder}/{source} --output={folder}/{output} --to={form}"
+            )
+            results[f"{source} to {output}"] = {"seconds": seconds, "gigabytes": gigabytes}
+            print(f"{source} to {output}: {seconds} s, {gigabytes} GB", file=sys.stderr)
+            shutil.rmtree(os.path.join(folder, source))
+    print(json.dumps(results))
+
+
+class RandomSource:
+    """Stands for a model directory with random weights; see `names.Source`."""
+
+    form = "xlnet"
+    path = "random"
+
+    def __init__(self, config: XLNetConfig, vocab_file: str):
+        self.config = config
+        self.vocab_file = vocab_file
+        self.shapes = shapes_of(config)
+        self._random = np.random.default_rng(0)
+
+    def read(self, name: str) -> np.ndarray:
+        return self._random.standard_normal(self.shapes[name], np.float32)
+
+
+def write_vocabulary(path: str, size: int) -> None:
+    """Writes a SentencePiece model in which every number is a word."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=map(str, range(size)),
+        model_prefix=path.removesuffix(".model"),
+        model_type="word",
+        vocab_size=size,
+        control_symbols=[*SPECIAL_PIECES[3:]],
+        minloglevel=2,
+    )
+
+
+def measure(arguments: str) -> tuple[float, float]:
+    """Runs an `xlnet` command; returns its seconds and its peak resident memory in gigabytes."""
+    start = time.monotonic()
+    program = [sys.executable, "-m", "official.xlnet.cli", *arguments.split()]
+    process = os.posix_spawn(sys.executable, program, os.environ)
+    _, status, usage = os.wait4(process, 0)
+    if status:
+        raise SystemExit(f"failed: xlnet {arguments}")
+    return round(time.monotonic() - start, 1), round(usage.ru_maxrss * 1024 / 1e9, 2)
+
+
+if __name__ == "__main__":
+    main()

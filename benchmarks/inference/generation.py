@@ -1,0 +1,139 @@
+"""Time of every new token, with the cache and without it.
+
+    python -m benchmarks.inference.generation --config=configs/base.yaml --tokens=1024
+
+Continues an 8-token prompt with a model of random weights, one text at a time, and notes when each
+token is done; for comparison, times a pass of the whole encoder over as many tokens, which is
+what a token costs without a cache. Draws --plot. The last line is JSON:
+
+    milliseconds_per_token      with the cache, median over all tokens
+    last_over_first             the same, last tenth of the tokens over the first tenth
+    uncached_milliseconds       {tokens so far: without a cache}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from unittest import mock
+
+import numpy as np
+from absl import app, flags
+
+from official.xlnet.cli import set_environment_defaults
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("config", "configs/base.yaml", "Shape of the model.")
+flags.DEFINE_integer("tokens", 1024, "New tokens.", lower_bound=20)
+flags.DEFINE_string("plot", "docs/images/generation_cost.png", "Picture to write.")
+
+_PROMPT = list(range(100, 108))
+_UNCACHED_REPEATS = 3
+
+
+def main(argv: list[str]) -> None:
+    del argv
+    set_environment_defaults()
+    from official.xlnet.configs.experiment import XLNetConfig
+    from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+
+    overrides = [
+        f"training.{key}=1" for key in ("batch_size", "accumulate_steps", "parallel_slices")
+    ]
+    model = XLNetPretrainer(XLNetConfig.load(FLAGS.config, overrides))
+    cached = time_cached(model, FLAGS.tokens)
+    lengths = [length for length in (16, 64, 128, 256, 512, 768, 1024) if length <= FLAGS.tokens]
+    uncached = {length: time_uncached(model, length) for length in lengths}
+    draw(cached, uncached)
+    tenth = len(cached) // 10
+    figures = {
+        "milliseconds_per_token": 1e3 * float(np.median(cached)),
+        "last_over_first": float(np.median(cached[-tenth:]) / np.median(cached[:tenth])),
+        "uncached_milliseconds": {length: 1e3 * uncached[length] for length in lengths},
+    }
+    print(json.dumps(figures))
+
+
+def time_cached(model, num_tokens: int) -> np.ndarray:
+    """Seconds [num_tokens - 1] from each token to the next."""
+    import tensorflow as tf
+
+    from official.xlnet.inference import cached_decoding
+    from official.xlnet.inference.generation import generate
+    from official.xlnet.tokenization.special_tokens import EOD_ID
+
+    class TokenizerOfNumbers:
+        vocab_size = model.config.model.vocab_size
+
+        def encode(self, text):
+            return [int(word) for word in text.split()]
+
+        def decode(self, ids):
+            return " ".join(map(str, ids))
+
+        def id_to_piece(self, i):
+            return str(i)
+
+    times: list[float] = []
+    step = cached_decoding.step
+
+    def timed_step(*arguments):
+        logits, cache = step(*arguments)
+        with tf.control_dependencies([logits]):
+            noted = tf.py_function(lambda: times.append(time.perf_counter()), [], [])
+        with tf.control_dependencies([noted]):
+            return tf.identity(logits), cache
+
+    # Nothing ends early: the end of a document is improbable.
+    model.lm_head.bias.assign(-100.0 * tf.one_hot(EOD_ID, model.config.model.vocab_size))
+    prompt = " ".join(map(str, _PROMPT))
+    with mock.patch.object(cached_decoding, "step", timed_step):
+        generate(model, TokenizerOfNumbers(), [prompt], num_tokens)  # type: ignore[arg-type]
+    return np.diff(times)  # Tracing is done before the first step.
+
+
+def time_uncached(model, length: int) -> float:
+    """Seconds of one pass over `length` tokens with one target."""
+    import tensorflow as tf
+
+    predict = tf.function(lambda inputs: model(inputs)["logits"])
+    order_1T = np.zeros([1, length], np.int32)
+    order_1T[0, -1] = 1
+    inputs = {
+        "token_ids": tf.constant(np.arange(100, 100 + length)[None], tf.int32),
+        "order": tf.constant(order_1T),
+        "target_positions": tf.constant([[length - 1]]),
+    }
+    predict(inputs)
+    seconds = []
+    for _ in range(_UNCACHED_REPEATS):
+        start = time.perf_counter()
+        predict(inputs).numpy()
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds))
+
+
+def draw(cached: np.ndarray, uncached: dict[int, float]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4))
+    axes.plot(np.arange(2, len(cached) + 2), 1e3 * cached, ".", markersize=2, label="with cache")
+    axes.plot(
+        list(uncached),
+        [1e3 * seconds for seconds in uncached.values()],
+        "o-",
+        label="without: the whole encoder again",
+    )
+    axes.set(xlabel="token", ylabel="milliseconds", yscale="log", title="Cost of one new token")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    os.makedirs(os.path.dirname(FLAGS.plot) or ".", exist_ok=True)
+    figure.savefig(FLAGS.plot, dpi=120, bbox_inches="tight")
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,1 @@
+"""Benchmarks of what is learned: loss, accuracy, ablations."""

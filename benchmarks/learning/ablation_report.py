@@ -1,0 +1,128 @@
+"""The ablation's table and chart.
+
+A difference counts as real here when it is larger than twice its standard error over seeds, seeds
+paired: runs of one seed share initial weights where they have the same ones, and targets.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import numpy as np
+from matplotlib import pyplot
+
+from benchmarks.harness.document import fill_table
+from benchmarks.learning.ablation_rows import ROWS
+
+CHART = "images/ablation.png"
+_COMPARED = (
+    ("xlnet_k6", "dae_transformer_xl", "span", "permutation against denoising, both with memory"),
+    ("xlnet_k6", "dae_equal_compute", "span", "the same at equal compute"),
+    ("xlnet_k6", "bert", "span", "permutation against BERT"),
+    ("xlnet_k6", "no_memory", "heldout", "memory against none, the model's own targets"),
+    ("xlnet_k6", "no_memory", "span", "memory against none, spans"),
+    ("xlnet_k6", "xlnet_k7", "span", "K = 6 against K = 7"),
+    ("xlnet_k6", "no_span", "span", "span targets against single tokens"),
+    ("xlnet_k6", "no_bidirectional", "span", "both directions against forward text"),
+    ("xlnet_k6", "next_sentence", "span", "without against with next-sentence prediction"),
+)
+Results = dict[str, list[dict[str, Any]]]
+
+
+def write(results: Results, document: str, table: str | None = None) -> None:
+    """Fills the tables of a Markdown document and draws the chart next to it.
+
+    With the name of a table, it fills that one with the differences and nothing else.
+    """
+    if table:
+        fill_table(document, table, _differences(results))
+        return
+    for name, text in (
+        ("rows", _rows(results)),
+        ("chart", f"![Held-out span loss of the rows]({CHART})"),
+        ("differences", _differences(results)),
+    ):
+        fill_table(document, name, text)
+    draw(results, os.path.join(os.path.dirname(document), CHART))
+
+
+def figure(run: dict[str, Any], name: str) -> float:
+    """One figure of a run: `span`, `token`, `first`, `later`, `heldout`, `accuracy`."""
+    if name == "heldout":
+        return run["heldout_loss"]
+    if name == "accuracy":
+        return run.get("finetuned", np.nan)
+    return run["span_losses"][name]
+
+
+def difference(results: Results, one: str, other: str, name: str) -> np.ndarray:
+    """Figure of `other` less that of `one`, for each seed that both have."""
+    by_seed = [{run["seed"]: figure(run, name) for run in results[row]} for row in (one, other)]
+    return np.array(
+        [by_seed[1][seed] - by_seed[0][seed] for seed in by_seed[0] if seed in by_seed[1]]
+    )
+
+
+def draw(results: Results, path: str) -> None:
+    """Means of span losses with standard deviations, a bar for each row."""
+    shown = [row for row in ROWS if results[row]]
+    values = [[figure(run, "span") for run in results[row]] for row in shown]
+    means = [float(np.mean(runs)) for runs in values]
+    spreads = [np.std(runs, ddof=1) if len(runs) > 1 else 0.0 for runs in values]
+    chart, axes = pyplot.subplots(figsize=(8, 4))
+    places = np.arange(len(shown))[::-1]
+    colors = ["tab:gray" if row == "bert" or row.startswith("dae") else "tab:blue" for row in shown]
+    axes.barh(places, means, xerr=spreads, color=colors, height=0.6, capsize=3)
+    axes.set_yticks(places, [ROWS[row] for row in shown])
+    low, high = min(means), max(means)
+    axes.set_xlim(max(0.0, low - (high - low)), high + 0.3 * (high - low) + 0.01)
+    axes.set_xlabel(
+        "-log p of a held-out span, nats (less is better; the axis does not start at 0)"
+    )
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    chart.savefig(path, dpi=120, bbox_inches="tight")
+    pyplot.close(chart)
+
+
+def _rows(results: Results) -> str:
+    has_accuracy = any("finetuned" in run for runs in results.values() for run in runs)
+    titles = ["", "seeds", "span", "token", "first token", "later tokens", "own held-out loss"]
+    titles += ["ms a step"] + (["accuracy after fine-tuning"] if has_accuracy else [])
+    lines = [titles, ["---"] * len(titles)]
+    for row, title in ROWS.items():
+        runs = results[row]
+        if not runs:
+            continue
+        cells = [title, str(len(runs))]
+        cells += [_mean([figure(run, n) for run in runs]) for n in ("span", "token", "first")]
+        cells += [_mean([figure(run, n) for run in runs]) for n in ("later", "heldout")]
+        cells.append(f"{1000 * np.median([run['seconds_per_step'] for run in runs]):.0f}")
+        if has_accuracy:
+            cells.append(_mean([figure(run, "accuracy") for run in runs]))
+        lines.append(cells)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _differences(results: Results) -> str:
+    lines = [["", "nats", "standard error", "beyond noise"], ["---"] * 4]
+    for one, other, name, title in _COMPARED:
+        values = difference(results, one, other, name)
+        if len(values) < 2:
+            continue
+        mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
+        verdict = "no" if abs(mean) <= 2 * error else ("better" if mean > 0 else "worse")
+        lines.append([title, f"{mean:+.3f}", f"{error:.3f}", verdict])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _mean(values: list[float]) -> str:
+    if np.isnan(values).all():
+        return ""
+    spread = f" ± {np.nanstd(values, ddof=1):.3f}" if len(values) > 1 else ""
+    return f"{np.nanmean(values):.3f}{spread}"

@@ -1,0 +1,218 @@
+"""Transformer-XL's claims: what memory gives, and what it saves.
+
+    python -m benchmarks.learning.attention_length --text=FILE --output=DIR \
+        --document=docs/attention_length.md
+
+Trains configs/transformer_xl.yaml and reads the longest held-out document. Attention length A is
+what a prediction can look back on at least:
+
+* with memory: segments of 128 tokens, one after the other, and a memory of A;
+* with a sliding window of stride 1, for every token a window of the A tokens before it, computed
+  anew, of which only the last row predicts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+
+import numpy as np
+
+from official.xlnet.cli import set_environment_defaults
+
+CONFIG = "configs/transformer_xl.yaml"
+LENGTHS = (16, 32, 64, 128, 256, 512)
+SEGMENT = 128
+_WINDOW_ROWS = 16  # Windows computed at once.
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--text", required=True, help="text with long documents")
+    parser.add_argument("--output", required=True, help="directory for data and model")
+    parser.add_argument("--tokens", type=int, default=1024, help="tokens that both ways predict")
+    parser.add_argument("--document", help="Markdown file to write table and chart to")
+    parser.add_argument("--set", action="append", default=[], help="key=value of the recipe")
+    arguments = parser.parse_args()
+    set_environment_defaults()
+    from data_prep.corpus.vocabulary import train_vocabulary
+    from data_prep.pipelines.prepare import prepare
+    from official.xlnet.configs.experiment import XLNetConfig
+    from official.xlnet.training.pretraining import pretrain
+
+    config = XLNetConfig.load(CONFIG, arguments.set)
+    vocab, data, model = (os.path.join(arguments.output, n) for n in ("vocab", "data", "model"))
+    train_vocabulary([arguments.text], vocab, config.model.vocab_size)
+    prepare([arguments.text], vocab, config, data)
+    pretrain(config, data, model)
+    document = longest_document(data)
+    rows = [measure(model, document, length, arguments.tokens) for length in LENGTHS]
+    if arguments.document:
+        write(rows, arguments.document, len(document))
+    print(json.dumps(rows[-1]))
+
+
+def longest_document(data_dir: str) -> np.ndarray:
+    """Tokens of the longest stretch of one document in a held-out lane of forward text."""
+    from official.xlnet.data.pretraining_dataset import pretraining_dataset
+    from official.xlnet.data.schema import Manifest
+    from official.xlnet.tokenization.special_tokens import EOD_ID
+
+    manifest = Manifest.load(data_dir)
+    rows = manifest.splits["heldout"].num_lanes
+    longest = np.zeros(0, np.int32)
+    lanes = [longest] * rows
+    for batch in pretraining_dataset(data_dir, rows, "heldout", epochs=1):
+        for row, before in enumerate(lanes):
+            reused = batch["token_ids"][row, : manifest.reuse_len].numpy()
+            same_document = len(before) - int(batch["context_length"][row])
+            lanes[row] = np.concatenate([before[same_document:], reused])
+            end = np.flatnonzero(lanes[row] == EOD_ID)
+            document = lanes[row][: end[0]] if len(end) else lanes[row]
+            longest = max(longest, document, key=len)
+    return longest
+
+
+def measure(model_dir: str, document: np.ndarray, length: int, num_tokens: int) -> dict:
+    """Perplexity and seconds a token of both ways, on the last tokens of a document."""
+    with_memory, without = _load(model_dir, length), _load(model_dir, 0)
+    last = len(document) - num_tokens
+    if last < max(LENGTHS):
+        raise ValueError(f"expected a document of {num_tokens + max(LENGTHS)} tokens, got {last}")
+    losses, seconds = read_with_memory(with_memory, document)
+    sliding, sliding_seconds = read_sliding(without, document, length, num_tokens)
+    return {
+        "length": length,
+        "memory_perplexity": float(np.exp(losses[-num_tokens:].mean())),
+        "sliding_perplexity": float(np.exp(sliding.mean())),
+        "memory_seconds": seconds,
+        "sliding_seconds": sliding_seconds,
+        "times_cheaper": sliding_seconds / seconds,
+    }
+
+
+def read_with_memory(model, document: np.ndarray) -> tuple[np.ndarray, float]:
+    """-log p of tokens 1, 2, … of whole segments from the end on, and seconds a token.
+
+    Returns:
+      float64 [S · SEGMENT], of the last tokens, and the seconds that each took.
+    """
+    import tensorflow as tf
+
+    settings = model.config.model
+    num_segments = (len(document) - 1) // SEGMENT
+    first = len(document) - 1 - num_segments * SEGMENT
+    positions = tf.range(SEGMENT)[None]
+
+    @tf.function(autograph=False)
+    def read(token_ids, labels, memory, memory_length):
+        outputs = model(
+            {
+                "token_ids": token_ids,
+                "order": positions,
+                "content_positions": positions,
+                "memory": memory,
+                "memory_length": memory_length,
+            }
+        )
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs["logits"])
+        return losses, outputs["memory"]
+
+    start = 0.0
+    for run in range(2):  # The first run compiles.
+        memory = tf.zeros([settings.num_layers, 1, settings.mem_len, settings.d_model])
+        losses = []
+        start = time.perf_counter()
+        for segment in range(num_segments):
+            begin = first + segment * SEGMENT
+            part = tf.constant(document[None, begin : begin + SEGMENT + 1])
+            seen = tf.constant([min(segment * SEGMENT, settings.mem_len)])
+            found, memory = read(part[:, :-1], part[:, 1:], memory, seen)
+            losses.append(found.numpy()[0])
+            if not run:
+                break
+    seconds = (time.perf_counter() - start) / (num_segments * SEGMENT)
+    return np.concatenate(losses).astype(np.float64), seconds
+
+
+def read_sliding(model, document: np.ndarray, length: int, num: int) -> tuple[np.ndarray, float]:
+    """-log p of the last `num` tokens from windows of `length` tokens, and seconds a token."""
+    import tensorflow as tf
+
+    order = tf.tile(tf.range(length)[None], [_WINDOW_ROWS, 1])
+    last = tf.fill([_WINDOW_ROWS, 1], length - 1)
+
+    @tf.function(autograph=False)
+    def read(token_ids, labels):
+        inputs = {"token_ids": token_ids, "order": order, "content_positions": last}
+        logits = model(inputs)["logits"][:, 0]
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+    targets = np.arange(len(document) - num, len(document)).reshape(-1, _WINDOW_ROWS)
+    windows = [document[rows[:, None] + np.arange(-length, 0)] for rows in targets]
+    read(tf.constant(windows[0]), tf.constant(document[targets[0]]))  # Compiles.
+    start = time.perf_counter()
+    losses = [
+        read(tf.constant(window), tf.constant(document[rows])).numpy()
+        for window, rows in zip(windows, targets, strict=True)
+    ]
+    return np.concatenate(losses).astype(np.float64), (time.perf_counter() - start) / num
+
+
+def write(rows: list[dict], document: str, num_tokens: int) -> None:
+    """Fills the table of a document and draws the curves."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from benchmarks.harness.document import fill_table
+
+    lines = [
+        "| attention length | perplexity, memory | perplexity, sliding | ms a token, memory "
+        "| ms a token, sliding | times cheaper |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        lines.append(
+            f"| {row['length']} | {row['memory_perplexity']:.2f} | {row['sliding_perplexity']:.2f} "
+            f"| {1000 * row['memory_seconds']:.4f} | {1000 * row['sliding_seconds']:.3f} "
+            f"| {row['times_cheaper']:.0f} |"
+        )
+    lines.append("")
+    lines.append(f"The document has {num_tokens} tokens.")
+    fill_table(document, "attention_length", "\n".join(lines))
+
+    lengths = [row["length"] for row in rows]
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4))
+    for name, label in (("memory", "memory"), ("sliding", "sliding window, stride 1")):
+        left.plot(lengths, [row[f"{name}_perplexity"] for row in rows], "o-", label=label)
+        milliseconds = [1000 * row[f"{name}_seconds"] for row in rows]
+        right.plot(lengths, milliseconds, "o-", label=label)
+    for axes, title in ((left, "perplexity"), (right, "milliseconds a token")):
+        axes.set_xscale("log", base=2)
+        axes.set(xlabel="attention length, tokens", title=title)
+        axes.legend()
+    right.set_yscale("log")
+    image = os.path.join(os.path.dirname(document), "images/attention_length.png")
+    os.makedirs(os.path.dirname(image), exist_ok=True)
+    figure.savefig(image, dpi=120, bbox_inches="tight")
+    pyplot.close(figure)
+
+
+def _load(model_dir: str, mem_len: int):
+    import dataclasses
+
+    from official.xlnet.checkpoints.model_directory import load_pretrainer
+    from official.xlnet.configs.experiment import XLNetConfig
+
+    config = XLNetConfig.load(model_dir)
+    config.model = dataclasses.replace(config.model, mem_len=mem_len)
+    config.training = dataclasses.replace(config.training, batch_size=1)
+    return load_pretrainer(model_dir, config)
+
+
+if __name__ == "__main__":
+    main()

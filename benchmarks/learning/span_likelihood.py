@@ -1,0 +1,117 @@
+"""Joint log-likelihood of multi-token spans: the paper's "New York" (section 2.6), measured.
+
+In each window one span of several tokens is hidden and all other tokens are given. Permutation
+modeling predicts its tokens one after the other, each from the text around and the tokens of the
+span before it; denoising predicts each for itself, as if they were independent:
+
+    log p(New York | is a city) = log p(New | …) + log p(York | New, …)      permutation
+                                = log p(New | …) + log p(York | …)           denoising
+
+All models get the same windows, in reading order, with the memory of what came before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.data.pretraining_dataset import pretraining_dataset
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.tokenization.special_tokens import MASK_ID, SEP_ID
+
+MAX_TOKENS = 6  # Of a span.
+_MAX_WORDS = 3
+
+
+def span_losses(
+    model: XLNetPretrainer, data_dir: str, batch_size: int, seed: int = 0
+) -> np.ndarray:
+    """-log p of every token of a span in each held-out window.
+
+    Args:
+      model: trained by permutation or denoising; its objective says how it predicts spans.
+      data_dir: data set of forward text whose held-out lanes `batch_size` divides.
+      batch_size: windows read at once.
+      seed: of the choice of spans.
+
+    Returns:
+      float64 [W, MAX_TOKENS], in nats; NaN behind the end of a span.
+    """
+    config = model.config
+    memory = None
+    if config.model.mem_len:
+        shape = [config.model.num_layers, batch_size, config.model.mem_len, config.model.d_model]
+        memory = tf.zeros(shape)
+    losses = []
+    for batch in pretraining_dataset(data_dir, batch_size, "heldout", epochs=1):
+        windows = zip(
+            batch["token_ids"].numpy(),
+            batch["is_word_start"].numpy(),
+            batch["can_be_target"].numpy(),
+            batch["window_id"].numpy(),
+            strict=True,
+        )
+        spans = [
+            choose_span(*window[:3], np.random.default_rng([seed, window[3]])) for window in windows
+        ]
+        start_B, length_B = np.array(spans, np.int32).T
+        found_BP, memory = _losses_and_memory(model, batch, start_B, length_B, memory)
+        is_real_BP = np.arange(MAX_TOKENS) < length_B[:, None]
+        losses.append(np.where(is_real_BP, found_BP, np.nan))
+    return np.concatenate(losses)
+
+
+def choose_span(
+    token_ids_T: np.ndarray,
+    is_word_start_T: np.ndarray,
+    can_be_target_T: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[int, int]:
+    """Draws a span of one to three whole words and two to six tokens before the first SEP.
+
+    Returns:
+      Its first position and its number of tokens; (0, 0) where the window has none.
+    """
+    last = int(np.flatnonzero(token_ids_T == SEP_ID)[0])
+    starts = np.flatnonzero(is_word_start_T[:last])
+    spans = [
+        (int(start), int(end - start))
+        for words in range(1, _MAX_WORDS + 1)
+        for start, end in zip(starts, starts[words:], strict=False)
+        if 2 <= end - start <= MAX_TOKENS and can_be_target_T[start:end].all()
+    ]
+    return spans[rng.integers(len(spans))] if spans else (0, 0)
+
+
+@tf.function(autograph=False)
+def _losses_and_memory(model, batch, start_B, length_B, memory):
+    """Scores the spans of a batch, then reads the windows as they are for the next memory."""
+    config = model.config
+    token_ids_BT = batch["token_ids"]
+    size, seq_len = token_ids_BT.shape
+    offset_P = tf.range(MAX_TOKENS)
+    positions_BP = tf.minimum(start_B[:, None] + offset_P, seq_len - 1)
+    labels_BP = tf.gather(token_ids_BT, positions_BP, batch_dims=1)
+    step_BT = tf.range(seq_len) - start_B[:, None] + 1
+    in_span_BT = (step_BT >= 1) & (step_BT <= length_B[:, None])
+    inputs = {"token_ids": token_ids_BT, "segment_ids": batch["segment_ids"]}
+    recalled = {}
+    if memory is not None:
+        recalled = {"memory": memory, "memory_length": batch["context_length"]}
+    if config.objective.kind == "denoising":
+        asked = {
+            "token_ids": tf.where(in_span_BT, MASK_ID, token_ids_BT),
+            "content_positions": positions_BP,
+        }
+    else:
+        asked = {
+            "order": tf.where(in_span_BT, step_BT, 0),
+            "target_positions": positions_BP,
+        }
+    logits_BPV = model({**inputs, **asked, **recalled})["logits"]
+    losses_BP = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_BP, logits_BPV)
+    if memory is not None:
+        is_second_half_T = tf.range(seq_len) >= config.data.reuse_len
+        inputs["order"] = tf.tile(tf.cast(is_second_half_T, tf.int32)[None], [size, 1])
+        memory = model({**inputs, **recalled})["memory"]
+    return losses_BP, memory

@@ -1,0 +1,335 @@
+"""Tables and charts of docs/performance.md from the results on file.
+
+The document's text is written by hand; every table stands between the markers
+`<!-- table: NAME -->` and `<!-- end -->` and is written anew. A table whose phases have not been
+measured says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+from benchmarks.costs import flops
+from benchmarks.costs.cost_model import ACCELERATORS, BASE, LARGE, predict
+from benchmarks.harness.document import fill_table
+from benchmarks.harness.workload import SHAPES
+from benchmarks.reports.phases import ENCODER_BATCHES, ENCODER_LENGTHS, GROWTH_SEQ_LEN
+
+DOCUMENT, IMAGES = "docs/performance.md", "docs/images"
+TRAINING = {
+    shape: [f"train_{shape}{mode}" for mode in ("", "_xla", "_compile")] for shape in SHAPES
+}
+_NOT_MEASURED = "Not measured yet: `make bench`."
+_STATE_BYTES = 12  # A parameter and its two moments, in float32.
+
+
+def write(results: dict[str, Any]) -> None:
+    """Writes all tables and charts."""
+    phases = {name: phase["measured"] for name, phase in results["phases"].items()}
+    os.makedirs(IMAGES, exist_ok=True)
+    for name, table in _TABLES.items():
+        rows = table(results) if table is _setting else table(phases)
+        fill_table(DOCUMENT, name, rows or _NOT_MEASURED)
+    _draw_training(phases)
+    _draw_growth(phases)
+
+
+def summary(results: dict[str, Any]) -> dict[str, float]:
+    """Our fastest peer's time over ours, for each shape that was measured."""
+    phases = {name: phase["measured"] for name, phase in results["phases"].items()}
+    ratios = {}
+    for shape in SHAPES:
+        relative = _relative(phases, shape)
+        peers = [ratio for name, ratio in relative.items() if not name.startswith("ours")]
+        if peers:
+            ratios[f"ratio_{shape}"] = round(min(peers) / min(_ours(relative)), 3)
+    return ratios
+
+
+def _ours(figures: dict[str, float]) -> list[float]:
+    return [value for name, value in figures.items() if name.startswith("ours")]
+
+
+def _relative(phases: dict[str, Any], shape: str) -> dict[str, float]:
+    """Everyone's time over that of `ours` in the same run."""
+    ratios: dict[str, float] = {}
+    for phase in TRAINING[shape]:
+        timed = phases.get(phase, {"results": {}})["results"]
+        for name, figures in timed.items():
+            ratios.setdefault(name, figures["seconds"] / timed["ours"]["seconds"])
+    return ratios
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _setting(results: dict[str, Any]) -> str:
+    if "versions" not in results:
+        return ""
+    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
+    dates = sorted(phase["date"] for phase in results["phases"].values())
+    return f"{results['cores']} CPU cores, {dates[0]} to {dates[-1]}; {versions}."
+
+
+def _training_table(shape: str) -> Callable[[dict[str, Any]], str]:
+    def table(phases: dict[str, Any]) -> str:
+        rows, seen = [], set()
+        for phase in TRAINING[shape]:
+            if phase not in phases:
+                continue
+            measured = phases[phase]
+            ours = measured["results"]["ours"]["seconds"]
+            for name, figures in measured["results"].items():
+                if name in seen:
+                    continue
+                seen.add(name)
+                share = measured["necessary_flops"] / figures["seconds"] / measured["ceiling"]
+                rows.append(
+                    [
+                        name,
+                        f"{figures['seconds']:.3f}",
+                        f"{figures['fastest_seconds']:.3f}",
+                        f"{figures['seconds'] / ours:.2f}",
+                        f"{share:.0%}",
+                        f"{figures['peak_bytes'] / 1e9:.2f}",
+                        f"{_working_bytes(figures) / 1e9:.2f}",
+                    ]
+                )
+        header = ["", "seconds", "fastest", "times ours", "of ceiling", "peak GB", "working GB"]
+        return _table(header, rows) if rows else ""
+
+    return table
+
+
+def _working_bytes(figures: dict[str, Any]) -> float:
+    state = _STATE_BYTES * figures["num_parameters"]
+    return figures["peak_bytes"] - figures["imported_bytes"] - state
+
+
+def _recompute(phase: str) -> Callable[[dict[str, Any]], str]:
+    def table(phases: dict[str, Any]) -> str:
+        if phase not in phases:
+            return ""
+        measured = phases[phase]
+        base = measured["recompute: none"]
+        return _table(
+            ["", "seconds", "times none", "peak GB", "of none", "working GB", "of none"],
+            [
+                [
+                    f"`{name}`",
+                    f"{figures['seconds']:.3f}",
+                    f"{figures['seconds'] / base['seconds']:.2f}",
+                    f"{figures['peak_bytes'] / 1e9:.2f}",
+                    f"{figures['peak_bytes'] / base['peak_bytes']:.0%}",
+                    f"{_working_bytes(figures) / 1e9:.2f}",
+                    f"{_working_bytes(figures) / _working_bytes(base):.0%}",
+                ]
+                for name, figures in measured.items()
+            ],
+        )
+
+    return table
+
+
+_BOTH = ["ours", "ours, XLA", "HF", "HF, torch.compile"]
+_ENCODERS = ["ours", "ours, XLA", "ours, served", "ours, served, XLA", "HF", "HF, torch.compile"]
+_BOTH_RATIOS = ["best peer / best of ours", "of ceiling", "best peer / ceiling"]
+
+
+def _best_of_both(measured: dict[str, Any], names: list[str]) -> list[str]:
+    """Milliseconds of `names`; the fastest peer and the ceiling beside the fastest of ours."""
+    seconds = {name: figures["seconds"] for name, figures in measured["results"].items()}
+    milliseconds = [f"{1e3 * seconds[name]:.1f}" if name in seconds else "-" for name in names]
+    ours = min(_ours(seconds))
+    at_ceiling = measured["necessary_flops"] / measured["ceiling"]
+    peers = [value for name, value in seconds.items() if not name.startswith("ours")]
+    ratios = [f"{min(peers) / value:.2f}" if peers else "-" for value in (ours, at_ceiling)]
+    return [*milliseconds, ratios[0], f"{at_ceiling / ours:.0%}", ratios[1]]
+
+
+def _finetune(phases: dict[str, Any]) -> str:
+    if "finetune" not in phases:
+        return ""
+    return _table(
+        [*(f"{name}, ms" for name in _BOTH), *_BOTH_RATIOS],
+        [_best_of_both(phases["finetune"], _BOTH)],
+    )
+
+
+def _encoder(phases: dict[str, Any]) -> str:
+    rows = [
+        [str(batch), str(length), *_best_of_both(measured[str(batch)], _ENCODERS)]
+        for batch in ENCODER_BATCHES
+        for length in ENCODER_LENGTHS
+        if (measured := phases.get(f"encoder_{length}"))
+    ]
+    return _table(["batch", "length", *_ENCODERS, *_BOTH_RATIOS], rows) if rows else ""
+
+
+def _growth_points(phases: dict[str, Any], kind: str) -> dict[int, dict[str, Any]]:
+    points = {}
+    for part in ("short", "long"):
+        measured = phases.get(f"growth_{kind}_{part}", {})
+        points.update({int(length): point for length, point in measured.items()})
+    return dict(sorted(points.items()))
+
+
+def _growth(kind: str, label: str) -> Callable[[dict[str, Any]], str]:
+    def table(phases: dict[str, Any]) -> str:
+        points = _growth_points(phases, kind)
+        if not points:
+            return ""
+        names = list(dict.fromkeys(name for p in points.values() for name in p["results"]))
+        first = next(iter(points.values()))
+        rows = []
+        for length, point in points.items():
+            row = [str(length), f"{point['flops_per_token'] / 1e6:.1f}"]
+            for name in names:
+                figures = point["results"].get(name)
+                row.append(f"{1e6 * figures['seconds'] / point['tokens']:.0f}" if figures else "-")
+            ours = point["results"]["ours"]["seconds"] / first["results"]["ours"]["seconds"]
+            row.append(f"{point['flops_per_token'] / first['flops_per_token']:.2f}")
+            rows.append([*row, f"{ours:.2f}"])
+        header = [label, "MFLOP a token", *(f"{name}, µs a token" for name in names)]
+        return _table([*header, "growth, formula", "growth, ours"], rows)
+
+    return table
+
+
+def _growth_chart(phases: dict[str, Any]) -> str:
+    if not any(_growth_points(phases, kind) for kind in ("tokens", "memory")):
+        return ""
+    return "![Time of a token against the length of rows and of memory](images/growth.png)"
+
+
+def _parts(phases: dict[str, Any]) -> str:
+    del phases
+    by_shape = {name: flops.by_part(flops.necessary(shape)) for name, shape in SHAPES.items()}
+    rows = [
+        [part, *(f"{parts[part] / 1e9:.1f}" for parts in by_shape.values())]
+        for part in by_shape["base3"]
+    ]
+    rows.append(["necessary", *(f"{sum(parts.values()) / 1e9:.1f}" for parts in by_shape.values())])
+    computed = [flops.total(flops.computed(shape)) for shape in SHAPES.values()]
+    rows.append(["computed", *(f"{value / 1e9:.1f}" for value in computed)])
+    moved = [sum(flops.step_bytes(shape).values()) for shape in SHAPES.values()]
+    rows.append(["GB moved, float32", *(f"{value / 1e9:.1f}" for value in moved)])
+    return _table(["GFLOP of a step", *by_shape], rows)
+
+
+def _xla_check(phases: dict[str, Any]) -> str:
+    if "xla_check" not in phases:
+        return ""
+    m = phases["xla_check"]
+    return _table(
+        ["", "formula", "traced graph", "XLA"],
+        [
+            [
+                "GFLOP of products",
+                *(f"{m[f'{source}_flops'] / 1e9:.3f}" for source in ("formula", "graph", "xla")),
+            ],
+            [
+                "million elements of products",
+                f"{m['formula_elements'] / 1e6:.1f}",
+                "-",
+                f"{m['xla_elements'] / 1e6:.1f}",
+            ],
+            ["GB moved", f"{m['formula_bytes'] / 1e9:.2f}", "-", f"{m['xla_bytes'] / 1e9:.2f}"],
+        ],
+    )
+
+
+def _predictions(phases: dict[str, Any]) -> str:
+    del phases
+    rows = []
+    for name, shape in (("base", BASE), ("large", LARGE)):
+        per_token = flops.total(flops.necessary(shape)) / shape.tokens
+        for chip in ACCELERATORS:
+            predicted = predict(shape, chip)
+            rows.append(
+                [
+                    name,
+                    chip.name,
+                    f"{per_token / 1e9:.2f}",
+                    f"{predicted['expected']:,.0f}",
+                    f"{predicted['bound']:,.0f}",
+                ]
+            )
+    header = ["model", "chip", "GFLOP a token", "tokens/s, expected", "tokens/s, bound"]
+    return _table(header, rows)
+
+
+_TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "setting": _setting,
+    "train_base3": _training_table("base3"),
+    "train_small": _training_table("small"),
+    "recompute_base3": _recompute("recompute_base3"),
+    "recompute_base": _recompute("recompute_base"),
+    "recompute_base_8": _recompute("recompute_base_8"),
+    "finetune": _finetune,
+    "encoder": _encoder,
+    "growth_tokens": _growth("tokens", "T"),
+    "growth_memory": _growth("memory", "M"),
+    "growth_chart": _growth_chart,
+    "parts": _parts,
+    "xla_check": _xla_check,
+    "predictions": _predictions,
+}
+
+
+def _draw_training(phases: dict[str, Any]) -> None:
+    """Bars: everyone's step over ours in the same run."""
+    shapes = [shape for shape in SHAPES if _relative(phases, shape)]
+    if not shapes:
+        return
+    figure, axes = pyplot.subplots(1, len(shapes), figsize=(5 * len(shapes), 3), squeeze=False)
+    for axis, shape in zip(axes[0], shapes, strict=True):
+        ratios = sorted(_relative(phases, shape).items(), key=lambda item: item[1])
+        names, values = zip(*ratios, strict=True)
+        colors = ["tab:orange" if name.startswith("ours") else "tab:blue" for name in names]
+        bars = axis.barh(names, values, color=colors)
+        axis.bar_label(bars, fmt="%.2f", padding=2)
+        axis.set(title=f"training step, {shape}", xlabel="time, ours = 1", xmargin=0.15)
+        axis.invert_yaxis()
+    _save(figure, "train_step.png")
+
+
+def _draw_growth(phases: dict[str, Any]) -> None:
+    """Lines: time of a token against T and M, and the formula scaled to our first point."""
+    kinds = {"tokens": "T, tokens of a row", "memory": f"M, memory of a row (T = {GROWTH_SEQ_LEN})"}
+    kinds = {kind: label for kind, label in kinds.items() if _growth_points(phases, kind)}
+    if not kinds:
+        return
+    figure, axes = pyplot.subplots(1, len(kinds), figsize=(5 * len(kinds), 3.5), squeeze=False)
+    for axis, (kind, label) in zip(axes[0], kinds.items(), strict=True):
+        points = _growth_points(phases, kind)
+        names = list(dict.fromkeys(name for p in points.values() for name in p["results"]))
+        for name in names:
+            line = {
+                length: 1e6 * point["results"][name]["seconds"] / point["tokens"]
+                for length, point in points.items()
+                if name in point["results"]
+            }
+            axis.plot(list(line), list(line.values()), marker="o", label=name)
+        first = next(iter(points.values()))
+        scale = first["results"]["ours"]["seconds"] / first["tokens"] / first["flops_per_token"]
+        formula = [1e6 * scale * point["flops_per_token"] for point in points.values()]
+        axis.plot(list(points), formula, "k--", label="ours, by formula")
+        axis.set(xlabel=label, ylabel="µs a token", ylim=(0, None))
+        axis.legend()
+    _save(figure, "growth.png")
+
+
+def _save(figure, name: str) -> None:
+    figure.tight_layout()
+    figure.savefig(os.path.join(IMAGES, name), dpi=120, metadata={"Software": None})
+    pyplot.close(figure)

@@ -1,0 +1,1 @@
+"""Benchmarks of the exported model and of a server."""

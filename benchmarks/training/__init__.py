@@ -1,0 +1,1 @@
+"""Benchmarks of the training step, ours and the peers'."""

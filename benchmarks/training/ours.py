@@ -1,0 +1,114 @@
+"""Our own steps, as contestants."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+import tf_keras
+
+from benchmarks.harness.worker import Work
+from benchmarks.harness.workload import Shape, config_of, tokens_and_segments, windows
+from official.xlnet.inference.network.packed_encoder import ServedEncoder
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.runtime import allocator
+from official.xlnet.runtime.distribution import limit_threads
+from official.xlnet.training.optimization import create_optimizer
+
+
+def build(
+    kind: str,
+    shape: dict,
+    jit_compile: bool = False,
+    recompute: str = "none",
+    accumulate_steps: int = 1,
+    parallel_slices: int = 1,
+    release_memory: bool = False,
+) -> Work:
+    """One step of `kind` pretrain, finetune, encode or serve (the encoder as it is exported).
+
+    The rest is as in the configuration.
+    """
+    sizes = Shape(**shape)
+    training = {
+        "jit_compile": jit_compile,
+        "accumulate_steps": accumulate_steps,
+        "parallel_slices": parallel_slices,
+        "release_memory": release_memory,
+    }
+    config = config_of(sizes, training, recompute=recompute)
+    limit_threads(config.training)
+    allocator.release_memory(config.training)
+    kinds = {"pretrain": _pretrain, "finetune": _finetune, "encode": _encode, "serve": _serve}
+    return kinds[kind](sizes, config)
+
+
+def pretrainer(shape: Shape, config) -> tuple[XLNetPretrainer, dict[str, tf.Tensor]]:
+    """A compiled pre-training model with its optimizer's slots, and a batch."""
+    tf_keras.utils.set_random_seed(0)
+    model = XLNetPretrainer(config)
+    optimizer = create_optimizer(config.training, config.model.num_layers)
+    optimizer.build(model.trainable_variables)
+    model.compile(optimizer, jit_compile=config.training.jit_compile)
+    return model, {name: tf.constant(value) for name, value in windows(shape).items()}
+
+
+def _pretrain(shape: Shape, config) -> Work:
+    model, batch = pretrainer(shape, config)
+    return _fitting(model, batch)
+
+
+def _fitting(model, batch) -> Work:
+    """The step that `fit` runs."""
+    function = model.make_train_function()
+    batches = iter(tf.data.Dataset.from_tensors(batch).repeat())
+    return Work(lambda: float(function(batches)["loss"]), _count(model))
+
+
+def _finetune(shape: Shape, config) -> Work:
+    config.task.name, config.task.labels = "classification", ("no", "yes")
+    config.task.max_length, config.task.num_buckets = shape.seq_len, 1
+    model = XLNetTaskModel(config)
+    optimizer = create_optimizer(config.training, shape.num_layers)
+    optimizer.build(model.tuned_variables)
+    model.compile(optimizer, jit_compile=config.training.jit_compile)
+    token_ids, segment_ids = (tf.constant(x)[:, None] for x in tokens_and_segments(shape))
+    batch = {
+        "token_ids": token_ids,
+        "segment_ids": segment_ids,
+        "is_padding": tf.zeros_like(token_ids, tf.bool),
+        "label": tf.range(shape.batch_size) % 2,
+        "weight": tf.ones([shape.batch_size]),
+    }
+    return _fitting(model, batch)
+
+
+def _encode(shape: Shape, config) -> Work:
+    encoder = XLNetEncoder(config)
+    encoder.build()
+
+    def encode(token_ids, segment_ids):
+        return encoder({"token_ids": token_ids, "segment_ids": segment_ids})["content"]
+
+    return _reading(encode, shape, config, encoder)
+
+
+def _serve(shape: Shape, config) -> Work:
+    encoder = XLNetEncoder(config)
+    encoder.build()
+    served = ServedEncoder(encoder, shape.seq_len)
+
+    def encode(token_ids, segment_ids):
+        return served(token_ids, segment_ids, tf.zeros_like(token_ids, tf.bool))
+
+    return _reading(encode, shape, config, encoder)
+
+
+def _reading(encode, shape: Shape, config, encoder) -> Work:
+    function = tf.function(encode, jit_compile=config.training.jit_compile)
+    token_ids, segment_ids = (tf.constant(value) for value in tokens_and_segments(shape))
+    return Work(lambda: float(function(token_ids, segment_ids)[0, 0, 0]), _count(encoder))
+
+
+def _count(layer) -> int:
+    return sum(variable.shape.num_elements() for variable in layer.trainable_variables)

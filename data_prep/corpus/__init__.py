@@ -1,0 +1,1 @@
+"""Text in: readers, filters, documents, and the vocabulary that is trained on them."""

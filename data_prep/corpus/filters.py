@@ -1,0 +1,53 @@
+"""Which documents are too poor to learn from.
+
+The paper keeps only part of its web text: "heuristics to aggressively filter out short or
+low-quality articles". The limits here are those of Gopher (Rae et al., 2021, table A1) that make
+sense for any language that puts spaces between words; all filters are off by default.
+"""
+
+from __future__ import annotations
+
+from data_prep.corpus.readers import Document
+from data_prep.settings import Settings
+
+_MEAN_WORD_LENGTH = (2.0, 12.0)
+_MIN_WORDS_WITH_LETTERS = 0.7
+_MAX_REPEATED_LINES = 0.3
+_MAX_LIST_LINES = 0.9
+_MAX_CUT_LINES = 0.3
+_LIST_MARKS = ("-", "*", "•", "‣", "·")
+_ELLIPSES = ("...", "…")
+
+
+def reason_to_drop(document: Document, settings: Settings) -> str | None:
+    """Returns what a document is counted as when it is dropped, None when it is kept.
+
+    Args:
+      document: paragraphs.
+      settings: gives `min_words` and `drop_low_quality`.
+    """
+    if not settings.min_words and not settings.drop_low_quality:
+        return None
+    words = [word for line in document for word in line.split()]
+    if len(words) < settings.min_words:
+        return "too_short"
+    if settings.drop_low_quality and _is_low_quality(document, words):
+        return "low_quality"
+    return None
+
+
+def _is_low_quality(document: Document, words: list[str]) -> bool:
+    if not words:
+        return True
+    low, high = _MEAN_WORD_LENGTH
+    if not low <= sum(map(len, words)) / len(words) <= high:
+        return True
+    with_letters = sum(any(map(str.isalpha, word)) for word in words)
+    if with_letters < _MIN_WORDS_WITH_LETTERS * len(words):
+        return True
+    num_lines = len(document)
+    return (
+        num_lines - len(set(document)) > _MAX_REPEATED_LINES * num_lines
+        or sum(line.startswith(_LIST_MARKS) for line in document) > _MAX_LIST_LINES * num_lines
+        or sum(line.endswith(_ELLIPSES) for line in document) > _MAX_CUT_LINES * num_lines
+    )

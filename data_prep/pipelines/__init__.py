@@ -1,0 +1,1 @@
+"""The passes of `xlnet prepare`, on local processes or on Beam."""

@@ -1,0 +1,259 @@
+"""A preparation from its arguments to the finished data set, apart from who runs its passes.
+
+job    = start(...)                                checks, finds shards, opens the work directory
+notes  = write_token_files(...) for every shard    pass 1, in any order
+plan   = plan_lanes(job, notes)
+notes  = write_lane(...) for every lane            pass 2, in any order
+figures = finish(job, plan, notes)                 the manifest, written last
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+
+import numpy as np
+
+from data_prep.atomic import atomic_write, read_json, sha256_of, write_json
+from data_prep.corpus.corpus import Shard, find_shards
+from data_prep.corpus.readers import Counts
+from data_prep.records import lane_files, token_files
+from data_prep.records.lanes import Lane, Layout, lanes_of, lay_out
+from data_prep.records.splits import split_documents
+from data_prep.settings import Settings
+from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
+from official.xlnet.errors import DataError
+from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+from official.xlnet.tokenization.tokenizer import Tokenizer
+
+_WORK_DIR = ".prepare"
+_JOB_FILE = "job.json"
+_DROPPED = ("empty", "too_short", "low_quality", "duplicates")
+_LANE_FILE = re.compile(r"(train|heldout)-\d+-of-\d+\.tfrecord")
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """One preparation.
+
+    Attributes:
+      inputs: patterns as given, for the manifest.
+      shards: pieces of the corpus.
+      settings: what decides the bytes.
+      vocab_sha256: checksum of the vocabulary.
+      vocab_size: number of pieces V.
+      output_dir: directory of the data set, which already holds the vocabulary.
+      identity: checksum of all of this, without names of directories.
+      is_finished: whether the data set is there already.
+    """
+
+    inputs: tuple[str, ...]
+    shards: tuple[Shard, ...]
+    settings: Settings
+    vocab_sha256: str
+    vocab_size: int
+    output_dir: str
+    identity: str
+    is_finished: bool
+
+    @property
+    def work_dir(self) -> str:
+        """Directory of token files and notes."""
+        return os.path.join(self.output_dir, _WORK_DIR)
+
+    @property
+    def vocab_file(self) -> str:
+        """The vocabulary that workers read."""
+        return os.path.join(self.output_dir, VOCAB_FILE)
+
+    @property
+    def token_dtype(self) -> np.dtype:
+        """Type of the tokens in token files."""
+        return token_files.token_dtype(self.vocab_size)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What pass 2 is to write.
+
+    Attributes:
+      layouts: lanes of each split, training first.
+      lanes: all lanes of all splits.
+      counts: what was read, dropped and mended.
+    """
+
+    layouts: list[Layout]
+    lanes: list[Lane]
+    counts: Counts
+
+
+def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str) -> Job:
+    """Checks the arguments and opens, or opens again, the work directory.
+
+    Args:
+      inputs: see `find_shards`.
+      vocab: a SentencePiece model, or a directory that holds `spiece.model`.
+      settings: what decides the bytes.
+      output_dir: directory of the data set; made if it is not there.
+
+    Raises:
+      DataError: there is no usable text or vocabulary, or `output_dir` holds another data set.
+    """
+    vocab_file = os.path.join(vocab, VOCAB_FILE) if os.path.isdir(vocab) else vocab
+    tokenizer = Tokenizer(vocab_file, settings.lowercase, settings.keep_accents)
+    shards = tuple(find_shards(inputs, settings))
+    if not shards:
+        raise DataError(f"no text in {', '.join(inputs)}: the files are empty")
+    pieces = [[os.path.basename(shard.path), *dataclasses.astuple(shard)[1:]] for shard in shards]
+    what = [SCHEMA_VERSION, dataclasses.asdict(settings), tokenizer.sha256, pieces]
+    job = Job(
+        inputs=tuple(inputs),
+        shards=shards,
+        settings=settings,
+        vocab_sha256=tokenizer.sha256,
+        vocab_size=tokenizer.vocab_size,
+        output_dir=output_dir,
+        identity=hashlib.sha256(json.dumps(what).encode()).hexdigest(),
+        is_finished=False,
+    )
+    if os.path.exists(os.path.join(output_dir, MANIFEST_FILE)):
+        if _is_whole(job):
+            return dataclasses.replace(job, is_finished=True)
+        os.unlink(os.path.join(output_dir, MANIFEST_FILE))
+    _open_work_dir(job)
+    if not os.path.exists(job.vocab_file) or sha256_of(job.vocab_file) != job.vocab_sha256:
+        with atomic_write(job.vocab_file, job.work_dir) as file:
+            file.write(tokenizer.model_proto)
+    return job
+
+
+def shard_tasks(job: Job) -> list[tuple]:
+    """Arguments of `write_token_files`, but for the last, for all shards."""
+    return [
+        (index, shard, job.settings, job.vocab_file, job.work_dir)
+        for index, shard in enumerate(job.shards)
+    ]
+
+
+def lane_tasks(job: Job, plan: Plan) -> list[tuple]:
+    """Arguments of `write_lane`, but for the last, for all lanes."""
+    return [
+        (lane, job.settings, job.token_dtype, job.work_dir, job.output_dir) for lane in plan.lanes
+    ]
+
+
+def plan_lanes(job: Job) -> Plan:
+    """Splits the documents and lays out the lanes, after pass 1.
+
+    Raises:
+      DataError: there is not enough text.
+    """
+    counts = Counts()
+    for index in range(len(job.shards)):
+        counts.update(read_json(token_files.note_path(job.work_dir, index))["counts"])
+    if not counts["documents"]:
+        dropped = [f"{counts[name]} {name}" for name in _DROPPED if counts[name]]
+        raise DataError(
+            f"no text in {', '.join(job.inputs)}: no document is left of those read "
+            f"(dropped: {', '.join(dropped) or 'none'})"
+        )
+    splits, duplicates = split_documents(job.work_dir, len(job.shards), job.settings)
+    counts["duplicates"] = duplicates
+    layouts = [lay_out(split, job.settings) for split in splits]
+    lanes = [lane for layout in layouts for lane in lanes_of(layout, job.settings)]
+    return Plan(layouts, lanes, counts)
+
+
+def finish(job: Job, plan: Plan) -> dict[str, int]:
+    """Writes the manifest, removes the work directory and returns the figures of the run."""
+    notes = [read_json(lane_files.note_path(job.work_dir, lane)) for lane in plan.lanes]
+    files = {note["file"]: note["sha256"] for note in notes}
+    splits = {}
+    for layout in plan.layouts:
+        own = sorted(name for name in files if name.startswith(layout.name + "-"))
+        splits[layout.name] = SplitManifest(
+            documents=layout.split.documents,
+            tokens=layout.split.tokens,
+            windows=layout.num_lanes * layout.windows_per_lane,
+            dropped_tokens=layout.dropped_tokens,
+            num_lanes=layout.num_lanes,
+            windows_per_lane=layout.windows_per_lane,
+            files={name: files[name] for name in own},
+        )
+    read = {name: n for name, n in plan.counts.items() if name not in ("documents", "tokens")}
+    Manifest(
+        schema_version=SCHEMA_VERSION,
+        seq_len=job.settings.seq_len,
+        reuse_len=job.settings.reuse_len,
+        bidirectional=job.settings.bidirectional,
+        vocab_size=job.vocab_size,
+        vocab_sha256=job.vocab_sha256,
+        seed=job.settings.seed,
+        splits=splits,
+        source={
+            "inputs": list(job.inputs),
+            "counts": {name: read.get(name, 0) for name in sorted({*read, *_DROPPED})},
+            "settings": dataclasses.asdict(job.settings),
+            "identity": job.identity,
+        },
+        compression="GZIP" if job.settings.compress else "",
+    ).save(job.output_dir)
+    shutil.rmtree(job.work_dir)
+    return figures(job.output_dir)
+
+
+def figures(output_dir: str) -> dict[str, int]:
+    """Figures of a finished data set.
+
+    Returns:
+      `documents`, `tokens`, `windows` and `dropped_tokens` of all splits, `heldout_windows`, and
+      the counts of what was read, dropped and mended.
+    """
+    manifest = Manifest.load(output_dir)
+    splits = manifest.splits.values()
+    totals = {
+        name: sum(getattr(split, name) for split in splits)
+        for name in ("documents", "tokens", "windows", "dropped_tokens")
+    }
+    heldout = manifest.splits.get("heldout")
+    return {
+        **totals,
+        "heldout_windows": heldout.windows if heldout else 0,
+        **manifest.source["counts"],
+    }
+
+
+def _is_whole(job: Job) -> bool:
+    """Whether the data set in the output directory is the job's and undamaged."""
+    manifest = Manifest.load(job.output_dir)
+    if manifest.source.get("identity") != job.identity:
+        raise DataError(
+            f"{job.output_dir} already holds a data set of other text or settings: choose another "
+            "--output, or remove it"
+        )
+    return all(
+        sha256_of(os.path.join(job.output_dir, name)) == sha256
+        for split in manifest.splits.values()
+        for name, sha256 in [*split.files.items(), (VOCAB_FILE, job.vocab_sha256)]
+    )
+
+
+def _open_work_dir(job: Job) -> None:
+    """Keeps the work of a stopped run of the same job, removes any other."""
+    modified = [
+        os.stat(shard.path).st_mtime_ns for shard in job.shards if os.path.exists(shard.path)
+    ]
+    this = {"identity": job.identity, "inputs": list(job.inputs), "modified": modified}
+    if read_json(os.path.join(job.work_dir, _JOB_FILE)) == this:
+        return
+    shutil.rmtree(job.work_dir, ignore_errors=True)
+    os.makedirs(job.work_dir)
+    for name in os.listdir(job.output_dir):
+        if _LANE_FILE.fullmatch(name):
+            os.unlink(os.path.join(job.output_dir, name))
+    write_json(os.path.join(job.work_dir, _JOB_FILE), this, job.work_dir)

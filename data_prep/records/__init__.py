@@ -1,0 +1,1 @@
+"""Tokens to lanes, windows and TFRecord files."""

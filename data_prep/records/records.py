@@ -1,0 +1,188 @@
+"""Windows to the bytes of a TFRecord file.
+
+A record is a serialized `tf.train.Example`, written here without TensorFlow: ids become
+protobuf's variable-length integers once per stretch of text, and a window is put together from
+slices of those bytes. TFRecord frames it:
+
+    length (8 bytes) | masked CRC-32C of length | data | masked CRC-32C of data
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import google_crc32c
+import numpy as np
+
+from data_prep.records.windows import Windows
+from official.xlnet.data.schema import SCALAR_FEATURES
+from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
+
+_GZIP = 31  # zlib's name for its largest window with gzip's header.
+_MASK_DELTA = 0xA282EAD8
+_SEP = bytes([SEP_ID])
+_SEP_CLS = bytes([SEP_ID, CLS_ID])
+# Tags of protobuf fields: number << 3 | wire type 2 (length-delimited).
+_FIELD_1, _FIELD_2, _FIELD_3 = b"\x0a", b"\x12", b"\x1a"
+
+
+def encode_windows(
+    token_ids: np.ndarray, windows: Windows, reuse_len: int, is_reversed: bool, first_id: int
+) -> Iterator[bytes]:
+    """Yields one serialized `tf.train.Example` per window.
+
+    Args:
+      token_ids: unsigned [text_len], the stretch of text.
+      windows: positions in it.
+      reuse_len: tokens of the reuse part.
+      is_reversed: whether the text is reversed.
+      first_id: `window_id` of the first window.
+    """
+    encoded, offset = varints(token_ids)
+    a_end = windows.start + reuse_len + windows.a_length
+    b_end = windows.b_start + windows.b_length
+    slices = [offset[x].tolist() for x in (windows.start, a_end, windows.b_start, b_end)]
+    scalars = {name: x.tolist() for name, x in zip(Windows._fields, windows, strict=True)}
+    scalars["is_reversed"] = [int(is_reversed)] * len(a_end)
+    scalars["window_id"] = list(range(first_id, first_id + len(a_end)))
+    rows = zip(*(scalars[name] for name in SCALAR_FEATURES), strict=True)
+    for start, stop, b_start, b_stop, row in zip(*slices, rows, strict=True):
+        num_bytes = stop - start + b_stop - b_start + len(_SEP + _SEP_CLS)
+        features = (
+            _head(_TOKENS, num_bytes),
+            encoded[start:stop],
+            _SEP,
+            encoded[b_start:b_stop],
+            _SEP_CLS,
+            *map(_scalar_entry, _SCALARS, row),
+        )
+        yield _delimited(_FIELD_1, b"".join(features))
+
+
+def varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
+    r"""Encodes numbers below 2^21 as protobuf's variable-length integers, 7 bits a byte.
+
+    Args:
+      values: unsigned [N].
+
+    Returns:
+      The bytes of all numbers, one after the other, and int64 [N + 1], where each begins.
+
+    Example:
+      >>> varints(np.array([1, 300], np.uint16))
+      (b'\x01\xac\x02', array([0, 1, 3]))
+    """
+    words, is_used, size = _varint_tables(int(values.max(initial=0)).bit_length())
+    offset = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(size.take(values), out=offset[1:])
+    chosen = is_used.take(values).view(bool)
+    return np.compress(chosen, words.take(values).view(np.uint8)).tobytes(), offset
+
+
+@functools.cache
+def _varint_tables(num_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of every number of so many bits: four bytes with its encoding, which are used, how many."""
+    assert num_bits <= 21
+    values = np.arange(1 << num_bits, dtype="<u4")
+    size = 1 + (values >= 1 << 7).astype(np.int64) + (values >= 1 << 14)
+    words = values & 0x7F | (values & 0x7F << 7) << 1 | (values & 0x7F << 14) << 2
+    words |= np.array([0, 0x80, 0x8080], "<u4")[size - 1]
+    is_used = np.array([0x1, 0x0101, 0x010101], "<u4")[size - 1]
+    return words, is_used, size
+
+
+class RecordWriter:
+    """Frames records as TFRecord does and keeps the SHA-256 of the file.
+
+    Args:
+      file: where the bytes go.
+      compress: whether they go there as gzip, without a time, so that equal records are equal
+        bytes.
+    """
+
+    def __init__(self, file: BinaryIO, compress: bool = False):
+        self._file = file
+        self._compressor = zlib.compressobj(wbits=_GZIP) if compress else None
+        self._digest = hashlib.sha256()
+
+    def write(self, records: Iterator[bytes]) -> None:
+        """Appends records."""
+        framed: list[bytes] = []
+        for record in records:
+            framed += (_frame_head(len(record)), record, _masked_crc(record))
+        data = b"".join(framed)
+        self._put(self._compressor.compress(data) if self._compressor else data)
+
+    def finish(self) -> None:
+        """Writes what a compressor still holds; nothing may be written after it."""
+        if self._compressor:
+            self._put(self._compressor.flush())
+
+    def _put(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._file.write(data)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of what has been written, in hexadecimal."""
+        return self._digest.hexdigest()
+
+
+@functools.cache
+def _frame_head(num_bytes: int) -> bytes:
+    length = struct.pack("<Q", num_bytes)
+    return length + _masked_crc(length)
+
+
+def _masked_crc(data: bytes) -> bytes:
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF)
+
+
+def _varint(value: int) -> bytes:
+    if value < 1 << 7:
+        return bytes((value,))
+    if value < 1 << 14:
+        return bytes((value & 0x7F | 1 << 7, value >> 7))
+    out = bytearray()
+    while value >= 1 << 7:
+        out.append(value & 0x7F | 1 << 7)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+@functools.cache
+def _length(num_bytes: int) -> bytes:
+    return _varint(num_bytes)
+
+
+def _delimited(tag: bytes, data: bytes) -> bytes:
+    return tag + _length(len(data)) + data
+
+
+@functools.cache
+def _head(key: bytes, num_bytes: int) -> bytes:
+    """What comes before the numbers of an entry of the `Features` map.
+
+    The entry is a key and a `Feature` that holds an `Int64List` of packed numbers.
+    """
+    int64_list = _FIELD_1 + _varint(num_bytes)
+    feature = _FIELD_3 + _varint(len(int64_list) + num_bytes) + int64_list
+    value = _FIELD_2 + _varint(len(feature) + num_bytes) + feature
+    return _FIELD_1 + _varint(len(key) + len(value) + num_bytes) + key + value
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _scalar_entry(key: bytes, value: int) -> bytes:
+    number = _varint(value)
+    return _head(key, len(number)) + number
+
+
+_TOKENS = _delimited(_FIELD_1, b"token_ids")
+_SCALARS = [_delimited(_FIELD_1, name.encode()) for name in SCALAR_FEATURES]

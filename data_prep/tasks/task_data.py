@@ -1,0 +1,85 @@
+"""Where the command line meets the readers of task data."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from data_prep.tasks.datasets import DATASETS
+from data_prep.tasks.reading import Reading
+from data_prep.tasks.registry import read_examples
+from data_prep.tasks.tables import read_rows, text_columns_of
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.data.examples import Example
+from official.xlnet.errors import DataError
+
+_TEXT_KINDS = ("classification", "multi_label", "regression")
+
+
+def read_task(path: str, task: TaskConfig) -> tuple[list[Example], collections.Counter[str]]:
+    """The labelled examples of a file, and counts of rows that were left out.
+
+    Fills in `task.text_columns` (and `task.subtasks`) where they are still open.
+
+    Args:
+      path: file, folder or `tfds:NAME:SPLIT`; for `multitask`, `NAME=FILE,NAME=FILE`.
+      task: says how it is read.
+
+    Raises:
+      DataError: it cannot be read, or has no example.
+    """
+    counts: collections.Counter[str] = collections.Counter()
+    examples: list[Example] = []
+    for name, part, settings in _parts(path, task):
+        _find_text_columns(part, settings)
+        if settings is not task:
+            task.subtasks = tuple(dict.fromkeys((*task.subtasks, name)))
+        reading = Reading(part, settings, counts=counts)
+        examples += [_of(name, example) for example in read_examples(reading)]
+    if not examples:
+        left_out = f" ({', '.join(f'{k} {v}' for k, v in counts.items())})" if counts else ""
+        raise DataError(f"{path}: expected examples, got none{left_out}")
+    return examples, counts
+
+
+def stream_task(path: str, task: TaskConfig) -> Iterator[Example]:
+    """Yields the examples of a file to predict, without labels; a row that is wrong is an error."""
+    for name, part, settings in _parts(path, task):
+        for example in read_examples(Reading(part, settings, strict=True, with_labels=False)):
+            yield _of(name, example)
+
+
+def _parts(path: str, task: TaskConfig) -> Iterator[tuple[str, str, TaskConfig]]:
+    """(name of the subtask, path, settings) of every file."""
+    if task.name != "multitask":
+        yield "", path, task
+        return
+    for item in path.split(","):
+        name, equals, part = item.partition("=")
+        if not equals:
+            raise DataError(f"multitask data: expected NAME=FILE,NAME=FILE, got {item!r}")
+        # A name that is not known is a table with a column `label`.
+        known = DATASETS.get(name, {"name": "classification"})
+        if known["name"] not in ("classification", "regression"):
+            raise DataError(
+                f"multitask data: expected classes or numbers, got {name} ({known['name']})"
+            )
+        yield name, part, TaskConfig(**known)
+
+
+def _find_text_columns(path: str, task: TaskConfig) -> None:
+    if task.name not in _TEXT_KINDS or task.text_columns or os.path.isdir(path):
+        return
+    reading = Reading(path, task)
+    if not path.startswith("tfds:") and not os.path.exists(path):
+        raise DataError(f"no data at {path!r}: expected a file or a folder")
+    row = next(read_rows(reading), None)
+    if row is not None:
+        task.text_columns = text_columns_of(reading, row)
+
+
+def _of(subtask: str, example: Any) -> Any:
+    return dataclasses.replace(example, subtask=subtask) if subtask else example

@@ -1,0 +1,1 @@
+"""Looking into a model and its data: attention maps, windows, training curves."""

@@ -1,0 +1,184 @@
+"""Attention maps as a picture, and as a page of HTML to explore them."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import json
+import string
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from official.xlnet.analysis.attention_maps import AttentionMaps
+from official.xlnet.analysis.attention_patterns import PRESENT, Found, find_patterns
+from official.xlnet.tokenization.tokenizer import WORD_START
+
+_CELL_INCHES = 1.8
+_COLORS = "magma_r"
+
+
+def as_png(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> bytes:
+    """Maps of chosen layers (rows) and heads (columns), with the gallery of patterns below.
+
+    Args:
+      maps: see `attention_maps`.
+      layers: numbers of layers.
+      heads: numbers of heads.
+    """
+    gallery = find_patterns(maps.weights)
+    columns = max(len(heads), len(gallery))
+    figure = Figure(figsize=(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * (len(layers) + 1)))
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(len(layers) + 1, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.set_axis_off()
+    for row, layer in enumerate(layers):
+        for column, head in enumerate(heads):
+            _draw(grid[row, column], maps.weights[layer, head], f"layer {layer}, head {head}")
+    for column, found in enumerate(gallery):
+        title = f"{found.pattern} {found.strength:.2f}\nlayer {found.layer}, head {found.head}"
+        _draw(grid[-1, column], maps.weights[found.layer, found.head], title)
+    figure.tight_layout()
+    file = io.BytesIO()
+    figure.savefig(file, dpi=120)
+    return file.getvalue()
+
+
+def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> str:
+    """The page: self-contained, no script or picture from elsewhere. Arguments as `as_png`."""
+    weights = maps.weights[np.ix_(layers, heads)]
+    # The root shows small weights; one byte each keeps the page small.
+    levels = np.round(255 * np.sqrt(weights)).astype(np.uint8)
+    pieces = [piece.replace(WORD_START, " ") for piece in maps.pieces]
+    return _PAGE.substitute(
+        title=f"Attention of {len(pieces)} tokens",
+        tokens="".join(
+            f"<span data-i='{i}' tabindex='0'>{html.escape(piece) or '␣'}</span>"
+            for i, piece in enumerate(pieces)
+        ),
+        gallery="".join(_gallery_row(found) for found in find_patterns(maps.weights)),
+        data=json.dumps(
+            {
+                "layers": list(layers),
+                "heads": list(heads),
+                "tokens": len(pieces),
+                "levels": base64.b64encode(levels.tobytes()).decode(),
+            }
+        ),
+    )
+
+
+def _draw(axes, weights_TT: np.ndarray, title: str) -> None:
+    axes.imshow(np.sqrt(weights_TT), cmap=_COLORS, vmin=0.0, interpolation="nearest")
+    axes.set_title(title, fontsize=8)
+
+
+def _gallery_row(found: Found) -> str:
+    verdict = f"{found.num_heads} heads" if found.strength >= PRESENT else "in no head"
+    return (
+        f"<tr><td>{found.pattern}</td><td>{verdict}</td><td>{found.strength:.2f}</td><td><button "
+        f"data-layer='{found.layer}' data-head='{found.head}'>layer {found.layer}, "
+        f"head {found.head}</button></td></tr>"
+    )
+
+
+_PAGE = string.Template("""\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>$title</title>
+<style>
+body { font: 16px/1.7 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1c1c1c; background: #fff; }
+h1 { font-size: 1.25rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+#tokens span { white-space: pre; padding: .1rem 0; border-radius: .2rem; cursor: default; }
+#tokens span.here { outline: 2px solid #1c1c1c; }
+#heads { display: flex; flex-wrap: wrap; gap: .5rem; }
+#heads button { border: 2px solid transparent; background: none; padding: .1rem; font: inherit;
+  font-size: .75rem; cursor: pointer; }
+#heads button[aria-pressed="true"] { border-color: #b3261e; }
+canvas { image-rendering: pixelated; display: block; }
+#heads canvas { width: 6rem; height: 6rem; } #map { width: min(100%, 36rem); }
+table { border-collapse: collapse; } td, th { padding: 0 .8rem 0 0; text-align: left; }
+</style></head><body>
+<h1>$title</h1>
+<p>Choose a head, then point at a token: the darker another one is, the more the token looks at it.
+In a map, a row is a token that looks, a column one that is looked at. The root of the weight is
+shown.</p>
+<p id="tokens">$tokens</p>
+<canvas id="map" aria-label="Attention map of the chosen head"></canvas>
+<h2>Heads</h2>
+<div id="heads"></div>
+<h2>Patterns of figures 2 and 3 of the paper</h2>
+<table><tr><th>pattern</th><th>present</th><th>strength</th><th>strongest head</th></tr>
+$gallery</table>
+<script>
+const data = $data;
+const bytes = Uint8Array.from(atob(data.levels), (c) => c.charCodeAt(0));
+const size = data.tokens;
+const spans = [...document.querySelectorAll("#tokens span")];
+const map = document.getElementById("map");
+let offset = 0;
+let token = 0;
+function level(start, i, j) { return bytes[start + i * size + j]; }
+function draw(canvas, start) {
+  canvas.width = canvas.height = size;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(size, size);
+  for (let k = 0; k < size * size; k++) {
+    const dark = bytes[start + k];
+    image.data.set([255 - dark * 0.85, 255 - dark, 255 - dark * 0.4, 255], 4 * k);
+  }
+  context.putImageData(image, 0, 0);
+}
+function show() {
+  draw(map, offset);
+  spans.forEach((span, j) => {
+    const share = level(offset, token, j) / 255;
+    span.style.background = `rgba(41, 97, 159, $${share})`;
+    span.style.color = share > 0.6 ? "#fff" : "inherit";
+    span.classList.toggle("here", j === token);
+  });
+}
+function choose(button) {
+  for (const other of document.querySelectorAll("#heads button")) {
+    other.setAttribute("aria-pressed", other === button);
+  }
+  offset = Number(button.dataset.offset);
+  show();
+}
+data.layers.forEach((layer, l) => data.heads.forEach((head, n) => {
+  const button = document.createElement("button");
+  const start = (l * data.heads.length + n) * size * size;
+  button.dataset.offset = start;
+  button.id = `head-$${layer}-$${head}`;
+  const canvas = document.createElement("canvas");
+  draw(canvas, start);
+  button.append(canvas, `layer $${layer}, head $${head}`);
+  button.addEventListener("click", () => choose(button));
+  document.getElementById("heads").append(button);
+}));
+for (const button of document.querySelectorAll("table button")) {
+  const {layer, head} = button.dataset;
+  const shown = document.getElementById(`head-$${layer}-$${head}`);
+  button.disabled = shown === null;
+  button.addEventListener("click", () => choose(shown));
+}
+for (const event of ["mouseover", "focusin"]) {
+  document.getElementById("tokens").addEventListener(event, ({target}) => {
+    if (target.dataset.i === undefined) return;
+    token = Number(target.dataset.i);
+    show();
+  });
+}
+map.addEventListener("mousemove", ({offsetY}) => {
+  token = Math.min(size - 1, Math.max(0, Math.floor(offsetY / map.clientHeight * size)));
+  show();
+});
+choose(document.querySelector("#heads button"));
+</script>
+</body></html>
+""")

@@ -1,0 +1,55 @@
+"""Training curves of several runs in one picture."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from official.xlnet.errors import DataError
+from official.xlnet.runtime.history import HISTORY_FILE, read_history
+
+_SMOOTHED_STEPS = 50  # As many means are drawn of a run, at most.
+
+
+def training_curves(model_dirs: Sequence[str]) -> bytes:
+    """PNG of the training loss of runs, step by step and smoothed.
+
+    Args:
+      model_dirs: model directories of `xlnet pretrain` or `xlnet finetune`.
+
+    Raises:
+      DataError: a directory has no record of a run.
+    """
+    figure = Figure(figsize=(8, 5))
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    names = _short_names(model_dirs)
+    for number, (directory, name) in enumerate(zip(model_dirs, names, strict=True)):
+        history = read_history(directory)
+        if not history:
+            raise DataError(f"{directory}: expected the {HISTORY_FILE} of a run, got none")
+        steps = np.array([line["step"] for line in history])
+        losses = np.array([line["loss"] for line in history])
+        width = max(1, len(losses) // _SMOOTHED_STEPS)
+        smooth = np.convolve(losses, np.ones(width) / width, mode="valid")
+        color = f"C{number % 10}"
+        axes.plot(steps, losses, color=color, alpha=0.15, linewidth=0.6)
+        axes.plot(steps[width - 1 :], smooth, color=color, label=name)
+    axes.set(xlabel="step", ylabel="training loss, nats per target")
+    axes.legend()
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=120, bbox_inches="tight")
+    return file.getvalue()
+
+
+def _short_names(paths: Sequence[str]) -> list[str]:
+    """Paths without the directory that all of them are in."""
+    full = [os.path.abspath(path) for path in paths]
+    if len(full) == 1:
+        return [os.path.basename(full[0])]
+    return [os.path.relpath(path, os.path.commonpath(full)) for path in full]

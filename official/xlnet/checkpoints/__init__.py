@@ -1,0 +1,1 @@
+"""Model directories and their checkpoint files."""

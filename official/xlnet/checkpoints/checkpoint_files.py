@@ -1,0 +1,197 @@
+"""The checkpoints of a run: checksums, which to keep, and which to continue from.
+
+A checkpoint is three files: `ckpt-STEP.index` and `ckpt-STEP.data-…`, which TensorFlow writes, and
+`ckpt-STEP.json`, its record, which is written when the others are complete:
+
+    {"step": 700, "files": {"ckpt-700.index": SHA-256, …}, "position": …, "heldout_loss": 3.1}
+
+Without a record there is no checkpoint, so a run that dies while it saves leaves none behind.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from absl import logging
+
+from official.xlnet.errors import DataError
+
+_RECORD = re.compile(r"ckpt-(\d+)\.json$")
+_FILE = re.compile(r"(ckpt-\d+)(_temp|\.index|\.data-.*|\.json\.tmp)$")
+
+
+class SavedState(NamedTuple):
+    """A checkpoint that can be used.
+
+    Attributes:
+      prefix: its path, as TensorFlow takes it.
+      record: what was written beside it; empty where another command wrote the checkpoint.
+    """
+
+    prefix: str
+    record: dict[str, Any]
+
+
+def newest_checkpoint(model_dir: str) -> SavedState | None:
+    """Returns the newest checkpoint whose files are as they were written, or None.
+
+    Damaged ones are named in a warning. A directory without any record is one that another
+    command made; its newest checkpoint is taken as it is.
+
+    Raises:
+      DataError: there are checkpoints, and all are damaged.
+    """
+    steps = _recorded_steps(model_dir)
+    if not steps:
+        path = tf.train.latest_checkpoint(model_dir)
+        return None if path is None else SavedState(path, {})
+    damages: list[str] = []
+    for step in reversed(steps):
+        prefix = os.path.join(model_dir, f"ckpt-{step}")
+        record, damage = _check(prefix)
+        if damage is None:
+            if damages:
+                logging.warning("%s; going on from %s", "; ".join(damages), prefix)
+            return SavedState(prefix, record)
+        damages.append(damage)
+    raise DataError(f"no checkpoint in {model_dir} can be used: {'; '.join(damages)}")
+
+
+class CheckpointWriter:
+    """Saves the state of a run; keeps the newest checkpoints and the best.
+
+    TensorFlow writes the files before the next step. Checksums, the record and the removal of
+    older checkpoints come after, while training goes on.
+
+    Args:
+      state: what to save.
+      model_dir: where.
+      num_kept: newest checkpoints to keep; the one with the lowest `heldout_loss` stays too.
+      is_chief: whether this process writes. All workers have to save, as the states of their
+        replicas are gathered; those of the others go nowhere.
+    """
+
+    def __init__(self, state: tf.train.Checkpoint, model_dir: str, num_kept: int, is_chief: bool):
+        self._state = state
+        state.save_counter.assign(0)  # Made here, for `Checkpoint.restore` asks for it.
+        self._model_dir = model_dir
+        self._num_kept = num_kept
+        self._is_chief = is_chief
+        self._pool = concurrent.futures.ThreadPoolExecutor(1, "checkpoint")
+        self._pending: concurrent.futures.Future[None] | None = None
+        if is_chief:
+            self._remove_unfinished()
+
+    def save(self, step: int, **record: Any) -> None:
+        """Saves the state as `ckpt-STEP`, with `record` beside it."""
+        self.wait()
+        if not self._is_chief:
+            with tempfile.TemporaryDirectory() as directory:
+                self._state.write(os.path.join(directory, "ckpt"))
+            return
+        prefix = os.path.join(self._model_dir, f"ckpt-{step}")
+        self._state.write(prefix)
+        self._pending = self._pool.submit(self._commit, prefix, {"step": step, **record})
+
+    def wait(self) -> None:
+        """Returns when what was saved last is complete; raises what went wrong with it."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
+
+    def _commit(self, prefix: str, record: dict[str, Any]) -> None:
+        files = {os.path.basename(path): _sha256(path) for path in _files(prefix)}
+        _write(f"{prefix}.json", json.dumps({**record, "files": files}) + "\n")
+        steps = _recorded_steps(self._model_dir)
+        losses = _heldout_losses(self._model_dir)
+        best = sorted(losses, key=losses.__getitem__)[:1]
+        kept = sorted({*steps[-self._num_kept :], *best})
+        # What `tf.train.latest_checkpoint` reads.
+        names = [f'"ckpt-{step}"\n' for step in kept]
+        state = "".join(f"all_model_checkpoint_paths: {name}" for name in names)
+        state = f"model_checkpoint_path: {names[-1]}{state}"
+        _write(os.path.join(self._model_dir, "checkpoint"), state)
+        for step in set(steps) - set(kept):
+            old = os.path.join(self._model_dir, f"ckpt-{step}")
+            for path in (f"{old}.json", *_files(old)):
+                os.remove(path)
+
+    def _remove_unfinished(self) -> None:
+        """Removes what a run left that died while it saved."""
+        recorded = {f"ckpt-{step}" for step in _recorded_steps(self._model_dir)}
+        if not recorded and tf.train.latest_checkpoint(self._model_dir):
+            return  # Made by another command, which writes no records.
+        for name in os.listdir(self._model_dir):
+            match = _FILE.match(name)
+            path = os.path.join(self._model_dir, name)
+            if match and match[1] not in recorded:
+                shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+
+
+def best_heldout_loss(model_dir: str) -> float:
+    """The lowest `heldout_loss` of the recorded checkpoints; infinity where there is none."""
+    return min(_heldout_losses(model_dir).values(), default=float("inf"))
+
+
+def _heldout_losses(model_dir: str) -> dict[int, float]:
+    """{step: loss} of the checkpoints that were evaluated."""
+    losses = {}
+    for step in _recorded_steps(model_dir):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            record = _read_record(os.path.join(model_dir, f"ckpt-{step}"))
+            losses[step] = float(record["heldout_loss"])
+    return losses
+
+
+def _recorded_steps(model_dir: str) -> list[int]:
+    try:
+        names = os.listdir(model_dir)
+    except FileNotFoundError:
+        return []
+    return sorted(int(match[1]) for match in map(_RECORD.match, names) if match)
+
+
+def _check(prefix: str) -> tuple[dict[str, Any], str | None]:
+    """The record of a checkpoint, and what is wrong with it or its files."""
+    try:
+        record = _read_record(prefix)
+        for name, expected in record["files"].items():
+            path = os.path.join(os.path.dirname(prefix), name)
+            got = _sha256(path)
+            if got != expected:
+                return record, (
+                    f"checkpoint {prefix} is damaged: {name} has SHA-256 {got[:12]}…, "
+                    f"expected {expected[:12]}…"
+                )
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        return {}, f"checkpoint {prefix} is damaged: {error}"
+    return record, None
+
+
+def _read_record(prefix: str) -> dict[str, Any]:
+    with open(f"{prefix}.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _files(prefix: str) -> list[str]:
+    return sorted(tf.io.gfile.glob([f"{prefix}.index", f"{prefix}.data-*"]))
+
+
+def _write(path: str, text: str) -> None:
+    with open(f"{path}.tmp", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(f"{path}.tmp", path)
+
+
+def _sha256(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,303 @@
+"""HF's folders: `config.json`, `spiece.model` and weights in one of three files.
+
+The weights are `model.safetensors`, or `pytorch_model.bin`, or shards of either that an index
+names. PyTorch is not needed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from official.xlnet.checkpoints.convert.folders import read_json, value_of, write_json
+from official.xlnet.checkpoints.convert.torch_reader import TorchFile
+from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, VOCAB_FILE
+
+CONFIG_FILE = "config.json"
+TOKENIZER_FILE = "tokenizer_config.json"
+WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")
+_PREFIX = "transformer."  # Of the encoder, but in files of a bare encoder.
+_EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
+_LAYER_NORM_EPSILON = 1e-12
+_BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
+
+# HF's "gelu" is the exact one; its other names are ways to compute the one or the other form.
+_ACTIVATIONS = {
+    "gelu": "gelu_exact",
+    "gelu_python": "gelu_exact",
+    "gelu_new": "gelu",
+    "gelu_accurate": "gelu",
+    "gelu_fast": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "relu": "relu",
+}
+_HF_ACTIVATIONS = {"gelu_exact": "gelu", "gelu": "gelu_new", "relu": "relu"}
+
+_ARCHITECTURES = {
+    "": "XLNetLMHeadModel",
+    "classification": "XLNetForSequenceClassification",
+    "multi_label": "XLNetForSequenceClassification",
+    "regression": "XLNetForSequenceClassification",
+    "multiple_choice": "XLNetForMultipleChoice",
+    "token_classification": "XLNetForTokenClassification",
+    "question_answering": "XLNetForQuestionAnswering",
+}
+
+# `problem_type` of the tasks whose head reads a summary.
+_PROBLEMS = {
+    "classification": "single_label_classification",
+    "multi_label": "multi_label_classification",
+    "regression": "regression",
+    "multiple_choice": None,
+}
+_LABELLED = ("classification", "multi_label", "token_classification")
+_LOGITS = ("logits_proj.weight", "classifier.weight")
+
+
+class HfSource:
+    """A folder of HF's; see `names.Source`. Names in files of a bare encoder get its prefix."""
+
+    form = "hf"
+
+    def __init__(self, path: str):
+        self.path = path
+        self.vocab_file = os.path.join(path, VOCAB_FILE)
+        self._files = _open_files(path)
+        shapes = {name: shape for file in self._files for name, shape in file.shapes.items()}
+        is_bare = _EMBEDDING not in shapes and _EMBEDDING.removeprefix(_PREFIX) in shapes
+        self._prefix = _PREFIX if is_bare else ""
+        self.shapes = {self._prefix + name: shape for name, shape in sorted(shapes.items())}
+        self.config = self._read_config()
+        if not self.config.model.untie_r:
+            self.config.model.untie_r = not self._repeats_biases()
+        self._hide_tied_weight()
+
+    def read(self, name: str) -> np.ndarray:
+        stored = name.removeprefix(self._prefix)
+        for file in self._files:
+            if stored in file.shapes:
+                value = file.read(stored)
+                break
+        if value.dtype.kind not in "fV":  # V: bfloat16.
+            raise DataError(
+                f"{self.path}: {stored}: expected floating point numbers, got {value.dtype}"
+            )
+        return value.astype(np.float32)
+
+    def _read_config(self) -> XLNetConfig:
+        path = os.path.join(self.path, CONFIG_FILE)
+        tree = read_json(path)
+        _check_supported(tree, path)
+        config = XLNetConfig()
+        model = config.model
+        model.vocab_size = value_of(
+            tree, "vocab_size", path, int, default=tree.get("n_token", model.vocab_size)
+        )
+        # The defaults are HF's: its files may leave out what has its default value.
+        model.num_layers = value_of(tree, "n_layer", path, int, default=24)
+        model.d_model = value_of(tree, "d_model", path, int, default=1024)
+        model.num_heads = value_of(tree, "n_head", path, int, default=16)
+        model.d_inner = value_of(tree, "d_inner", path, int, default=4096)
+        activation = value_of(tree, "ff_activation", path, str, default="gelu")
+        if activation not in _ACTIVATIONS:
+            raise ConfigError(
+                f"{path}: ff_activation: expected one of {', '.join(_ACTIVATIONS)}, "
+                f"got {activation!r}"
+            )
+        model.activation = _ACTIVATIONS[activation]
+        model.untie_r = value_of(tree, "untie_r", path, bool, default=True)
+        model.attention_type = value_of(tree, "attn_type", path, str, default="bi")
+        model.clamp_len = max(0, value_of(tree, "clamp_len", path, int, default=-1))
+        model.mem_len = value_of(tree, "mem_len", path, int, default=model.mem_len)
+        model.dropout = value_of(tree, "dropout", path, float, default=0.1)
+        model.dropatt = model.dropout
+        model.init_std = value_of(tree, "initializer_range", path, float, default=0.02)
+        data = config.data
+        data.reuse_len = value_of(tree, "reuse_len", path, int, default=data.reuse_len)
+        data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # A window is longer than that.
+        tokenizer = os.path.join(self.path, TOKENIZER_FILE)
+        if os.path.exists(tokenizer):
+            settings = read_json(tokenizer)
+            data.lowercase = value_of(settings, "do_lower_case", tokenizer, bool, default=False)
+            data.keep_accents = value_of(settings, "keep_accents", tokenizer, bool, default=False)
+        self._read_task(tree, path, config)
+        return config
+
+    def _read_task(self, tree: dict[str, Any], path: str, config: XLNetConfig) -> None:
+        task = config.task
+        task.start_n_top = value_of(tree, "start_n_top", path, int, default=task.start_n_top)
+        task.end_n_top = value_of(tree, "end_n_top", path, int, default=task.end_n_top)
+        task.name = self._kind_of_head(tree)
+        if task.name in _PROBLEMS:
+            task.summary = value_of(tree, "summary_type", path, str, default="last")
+        if task.name in _LABELLED:
+            (weight,) = (name for name in _LOGITS if name in self.shapes)
+            names = value_of(tree, "id2label", path, dict, default={})
+            task.labels = tuple(str(names.get(str(i), i)) for i in range(self.shapes[weight][0]))
+
+    def _kind_of_head(self, tree: dict[str, Any]) -> str:
+        """`task.name` of the head that is there."""
+        if "start_logits.dense.weight" in self.shapes:
+            return "question_answering"
+        if "classifier.weight" in self.shapes:
+            return "token_classification"
+        if "logits_proj.weight" not in self.shapes:
+            return ""
+        if _ARCHITECTURES["multiple_choice"] in (tree.get("architectures") or ()):
+            return "multiple_choice"
+        for kind, problem in _PROBLEMS.items():
+            if problem is not None and tree.get("problem_type") == problem:
+                return kind
+        return "regression" if self.shapes["logits_proj.weight"][0] == 1 else "classification"
+
+    def _repeats_biases(self) -> bool:
+        """Whether all layers have the same biases, as `untie_r: false` says; HF does not check."""
+        names = [name for name in self.shapes if name.endswith(_BIASES)]
+        by_kind = [[name for name in names if name.endswith(kind)] for kind in _BIASES]
+        return all(
+            np.array_equal(self.read(name), self.read(same_kind[0]))
+            for same_kind in by_kind
+            for name in same_kind[1:]
+        )
+
+    def _hide_tied_weight(self) -> None:
+        """Drops the weight of the LM head from the list where it is the embedding once more.
+
+        Where it is not, it stays in the list and will be reported as left over.
+        """
+        if (
+            self.shapes.get(_TIED) is not None
+            and self.shapes[_TIED] == self.shapes.get(_EMBEDDING)
+            and np.array_equal(self.read(_TIED), self.read(_EMBEDDING))
+        ):
+            del self.shapes[_TIED]
+
+
+class _SafetensorsFile:
+    """The tensors of a safetensors file, read one by one."""
+
+    def __init__(self, path: str):
+        self._path = path
+        try:
+            self._file = safetensors.safe_open(path, "np")
+            names = list(self._file.keys())
+            self.shapes = {name: tuple(self._file.get_slice(name).get_shape()) for name in names}
+        except safetensors.SafetensorError as error:
+            raise DataError(f"{path} is no whole safetensors file: {error}") from error
+
+    def read(self, name: str) -> np.ndarray:
+        try:
+            return self._file.get_tensor(name)
+        except safetensors.SafetensorError as error:
+            raise DataError(f"{self._path}: {name} cannot be read: {error}") from error
+
+
+def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
+    """Writes a folder in HF's form."""
+    config = weights.config
+    tensors = {name: np.ascontiguousarray(value) for name, value in variables_of("hf", weights)}
+    if all(name.startswith(_PREFIX) for name in tensors):
+        architecture = "XLNetModel"
+        tensors = {name.removeprefix(_PREFIX): value for name, value in tensors.items()}
+    else:
+        architecture = _ARCHITECTURES.get(config.task.name, _ARCHITECTURES[""])
+    shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
+    safetensors.numpy.save_file(
+        tensors, os.path.join(folder, WEIGHTS_FILES[0]), metadata={"format": "pt"}
+    )
+    write_json(os.path.join(folder, CONFIG_FILE), _hf_config(config, architecture))
+    write_json(
+        os.path.join(folder, TOKENIZER_FILE),
+        {
+            "tokenizer_class": "XLNetTokenizer",
+            "do_lower_case": config.data.lowercase,
+            "keep_accents": config.data.keep_accents,
+        },
+    )
+
+
+def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
+    model, task = config.model, config.task
+    tree = {
+        "model_type": "xlnet",
+        "architectures": [architecture],
+        "vocab_size": model.vocab_size,
+        "d_model": model.d_model,
+        "n_layer": model.num_layers,
+        "n_head": model.num_heads,
+        "d_head": model.d_head,
+        "d_inner": model.d_inner,
+        "ff_activation": _HF_ACTIVATIONS[model.activation],
+        "untie_r": model.untie_r,
+        "attn_type": model.attention_type,
+        "clamp_len": model.clamp_len or -1,
+        "mem_len": model.mem_len,
+        "reuse_len": config.data.reuse_len,
+        "bi_data": False,
+        "same_length": False,
+        "dropout": model.dropout,
+        "initializer_range": model.init_std,
+        "layer_norm_eps": _LAYER_NORM_EPSILON,
+        "pad_token_id": PAD_ID,
+        "bos_token_id": BOS_ID,
+        "eos_token_id": EOS_ID,
+        "summary_type": task.summary,
+        "summary_use_proj": True,
+        "summary_activation": "tanh",
+        "summary_last_dropout": model.dropout,
+        "start_n_top": task.start_n_top,
+        "end_n_top": task.end_n_top,
+        "torch_dtype": "float32",
+    }
+    if _PROBLEMS.get(task.name):
+        tree["problem_type"] = _PROBLEMS[task.name]
+    labels = ("LABEL_0",) if task.name == "regression" else task.labels
+    if labels:
+        tree["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        tree["label2id"] = {label: number for number, label in enumerate(labels)}
+    return tree
+
+
+def _check_supported(tree: dict[str, Any], path: str) -> None:
+    """Raises `ConfigError` where a model of HF's computes what ours does not."""
+    for key, supported in (
+        ("model_type", ("xlnet",)),
+        ("layer_norm_eps", (_LAYER_NORM_EPSILON,)),
+        ("summary_use_proj", (True,)),
+        ("summary_activation", ("tanh",)),
+        ("same_length", (False,)),
+    ):
+        value = tree.get(key)
+        if value is not None and value not in supported:
+            raise ConfigError(f"{path}: {key}: expected {supported[0]!r}, got {value!r}")
+
+
+def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:
+    for name in WEIGHTS_FILES:
+        index = f"{name}.index.json"
+        if os.path.exists(os.path.join(path, name)):
+            return [_open_file(path, name)]
+        if os.path.exists(os.path.join(path, index)):
+            shards = value_of(read_json(os.path.join(path, index)), "weight_map", index, dict)
+            missing = [
+                shard
+                for shard in sorted(set(map(str, shards.values())))
+                if not os.path.isfile(os.path.join(path, shard))
+            ]
+            if missing:
+                raise DataError(f"{path}: {index} names {missing[0]}, which is missing")
+            return [_open_file(path, shard) for shard in sorted(set(shards.values()))]
+    raise DataError(f"{path}: expected {' or '.join(WEIGHTS_FILES)} or an index of its shards")
+
+
+def _open_file(path: str, name: str) -> _SafetensorsFile | TorchFile:
+    full = os.path.join(path, name)
+    return _SafetensorsFile(full) if name.endswith(".safetensors") else TorchFile(full)

@@ -1,0 +1,185 @@
+"""The TF1 release's folders: `xlnet_config.json`, `spiece.model` and `xlnet_model.ckpt.*`.
+
+No graph of TensorFlow 1 is built in either direction.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.checkpoints.convert.folders import read_json, value_of, write_json
+from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
+from official.xlnet.checkpoints.model_directory import reading_checkpoint
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+
+CONFIG_FILE = "xlnet_config.json"
+CHECKPOINT = "xlnet_model.ckpt"
+_ACTIVATIONS = ("gelu", "relu")  # The same words for the same functions as ours.
+
+
+class Tf1Source:
+    """A folder of the release, or one of its form with a fine-tuned model; see `names.Source`."""
+
+    form = "tf1"
+
+    def __init__(self, path: str):
+        self.path = path
+        self.vocab_file = os.path.join(path, VOCAB_FILE)
+        self._checkpoint = CheckpointFile(_find_checkpoint(path))
+        self.shapes = self._checkpoint.shapes
+        self.config = _read_config(os.path.join(path, CONFIG_FILE))
+        task = self.config.task
+        task.name, task.scope = _head_of(self.shapes)
+        if task.name == "classification":
+            _, num_labels = self.shapes[f"model/classification_{task.scope}/logit/kernel"]
+            task.labels = tuple(str(number) for number in range(num_labels))
+
+    def read(self, name: str) -> np.ndarray:
+        return self._checkpoint.read(name)
+
+
+class CheckpointFile:
+    """The variables of a TensorFlow checkpoint by name, without the objects or graph they are of.
+
+    Args:
+      prefix: the checkpoint's path without `.index`.
+
+    Raises:
+      DataError: the index cannot be read, or a data file is missing.
+    """
+
+    def __init__(self, prefix: str):
+        self._prefix = prefix
+        with reading_checkpoint(prefix):
+            self._reader = tf.train.load_checkpoint(prefix)
+            shapes = self._reader.get_variable_to_shape_map()
+            self._dtypes = self._reader.get_variable_to_dtype_map()
+        self.shapes = {name: tuple(shape) for name, shape in sorted(shapes.items())}
+        _check_data_files(prefix)
+
+    def read(self, name: str) -> np.ndarray:
+        """Returns the float32 value of a variable, whose checksum is compared."""
+        if not self._dtypes[name].is_floating:
+            raise DataError(
+                f"{self._prefix}: {name}: expected floating point numbers, got "
+                f"{self._dtypes[name].name}"
+            )
+        with reading_checkpoint(self._prefix):
+            return np.asarray(self._reader.get_tensor(name), np.float32)
+
+
+def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
+    """Writes a folder in the form of the release.
+
+    Raises:
+      ConfigError: the release has no way to say what the configuration says.
+    """
+    model = weights.config.model
+    if model.activation not in _ACTIVATIONS:
+        raise ConfigError(
+            f"model.activation: expected one of {', '.join(_ACTIVATIONS)}, which is all that the "
+            f"TF1 release has, got {model.activation!r}; if the model was trained with the tanh "
+            "form (HF's config.json calls the published models gelu, too), say "
+            "--set=model.activation=gelu"
+        )
+    shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
+    write_json(
+        os.path.join(folder, CONFIG_FILE),
+        {
+            "d_head": model.d_head,
+            "d_inner": model.d_inner,
+            "d_model": model.d_model,
+            "ff_activation": model.activation,
+            "n_head": model.num_heads,
+            "n_layer": model.num_layers,
+            "n_token": model.vocab_size,
+            "untie_r": model.untie_r,
+        },
+    )
+    names, tensors = [], []
+    for name, value in variables_of("tf1", weights):
+        names.append(name)
+        tensors.append(tf.constant(value))
+    tf.raw_ops.SaveV2(
+        prefix=os.path.join(folder, CHECKPOINT),
+        tensor_names=names,
+        shape_and_slices=[""] * len(names),
+        tensors=tensors,
+    )
+
+
+def _read_config(path: str) -> XLNetConfig:
+    tree = read_json(path)
+
+    def size(key: str) -> int:
+        return value_of(tree, key, path, int)
+
+    activation = value_of(tree, "ff_activation", path, str)
+    if activation not in _ACTIVATIONS:
+        raise ConfigError(
+            f"{path}: ff_activation: expected one of {', '.join(_ACTIVATIONS)}, got {activation!r}"
+        )
+    if size("d_head") * size("n_head") != size("d_model"):
+        raise ConfigError(
+            f"{path}: d_head: expected d_model / n_head = {size('d_model')} / {size('n_head')}, "
+            f"got {size('d_head')}"
+        )
+    config = XLNetConfig()
+    config.model.vocab_size = size("n_token")
+    config.model.num_layers = size("n_layer")
+    config.model.d_model = size("d_model")
+    config.model.num_heads = size("n_head")
+    config.model.d_inner = size("d_inner")
+    config.model.activation = activation
+    config.model.untie_r = value_of(tree, "untie_r", path, bool)
+    return config
+
+
+def _head_of(shapes) -> tuple[str, str]:
+    """`task.name` and `task.scope` of the head that is there: ("classification", "mnli")."""
+    if "start_logits/dense/kernel" in shapes:
+        return "question_answering", ""
+    if "logits/dense/kernel" in shapes:
+        return "multiple_choice", ""
+    matches = [
+        re.fullmatch(r"model/(classification|regression)_(.+)/logit/kernel", name)
+        for name in shapes
+    ]
+    heads = [(match[1], match[2]) for match in matches if match]
+    return heads[0] if len(heads) == 1 else ("", "")
+
+
+def _find_checkpoint(path: str) -> str:
+    """The prefix of the checkpoint in a folder: the release's, the latest, or the only one."""
+    prefixes = [
+        os.path.join(path, name.removesuffix(".index"))
+        for name in sorted(os.listdir(path))
+        if name.endswith(".index")
+    ]
+    release, latest = os.path.join(path, CHECKPOINT), tf.train.latest_checkpoint(path)
+    if release in prefixes:
+        return release
+    if latest in prefixes:
+        return latest
+    if len(prefixes) != 1:
+        raise DataError(f"{path}: expected {CHECKPOINT}.index, got {len(prefixes)} other indices")
+    return prefixes[0]
+
+
+def _check_data_files(prefix: str) -> None:
+    """Raises `DataError` where the files of a checkpoint are not all there."""
+    folder, start = os.path.split(prefix)
+    pattern = re.compile(re.escape(start) + r"\.data-(\d{5})-of-(\d{5})")
+    found = [match for name in os.listdir(folder) if (match := pattern.fullmatch(name))]
+    count = int(found[0][2]) if found else 1
+    missing = sorted(set(range(count)) - {int(match[1]) for match in found})
+    if missing:
+        name = f"{start}.data-{missing[0]:05d}-of-{count:05d}"
+        raise DataError(f"{folder}: {name} is missing; expected {count} data file(s)")

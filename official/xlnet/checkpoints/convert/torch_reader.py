@@ -1,0 +1,220 @@
+"""Reads the tensors of a PyTorch `.bin` file without PyTorch and without running its pickle.
+
+A `.bin` file is a pickle of a dictionary whose tensors refer to storages by key, and the bytes
+of the storages: in a zip archive since PyTorch 1.6, one after the other behind the pickle before
+(the published checkpoints are of that kind). A pickle is a program that may call anything it can
+name. Here it can name three things, two of which only describe a tensor and one of which is an
+empty dictionary; any other name ends the reading.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import pickle
+import struct
+import zipfile
+from typing import Any, BinaryIO, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from official.xlnet.errors import DataError
+
+_DTYPES: dict[str, Any] = {
+    "DoubleStorage": np.float64,
+    "FloatStorage": np.float32,
+    "HalfStorage": np.float16,
+    "BFloat16Storage": ml_dtypes.bfloat16,
+    "LongStorage": np.int64,
+    "IntStorage": np.int32,
+    "ShortStorage": np.int16,
+    "CharStorage": np.int8,
+    "ByteStorage": np.uint8,
+    "BoolStorage": np.bool_,
+}
+_LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
+_LEGACY_PROTOCOL = 1001
+_LEGACY_COUNT = struct.Struct("<q")  # Before each storage: its number of elements.
+
+
+class _Storage(NamedTuple):
+    key: str
+    dtype: np.dtype
+    size: int
+
+
+class _Tensor(NamedTuple):
+    storage: _Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class TorchFile:
+    """The tensors of a `.bin` file.
+
+    Args:
+      path: the file.
+
+    Attributes:
+      shapes: shapes of the tensors.
+
+    Raises:
+      DataError: the file is damaged, no file of tensors, or names what no tensor needs.
+    """
+
+    def __init__(self, path: str):
+        self._path = path
+        self._offsets: dict[str, int] = {}  # Of storages in a file that is no zip archive.
+        self._folder = ""  # Of storages in a zip archive.
+        try:
+            is_archive = zipfile.is_zipfile(path)
+            tensors = self._open_archive() if is_archive else self._open_legacy()
+        except DataError:
+            raise
+        except Exception as error:  # What a damaged pickle raises is of any kind.
+            raise self._damaged(error) from error
+        if not isinstance(tensors, dict) or not all(
+            isinstance(name, str) and isinstance(tensor, _Tensor)
+            for name, tensor in tensors.items()
+        ):
+            raise DataError(f"{path}: expected a dictionary of tensors, got something else")
+        for name, tensor in tensors.items():
+            self._check(name, tensor)
+        self._tensors: dict[str, _Tensor] = dict(tensors)
+        self.shapes = {name: tensor.shape for name, tensor in tensors.items()}
+
+    def read(self, name: str) -> np.ndarray:
+        """Returns the value of a tensor."""
+        tensor = self._tensors[name]
+        dtype, size = tensor.storage.dtype, tensor.storage.size
+        try:
+            data = self._read_storage(tensor.storage, dtype.itemsize * size)
+        except (OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+            raise self._damaged(error) from error
+        if len(data) != dtype.itemsize * size:
+            raise DataError(
+                f"{self._path}: {name}: expected {dtype.itemsize * size} bytes, got {len(data)}"
+            )
+        return np.lib.stride_tricks.as_strided(
+            np.frombuffer(data, dtype)[tensor.offset :],
+            tensor.shape,
+            [dtype.itemsize * stride for stride in tensor.strides],
+            writeable=False,
+        )
+
+    def _open_archive(self) -> Any:
+        with zipfile.ZipFile(self._path) as archive:
+            pickles = [name for name in archive.namelist() if name.endswith("/data.pkl")]
+            if len(pickles) != 1:
+                raise DataError(f"{self._path}: expected one data.pkl, got {len(pickles)}")
+            self._folder = pickles[0].removesuffix("data.pkl")
+            byte_order = self._folder + "byteorder"
+            if byte_order in archive.namelist() and archive.read(byte_order) != b"little":
+                raise DataError(f"{self._path}: expected little-endian numbers, got big-endian")
+            with archive.open(pickles[0]) as file:
+                return _Unpickler(file, self._path).load()
+
+    def _open_legacy(self) -> Any:
+        with open(self._path, "rb") as file:
+            if _Unpickler(file, self._path).load() != _LEGACY_MAGIC:
+                raise DataError(f"{self._path}: expected a file of PyTorch, got something else")
+            protocol, system = (_Unpickler(file, self._path).load() for _ in range(2))
+            if protocol != _LEGACY_PROTOCOL or system["little_endian"] is not True:
+                raise DataError(
+                    f"{self._path}: expected little-endian numbers of protocol "
+                    f"{_LEGACY_PROTOCOL}, got protocol {protocol}"
+                )
+            unpickler = _Unpickler(file, self._path)
+            tensors = unpickler.load()
+            keys = _Unpickler(file, self._path).load()
+            offset, end = file.tell(), os.path.getsize(self._path)
+            for key in keys:
+                storage = unpickler.storages[key]
+                file.seek(offset)
+                (size,) = _LEGACY_COUNT.unpack(file.read(_LEGACY_COUNT.size))
+                self._offsets[key] = offset + _LEGACY_COUNT.size
+                offset += _LEGACY_COUNT.size + size * storage.dtype.itemsize
+                if size != storage.size or offset > end:
+                    raise EOFError(f"storage {key} is not whole")
+        return tensors
+
+    def _read_storage(self, storage: _Storage, num_bytes: int) -> bytes:
+        if self._folder:
+            with zipfile.ZipFile(self._path) as archive:
+                return archive.read(f"{self._folder}data/{storage.key}")  # Checks its checksum.
+        with open(self._path, "rb") as file:
+            file.seek(self._offsets[storage.key])
+            return file.read(num_bytes)
+
+    def _check(self, name: str, tensor: _Tensor) -> None:
+        """Raises `DataError` where a tensor would reach beyond its storage."""
+        storage, offset, shape, strides = tensor
+        numbers = (storage.size, offset, *shape, *strides)
+        is_inside = len(shape) == len(strides) and all(
+            isinstance(number, int) and number >= 0 for number in numbers
+        )
+        if is_inside and 0 not in shape:
+            last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+            is_inside = last < storage.size
+        if not is_inside:
+            raise DataError(f"{self._path}: {name}: expected a tensor inside its storage")
+
+    def _damaged(self, error: Exception) -> DataError:
+        detail = str(error).partition("\n")[0]
+        return DataError(f"{self._path} is no whole file of PyTorch tensors: {detail}")
+
+
+class _RebuildTensor:
+    """Stands for the function that PyTorch's pickles call to make a tensor."""
+
+    __slots__ = ()
+
+    def __call__(self, storage: _Storage, offset: int, shape: Any, strides: Any, *_: Any):
+        if not isinstance(storage, _Storage):
+            raise ValueError("a tensor without a storage")
+        return _Tensor(storage, offset, tuple(shape), tuple(strides))
+
+
+class _RebuildParameter:
+    """Stands for the function that makes a parameter of a tensor."""
+
+    __slots__ = ()
+
+    def __call__(self, tensor: _Tensor, *_: Any) -> _Tensor:
+        return tensor
+
+
+# What a pickle may name. None of it has an attribute that a pickle could set.
+_GLOBALS: dict[tuple[str, str], Any] = {
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("torch._utils", "_rebuild_tensor_v2"): _RebuildTensor(),
+    ("torch._utils", "_rebuild_parameter"): _RebuildParameter(),
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    """Python's "restricting globals", with nothing allowed but tensors in dictionaries."""
+
+    def __init__(self, file: BinaryIO | Any, path: str):
+        super().__init__(file)
+        self._path = path
+        self.storages: dict[str, _Storage] = {}
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == "torch" and name in _DTYPES:
+            return name  # Only ever used as the type in a persistent id.
+        if (module, name) not in _GLOBALS:
+            raise DataError(
+                f"{self._path}: expected nothing but tensors, got {module}.{name}, which is not "
+                "going to be run"
+            )
+        return _GLOBALS[module, name]
+
+    def persistent_load(self, pid: Any) -> _Storage:
+        kind, storage_type, key, _, size, *view = pid
+        if kind != "storage" or any(part is not None for part in view):
+            raise ValueError(f"unknown kind of storage {kind!r}")
+        self.storages[key] = _Storage(key, np.dtype(_DTYPES[storage_type]), size)
+        return self.storages[key]

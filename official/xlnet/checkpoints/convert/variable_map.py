@@ -1,0 +1,290 @@
+"""One table of variable names: ours, the TF1 release's and HF's; it drives every conversion.
+
+A row names a variable in the forms that have it and spells its shape in each. Letters:
+V vocabulary, D width (S: of the summary), E = 2 D, N heads, H head width, F feed-forward, L layers,
+C classes; digits are themselves. Everything that differs between forms can be read off a row:
+
+* another order of the letters is a transposition, a 1 is an axis of length one;
+* `{layer}` in our name but not in theirs: they stack all layers on the axis L;
+* `{layer}` in their name but not in ours: they repeat the variable in every layer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import DataError
+
+
+class Source(Protocol):
+    """A folder to read from, in one of the forms.
+
+    Attributes:
+      form: attribute of `Row` that has its names.
+      path: the folder.
+      config: the configuration that describes it; `task` is that of its head, if any.
+      vocab_file: its SentencePiece model.
+      shapes: shapes of all its variables.
+    """
+
+    form: str
+    path: str
+    config: XLNetConfig
+    vocab_file: str
+    shapes: dict[str, tuple[int, ...]]
+
+    def read(self, name: str) -> np.ndarray:
+        """Returns the float32 value of a variable."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Name:
+    """What a form calls a variable, and the letters of its shape there."""
+
+    name: str
+    shape: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A variable in our form and in the others that have it."""
+
+    xlnet: Name
+    tf1: Name | None
+    hf: Name
+
+
+def _row(ours: str, shape: str, tf1: str | None, tf1_shape: str, hf: str, hf_shape: str) -> Row:
+    in_tf1 = None if tf1 is None else Name(tf1, tf1_shape)
+    return Row(Name(ours, shape), in_tf1, Name(hf, hf_shape))
+
+
+_OURS, _TF1, _HF = "encoder/blocks/{layer}/", "model/transformer/", "transformer."
+_TF1_LAYER, _HF_LAYER = _TF1 + "layer_{layer}/", _HF + "layer.{layer}."
+_MASK_EMBEDDING = "encoder/mask_embedding"
+_BIASES = (("content", "r_w"), ("position", "r_r"), ("segment", "r_s"))
+
+# fmt: off
+_EMBEDDINGS = (
+    _row("encoder/word_embedding/embeddings", "VD", _TF1 + "word_embedding/lookup_table", "VD",
+         _HF + "word_embedding.weight", "VD"),
+    _row(_MASK_EMBEDDING, "D", _TF1 + "mask_emb/mask_emb", "11D", _HF + "mask_emb", "11D"),
+)
+_LAYERS = (
+    *(_row(f"{_OURS}attention/{ours}_kernel", "DNH", f"{_TF1_LAYER}rel_attn/{theirs}/kernel", "DNH",
+           f"{_HF_LAYER}rel_attn.{theirs}", "DNH")
+      for ours, theirs in (("query", "q"), ("key", "k"), ("value", "v"), ("position", "r"),
+                           ("output", "o"))),
+    _row(_OURS + "attention/segment_embedding", "2NH", _TF1 + "seg_embed", "L2NH",
+         _HF_LAYER + "rel_attn.seg_embed", "2NH"),
+    *(_row(f"{_OURS}{ours_norm}/{ours}", "D", f"{_TF1_LAYER}{part}/LayerNorm/{ours}", "D",
+           f"{_HF_LAYER}{part}.layer_norm.{theirs}", "D")
+      for ours_norm, part in (("attention_norm", "rel_attn"), ("feed_forward_norm", "ff"))
+      for ours, theirs in (("gamma", "weight"), ("beta", "bias"))),
+    _row(_OURS + "feed_forward/inner_kernel", "DF", _TF1_LAYER + "ff/layer_1/kernel", "DF",
+         _HF_LAYER + "ff.layer_1.weight", "FD"),
+    _row(_OURS + "feed_forward/inner_bias", "F", _TF1_LAYER + "ff/layer_1/bias", "F",
+         _HF_LAYER + "ff.layer_1.bias", "F"),
+    _row(_OURS + "feed_forward/outer_kernel", "FD", _TF1_LAYER + "ff/layer_2/kernel", "FD",
+         _HF_LAYER + "ff.layer_2.weight", "DF"),
+    _row(_OURS + "feed_forward/outer_bias", "D", _TF1_LAYER + "ff/layer_2/bias", "D",
+         _HF_LAYER + "ff.layer_2.bias", "D"),
+)
+_BIASES_OF_LAYERS = tuple(
+    _row(f"{_OURS}attention/biases/{ours}_bias", "NH", f"{_TF1}{theirs}_bias", "LNH",
+         f"{_HF_LAYER}rel_attn.{theirs}_bias", "NH")
+    for ours, theirs in _BIASES
+)
+_SHARED_BIASES = tuple(
+    _row(f"encoder/shared_biases/{ours}_bias", "NH", f"{_TF1}{theirs}_bias", "NH",
+         f"{_HF_LAYER}rel_attn.{theirs}_bias", "NH")
+    for ours, theirs in _BIASES
+)
+_LM_HEAD = (
+    _row("lm_head/bias", "V", "model/lm_loss/bias", "V", "lm_loss.bias", "V"),
+)
+
+
+def _dense(ours: str, shape: str, tf1: str | None, hf: str, bias: bool = True) -> tuple[Row, ...]:
+    tf1_kernel = f"{tf1}/kernel" if tf1 else None
+    kernel = _row(f"{ours}/kernel", shape, tf1_kernel, shape, f"{hf}.weight", shape[::-1])
+    if not bias:
+        return (kernel,)
+    last, tf1_bias = shape[-1], f"{tf1}/bias" if tf1 else None
+    return kernel, _row(f"{ours}/bias", last, tf1_bias, last, f"{hf}.bias", last)
+
+
+def _with_summary(shape: str, tf1: str | None) -> tuple[Row, ...]:
+    tf1_summary = "model/sequnece_summary/summary" if tf1 else None
+    return (
+        *_dense("head/summary/projection", "DS", tf1_summary, "sequence_summary.summary"),
+        *_dense("head/logits", shape, tf1, "logits_proj"),
+    )
+
+
+# By `task.name`. The release has no model of several labels at once or of labels of tokens.
+_HEADS = {
+    "classification": _with_summary("SC", "model/classification_{scope}/logit"),
+    "multi_label": _with_summary("SC", None),
+    "regression": _with_summary("S1", "model/regression_{scope}/logit"),
+    "multiple_choice": _with_summary("S1", "logits/dense"),
+    "token_classification": _dense("head/logits", "DC", None, "classifier"),
+    "question_answering": (
+        *_dense("head/start_logits", "D1", "start_logits/dense", "start_logits.dense"),
+        *_dense("head/end_hidden", "ED", "end_logits/dense_0", "end_logits.dense_0"),
+        *(_row(f"head/end_norm/{ours}", "D", f"end_logits/LayerNorm/{ours}", "D",
+               f"end_logits.LayerNorm.{theirs}", "D")
+          for ours, theirs in (("gamma", "weight"), ("beta", "bias"))),
+        *_dense("head/end_logits", "D1", "end_logits/dense_1", "end_logits.dense_1"),
+        *_dense("head/answer_hidden", "ED", "answer_class/dense_0", "answer_class.dense_0"),
+        *_dense("head/answer_logits", "D1", "answer_class/dense_1", "answer_class.dense_1",
+                bias=False),
+    ),
+}
+# fmt: on
+
+# What a form may lack: the release's fine-tuned models have neither, HF's have no LM head.
+_OPTIONAL = (_MASK_EMBEDDING, "lm_head/bias")
+
+
+def rows_of(config: XLNetConfig, *forms: str) -> tuple[Row, ...]:
+    """The rows of models of a configuration, of the variables that all of some forms have."""
+    biases = _BIASES_OF_LAYERS if config.model.untie_r else _SHARED_BIASES
+    rows = _EMBEDDINGS + _LAYERS + biases + _LM_HEAD + _HEADS.get(config.task.name, ())
+    return tuple(row for row in rows if all(getattr(row, form) for form in forms))
+
+
+def shapes_of(config: XLNetConfig) -> dict[str, tuple[int, ...]]:
+    """Our names and shapes of the variables of models of a configuration."""
+    sizes = _sizes(config)
+    return {
+        name: tuple(sizes[letter] for letter in row.xlnet.shape)
+        for row in rows_of(config)
+        for name in _expand(row.xlnet, config)
+    }
+
+
+class Weights:
+    """The variables of a source under our names, each read when it is asked for.
+
+    Args:
+      source: the folder to read.
+      to: the form that the variables are for.
+
+    Attributes:
+      config: the source's configuration.
+      shapes: our shapes under our names, of what the source has and the other form can hold.
+      not_filled: our names of what the source lacks.
+      left_over: the source's names of all the rest in it.
+
+    Raises:
+      DataError: the source lacks a variable that every model has, or a shape does not fit.
+    """
+
+    def __init__(self, source: Source, to: str):
+        self.config = source.config
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.not_filled: list[str] = []
+        self._source = source
+        self._origins: dict[str, tuple[str, str, str, int]] = {}
+        self._stacks: dict[str, np.ndarray] = {}
+        sizes, shapes = _sizes(source.config), shapes_of(source.config)
+        used: set[str] = set()
+        for row in rows_of(source.config, source.form, to):
+            theirs: Name = getattr(row, source.form)
+            names = _expand(theirs, source.config)
+            for name in names:
+                if name in source.shapes:
+                    self._check_shape(name, [sizes[letter] for letter in theirs.shape])
+                    used.add(name)
+                elif row.xlnet.name not in _OPTIONAL:
+                    raise DataError(f"{source.path}: expected a variable {name!r}, got none")
+            for layer, ours in enumerate(_expand(row.xlnet, source.config)):
+                name = names[min(layer, len(names) - 1)]
+                if name not in source.shapes:
+                    self.not_filled.append(ours)
+                    continue
+                self.shapes[ours] = shapes[ours]
+                self._origins[ours] = name, theirs.shape, row.xlnet.shape, layer
+        self.left_over = sorted(set(source.shapes) - used)
+
+    @property
+    def num_parameters(self) -> int:
+        """Numbers in all variables together."""
+        return sum(math.prod(shape) for shape in self.shapes.values())
+
+    def read(self, ours: str) -> np.ndarray:
+        """Returns the float32 value of one of our variables."""
+        name, source_shape, shape, layer = self._origins[ours]
+        if "L" in source_shape:  # One small variable with all layers: kept, not read L times.
+            if name not in self._stacks:
+                self._stacks[name] = self._source.read(name)
+            return _reorder(self._stacks[name][layer], source_shape.replace("L", ""), shape)
+        return _reorder(self._source.read(name), source_shape, shape)
+
+    def _check_shape(self, name: str, expected: list[int]) -> None:
+        found = list(self._source.shapes[name])
+        if found != expected:
+            raise DataError(
+                f"{self._source.path}: variable {name!r}: expected shape {expected}, got {found}"
+            )
+
+
+def variables_of(form: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields the names and values of a form's variables, one after the other."""
+    for row in rows_of(weights.config, form):
+        ours = _expand(row.xlnet, weights.config)
+        if ours[0] not in weights.shapes:
+            continue
+        theirs: Name = getattr(row, form)
+        names = _expand(theirs, weights.config)
+        if "L" in theirs.shape:
+            layers = [weights.read(name) for name in ours]
+            rest = theirs.shape.replace("L", "")
+            yield names[0], np.stack([_reorder(each, row.xlnet.shape, rest) for each in layers])
+            continue
+        for number, name in enumerate(names):
+            value = weights.read(ours[min(number, len(ours) - 1)])
+            yield name, _reorder(value, row.xlnet.shape, theirs.shape)
+
+
+def _expand(name: Name, config: XLNetConfig) -> list[str]:
+    """The names of a row in a form: one, or one for each layer."""
+    num_layers = config.model.num_layers if "{layer}" in name.name else 1
+    scope = config.task.scope or "task"
+    return [name.name.format(layer=layer, scope=scope) for layer in range(num_layers)]
+
+
+def _sizes(config: XLNetConfig) -> dict[str, int]:
+    """What the letters of shapes stand for."""
+    model = config.model
+    return {
+        "V": model.vocab_size,
+        "D": model.d_model,
+        "S": model.d_model,
+        "E": 2 * model.d_model,
+        "N": model.num_heads,
+        "H": model.d_head,
+        "F": model.d_inner,
+        "L": model.num_layers,
+        "C": len(config.task.labels),
+        "1": 1,
+        "2": 2,
+    }
+
+
+def _reorder(value: np.ndarray, old: str, new: str) -> np.ndarray:
+    """Transposes from one order of letters to another; axes of length one come and go.
+
+    Example: _reorder(value, "D1", "1D") of a [3, 1] value is [1, 3].
+    """
+    value = value.reshape([n for n, letter in zip(value.shape, old, strict=True) if letter != "1"])
+    kept = old.replace("1", "")
+    value = value.transpose([kept.index(letter) for letter in new.replace("1", "")])
+    return np.expand_dims(value, [axis for axis, letter in enumerate(new) if letter == "1"])

@@ -1,0 +1,1 @@
+"""Configuration: one typed section a file, and the experiment that joins them."""

@@ -1,0 +1,174 @@
+"""Configuration: one typed tree that every command reads and every model directory keeps.
+
+The tree is a `hyperparams.Config` of tf-models-official with five sections:
+
+* `model`: the network (reference: section 2 and table 7 of the paper);
+* `data`: how text becomes windows and which of their tokens are targets;
+* `objective`: what is predicted of them, and from what;
+* `training`: batch, optimizer, schedule and run control;
+* `task`: what a fine-tuned model does; `task.name` is empty in a pre-trained one.
+
+An unknown key is an error that names the nearest known one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import difflib
+import os
+from typing import Any
+
+import yaml
+
+from official.modeling import hyperparams
+from official.xlnet.configs.data import DataConfig
+from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.objective import ObjectiveConfig
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.configs.validation import require
+from official.xlnet.errors import ConfigError
+
+CONFIG_FILE = "config.yaml"
+
+
+@dataclasses.dataclass
+class XLNetConfig(hyperparams.Config):
+    """The whole tree; each section has a class of its own.
+
+    Example:
+      >>> config = XLNetConfig.load("configs/tiny.yaml", overrides=["model.mem_len=0"])
+      >>> config.model.d_head
+      32
+    """
+
+    model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
+    data: DataConfig = dataclasses.field(default_factory=DataConfig)
+    objective: ObjectiveConfig = dataclasses.field(default_factory=ObjectiveConfig)
+    training: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
+    task: TaskConfig = dataclasses.field(default_factory=TaskConfig)
+
+    @classmethod
+    def load(
+        cls,
+        path: str,
+        overrides: list[str] | tuple[str, ...] = (),
+        base: XLNetConfig | None = None,
+    ) -> XLNetConfig:
+        """Reads a YAML file, or the one in a model directory, and validates it.
+
+        Args:
+          path: a YAML file or a directory that holds `config.yaml`.
+          overrides: `key=value` strings; a key is `section.name` or, where only one section
+            has it, `name`. Values are YAML.
+          base: values of the keys that the file does not have; by default the defaults.
+
+        Raises:
+          ConfigError: the file is missing or no YAML mapping, a key is unknown, or the values
+            cannot work together.
+        """
+        if os.path.isdir(path):
+            path = os.path.join(path, CONFIG_FILE)
+        if not os.path.isfile(path):
+            raise ConfigError(
+                f"no configuration at {path!r}: expected a YAML file or a model directory"
+            )
+        try:
+            with open(path, encoding="utf-8") as file:
+                tree = yaml.safe_load(file) or {}
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path} is not valid YAML: {error}") from None
+        if not isinstance(tree, dict):
+            raise ConfigError(f"{path}: expected a mapping of sections, got {type(tree).__name__}")
+        config = cls.from_dict(tree, source=path, base=base)
+        for override in overrides:
+            config.set(override)
+        config.check()
+        return config
+
+    @classmethod
+    def from_dict(
+        cls, tree: dict[str, Any], source: str = "config", base: XLNetConfig | None = None
+    ) -> XLNetConfig:
+        """Builds a tree from nested dictionaries; unknown keys and wrong types are errors."""
+        config = cls() if base is None else copy.deepcopy(base)
+        sections = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+        for name, values in tree.items():
+            if name not in sections:
+                raise ConfigError(f"{source}: unknown key {name!r}{_nearest(name, sections)}")
+            if not isinstance(values, dict):
+                raise ConfigError(f"{source}: {name}: expected a mapping, got {values!r}")
+            for key, value in values.items():
+                _assign(sections[name], name, key, value, source)
+        return config
+
+    def set(self, override: str) -> None:
+        """Applies one `key=value` override (see `load`)."""
+        key, equals, text = override.partition("=")
+        if not equals:
+            raise ConfigError(f"--set={override}: expected key=value")
+        sections = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        if "." in key:
+            section, key = key.split(".", 1)
+            if section not in sections:
+                raise ConfigError(
+                    f"--set={override}: unknown section {section!r}{_nearest(section, sections)}"
+                )
+        else:
+            owners = [name for name, value in sections.items() if key in value.as_dict()]
+            if len(owners) > 1:
+                raise ConfigError(f"--set={override}: say one of {[f'{o}.{key}' for o in owners]}")
+            known = [known for value in sections.values() for known in value.as_dict()]
+            if not owners:
+                raise ConfigError(f"--set={override}: unknown key {key!r}{_nearest(key, known)}")
+            section = owners[0]
+        _assign(sections[section], section, key, yaml.safe_load(text), f"--set={override}")
+
+    def check(self) -> None:
+        """Raises `ConfigError` where a value is out of range or values contradict each other."""
+        for field in dataclasses.fields(self):
+            getattr(self, field.name).check()
+        require(
+            not (self.objective.next_sentence and self.objective.kind == "causal"),
+            "objective.next_sentence",
+            "false with objective.kind=causal, which does not read B",
+            self.objective.next_sentence,
+        )
+        require(
+            self.task.long_texts != "memory" or self.model.mem_len > 0,
+            "model.mem_len",
+            "at least 1 with task.long_texts=memory",
+            self.model.mem_len,
+        )
+
+    def save(self, directory: str) -> None:
+        """Writes `config.yaml` into a model directory, by a temporary name and a rename."""
+        os.makedirs(directory, exist_ok=True)
+        path = os.path.join(directory, CONFIG_FILE)
+        with open(path + ".tmp", "w", encoding="utf-8") as file:
+            yaml.safe_dump(self.as_dict(), file, sort_keys=False)
+        os.replace(path + ".tmp", path)
+
+
+def _assign(section: hyperparams.Config, name: str, key: str, value: Any, source: str) -> None:
+    fields = {field.name: field for field in dataclasses.fields(section)}
+    if key not in fields:
+        raise ConfigError(f"{source}: unknown key {name + '.' + key!r}{_nearest(key, fields)}")
+    expected = type(fields[key].default)
+    if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError):
+            value = float(value)  # YAML reads 1e-4 as text.
+    if expected is tuple and isinstance(value, list):
+        if not all(isinstance(item, str | int | float) for item in value):
+            raise ConfigError(f"{source}: {name}.{key}: expected a list of texts, got {value!r}")
+        value = tuple(str(item) for item in value)
+    if type(value) is not expected:
+        raise ConfigError(f"{source}: {name}.{key}: expected {expected.__name__}, got {value!r}")
+    setattr(section, key, value)
+
+
+def _nearest(key: str, known: Any) -> str:
+    matches = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {matches[0]!r}?" if matches else f"; known keys: {', '.join(known)}"

@@ -1,0 +1,1 @@
+"""From record files to batches: the schema, the lane schedule and the input pipeline."""

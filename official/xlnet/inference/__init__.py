@@ -1,0 +1,1 @@
+"""Prediction, scoring and generation with a trained model."""

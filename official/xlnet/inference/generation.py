@@ -1,0 +1,262 @@
+"""Generation: continuing a text, and filling the blanks in one.
+
+Both predict tokens one after the other from the context and the tokens predicted before, with a
+cache (`decoding`). Filling a blank is the same as continuing a text but for where the targets
+are: the context stands on both sides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.cached_decoding import Draws, Template, decode
+from official.xlnet.inference.language_model import bucket
+from official.xlnet.inference.sampling import Sampling
+from official.xlnet.modeling.layers.relative_attention import NEVER_VISIBLE
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.tokenization.blanks import BlankText, parse_blanks
+from official.xlnet.tokenization.special_tokens import EOD_ID, EOP_ID, NUM_SPECIAL, PAD_ID
+from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+
+BATCH_SIZE = 8
+_DRAWN, _GREEDY = Sampling(), Sampling(temperature=0.0)
+# What a target may become; see `_allowed`.
+_TEXT_OR_END, _WORD_BEGIN, _WORD_INSIDE, _IN_BLANK = range(4)
+
+
+@dataclasses.dataclass
+class _Row:
+    """A row of a `Template`.
+
+    Attributes:
+      token_ids: ids of the positions; anything at targets.
+      targets: positions to be predicted, in order.
+      groups: what each of them may become.
+      random: draws of this row.
+    """
+
+    token_ids: list[int]
+    targets: list[int]
+    groups: list[int]
+    random: np.random.Generator
+
+
+def generate(
+    model: XLNetPretrainer,
+    tokenizer: Tokenizer,
+    prompts: Sequence[str],
+    num_tokens: int = 64,
+    sampling: Sampling = _DRAWN,
+) -> list[str]:
+    """Continues texts, until the end of a document or for `num_tokens` tokens.
+
+    Args:
+      model: a pre-trained model.
+      tokenizer: its tokenizer.
+      prompts: the texts. They are context: every token of one sees all of it, as in
+        pre-training.
+      num_tokens: the most tokens to add.
+      sampling: how tokens are chosen.
+
+    Returns:
+      Each prompt with its continuation.
+
+    Raises:
+      ConfigError: `num_tokens` is below 1.
+      DataError: a prompt is empty.
+
+    Example:
+      >>> generate(model, tokenizer, ["The cat"], num_tokens=3, sampling=Sampling(temperature=0))
+      ['The cat sat on the']
+    """
+    if num_tokens < 1:
+        raise ConfigError(f"num_tokens: expected at least 1, got {num_tokens}")
+    rows = []
+    for number, prompt in enumerate(prompts):
+        ids = tokenizer.encode(prompt)
+        if not ids:
+            raise DataError(f"text {number + 1} is empty: expected a text to continue")
+        targets = list(range(len(ids), len(ids) + num_tokens))
+        random = np.random.default_rng([sampling.seed, number])
+        rows.append(_Row(ids, targets, [_TEXT_OR_END] * num_tokens, random))
+    texts = []
+    for prompt, (ids, _) in zip(prompts, _predict(model, tokenizer, rows, sampling), strict=True):
+        ids = ids[: ids.index(EOD_ID)] if EOD_ID in ids else ids
+        is_word = bool(ids) and tokenizer.id_to_piece(ids[0]).startswith(WORD_START)
+        texts.append(prompt.rstrip() + " " * is_word + tokenizer.decode(ids))
+    return texts
+
+
+def fill_blanks(
+    model: XLNetPretrainer,
+    tokenizer: Tokenizer,
+    text: str,
+    max_length: int = 1,
+    sampling: Sampling = _GREEDY,
+) -> str:
+    """Fills the blanks of a text; `blanks` says how they are written.
+
+    Blanks are filled from left to right, given all the text around them. Where a blank says no
+    length, all lengths up to `max_length` are tried, and the one whose pieces have the highest
+    mean log-likelihood is kept; later blanks without a length count as one piece meanwhile.
+
+    Args:
+      model: a pre-trained model.
+      tokenizer: its tokenizer.
+      text: a text with blanks.
+      max_length: the most pieces of a blank that says no length.
+      sampling: how tokens are chosen.
+
+    Raises:
+      ConfigError: `max_length` is below 1.
+      DataError: the text has no blank, or is longer with its blanks than what the model has
+        been trained to see, `seq_len` and `mem_len` together.
+
+    Example:
+      >>> fill_blanks(model, tokenizer, "The ____ sat on the ____{2}.")
+      'The cat sat on the door mat.'
+    """
+    if max_length < 1:
+        raise ConfigError(f"max_length: expected at least 1, got {max_length}")
+    parsed = parse_blanks(tokenizer, text)
+    lengths = [blank.length or 1 for blank in parsed.blanks]
+    _check_length(model, parsed, lengths, max_length)
+    fillings = None
+    for number, blank in enumerate(parsed.blanks):
+        if blank.length is None and max_length > 1:
+            candidates = [
+                [*lengths[:number], length, *lengths[number + 1 :]]
+                for length in range(1, max_length + 1)
+            ]
+            filled = _fill(model, tokenizer, parsed, candidates, sampling)
+            best = int(np.argmax([np.mean(scores[number]) for _, scores in filled]))
+            lengths, (fillings, _) = candidates[best], filled[best]
+    if fillings is None:
+        [(fillings, _)] = _fill(model, tokenizer, parsed, [lengths], sampling)
+    return parsed.fill([tokenizer.decode(ids) for ids in fillings])
+
+
+def _fill(
+    model: XLNetPretrainer,
+    tokenizer: Tokenizer,
+    parsed: BlankText,
+    candidates: list[list[int]],
+    sampling: Sampling,
+) -> list[tuple[list[list[int]], list[np.ndarray]]]:
+    """For each choice of lengths: the ids in every blank and their log-likelihoods."""
+    rows = []
+    for lengths in candidates:
+        row = _Row([], [], [], np.random.default_rng(sampling.seed))
+        for ids, blank, length in zip(parsed.ids, parsed.blanks, lengths, strict=False):
+            row.token_ids += ids
+            row.targets += range(len(row.token_ids), len(row.token_ids) + length)
+            row.token_ids += [PAD_ID] * length
+            row.groups += [_WORD_BEGIN if blank.begins_word else _WORD_INSIDE]
+            row.groups += [_IN_BLANK] * (length - 1)
+        row.token_ids += parsed.ids[-1]
+        rows.append(row)
+    results = []
+    for lengths, (ids, scores) in zip(
+        candidates, _predict(model, tokenizer, rows, sampling), strict=True
+    ):
+        ends = np.cumsum(lengths)
+        spans = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+        results.append(([ids[span] for span in spans], [scores[span] for span in spans]))
+    return results
+
+
+def _predict(
+    model: XLNetPretrainer, tokenizer: Tokenizer, rows: list[_Row], sampling: Sampling
+) -> list[tuple[list[int], np.ndarray]]:
+    """Ids and log-likelihoods of the targets of every row."""
+    is_allowed_GV = _allowed(tokenizer)
+    results = []
+    for first in range(0, len(rows), BATCH_SIZE):
+        batch = rows[first : first + BATCH_SIZE]
+        template = _template(batch, is_allowed_GV)
+        draws = None
+        if sampling.temperature > 0:
+            uniform_BC = np.zeros(template.order_BC.shape, np.float32)
+            for uniform_C, row in zip(uniform_BC, batch, strict=True):
+                uniform_C[: len(row.targets)] = row.random.random(len(row.targets), np.float32)
+            draws = Draws(
+                tf.constant(uniform_BC),
+                tf.constant(sampling.temperature, tf.float32),
+                tf.constant(sampling.top_k, tf.int32),
+                tf.constant(sampling.top_p, tf.float32),
+            )
+        tokens, scores = (result.numpy() for result in decode(model, template, draws))
+        for row, row_tokens, row_scores in zip(batch, tokens, scores, strict=True):
+            count = len(row.targets)
+            results.append((row_tokens[:count].tolist(), row_scores[:count]))
+    return results
+
+
+def _template(rows: list[_Row], is_allowed_GV: np.ndarray) -> Template:
+    lengths = [max(len(row.token_ids), row.targets[-1] + 1) for row in rows]
+    num_slots = bucket(max(lengths) + 1)
+    num_tokens = bucket(max(len(row.token_ids) for row in rows))
+    token_ids_BT = np.full([len(rows), num_tokens], PAD_ID, np.int32)
+    order_BC = np.full([len(rows), num_slots], NEVER_VISIBLE, np.int32)
+    target_position_BC = np.full([len(rows), num_slots], num_slots - 1, np.int32)
+    group_BC = np.zeros([len(rows), num_slots], np.int32)
+    for number, row in enumerate(rows):
+        count = len(row.targets)
+        token_ids_BT[number, : len(row.token_ids)] = row.token_ids
+        order_BC[number, : len(row.token_ids)] = 0
+        order_BC[number, row.targets] = np.arange(1, count + 1)
+        target_position_BC[number, :count] = row.targets
+        group_BC[number, :count] = row.groups
+    return Template(
+        token_ids_BT=tf.constant(token_ids_BT),
+        order_BC=tf.constant(order_BC),
+        target_position_BC=tf.constant(target_position_BC),
+        num_targets=tf.constant(max(len(row.targets) for row in rows)),
+        group_BC=tf.constant(group_BC),
+        is_allowed_GV=tf.constant(is_allowed_GV),
+    )
+
+
+def _allowed(tokenizer: Tokenizer) -> np.ndarray:
+    """Which pieces each group of targets may become, bool [G, V].
+
+    Special tokens are no text, but for the end of a paragraph, and of the document where that
+    ends a continuation. A blank never becomes a bare space.
+    """
+    pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
+    begins_word_V = np.array([piece.startswith(WORD_START) for piece in pieces])
+    is_space_V = np.array([piece == WORD_START for piece in pieces])
+    is_text_V = np.arange(len(pieces)) >= NUM_SPECIAL
+    text_or_end_V = is_text_V.copy()
+    text_or_end_V[[EOD_ID, EOP_ID]] = True
+    return np.stack(
+        [
+            text_or_end_V,
+            is_text_V & begins_word_V & ~is_space_V,
+            is_text_V & ~begins_word_V,
+            is_text_V & ~is_space_V,
+        ]
+    )
+
+
+def _check_length(
+    model: XLNetPretrainer, parsed: BlankText, lengths: list[int], max_length: int
+) -> None:
+    """Raises `DataError` where text and blanks are longer than what the model has seen."""
+    config = model.config
+    longest = config.data.seq_len + config.model.mem_len
+    num_context = sum(map(len, parsed.ids))
+    num_blank = sum(
+        length if blank.length else max_length
+        for blank, length in zip(parsed.blanks, lengths, strict=True)
+    )
+    if num_context + num_blank > longest:
+        raise DataError(
+            f"blanks too long: expected text and blanks to have at most {longest} pieces, got "
+            f"{num_context} of text and {num_blank} of blanks"
+        )

@@ -1,0 +1,48 @@
+"""A pre-trained model with its LM head, as scoring and generation use it."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import DataError
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+
+_BUCKET = 128
+
+
+def load_language_model(model_dir: str) -> XLNetPretrainer:
+    """Returns the pre-training model of a model directory, with room for one row of memory.
+
+    Raises:
+      ConfigError: there is no usable configuration.
+      DataError: there is no usable checkpoint, or it holds an encoder without LM head.
+    """
+    config = XLNetConfig.load(model_dir)
+    config.training = config.training.in_one_piece(batch_size=1)
+    path = tf.train.latest_checkpoint(model_dir)
+    if path is not None and not _has_lm_head(path):
+        raise DataError(
+            f"{model_dir!r} has no LM head: expected a pre-trained model, got an encoder that "
+            "was saved alone or with the head of a task"
+        )
+    return load_pretrainer(model_dir, config)
+
+
+def bucket(length: int) -> int:
+    """Returns the static length that `length` tokens are padded to, so that few graphs compile.
+
+    Powers of two from 16 to 128, then multiples of 128.
+    """
+    if length > _BUCKET:
+        return -(-length // _BUCKET) * _BUCKET
+    return max(16, 1 << (length - 1).bit_length())
+
+
+def _has_lm_head(path: str) -> bool:
+    try:
+        names = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    except (tf.errors.OpError, ValueError):
+        return True  # A damaged checkpoint is for `load_pretrainer` to explain.
+    return any(name.startswith("model/lm_head/") for name in names)

@@ -1,0 +1,1 @@
+"""The packed encoder: the form of the network that inference and serving run."""

@@ -1,0 +1,71 @@
+"""Choosing the next token from its logits: greedy, temperature, top-k, top-p."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import tensorflow as tf
+
+from official.xlnet.errors import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How tokens are chosen.
+
+    Attributes:
+      temperature: logits are divided by it; 0 always takes the most probable token.
+      top_k: only the k most probable tokens are drawn; 0: all.
+      top_p: only the most probable tokens are drawn, as few as together have at least this
+        probability; 1: all. The most probable token always remains.
+      seed: of the draws. What a text gets does not depend on the others beside it.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self):
+        _require(self.temperature >= 0, "temperature", "0 or more", self.temperature)
+        _require(self.top_k >= 0, "top_k", "0 or more", self.top_k)
+        _require(0 < self.top_p <= 1, "top_p", "above 0, up to 1", self.top_p)
+        _require(self.seed >= 0, "seed", "0 or more", self.seed)
+
+
+def choose(
+    logits_BV: tf.Tensor,
+    uniform_B: tf.Tensor,
+    temperature: tf.Tensor,
+    top_k: tf.Tensor,
+    top_p: tf.Tensor,
+) -> tf.Tensor:
+    """Draws one token a row by inverting the distribution function of the sorted tokens.
+
+    Args:
+      logits_BV: float32 [B, V]; -inf where a token is not allowed.
+      uniform_B: float32 [B], in [0, 1): the randomness.
+      temperature: float32 scalar, above 0.
+      top_k: int32 scalar, see `Sampling`.
+      top_p: float32 scalar, see `Sampling`.
+
+    Returns:
+      int32 [B].
+    """
+    num_tokens = logits_BV.shape[1]
+    sorted_BV, token_BV = tf.math.top_k(logits_BV / temperature, k=num_tokens)
+    p_BV = tf.nn.softmax(sorted_BV)
+    is_kept_BV = tf.cumsum(p_BV, axis=1, exclusive=True) < top_p
+    is_kept_BV &= tf.range(num_tokens) < tf.where(top_k > 0, top_k, num_tokens)
+    cumulative_BV = tf.cumsum(tf.where(is_kept_BV & (p_BV > 0), p_BV, 0.0), axis=1)
+    # At rounding's edge the draw must not fall on a token that was left out.
+    drawn_BV = cumulative_BV <= uniform_B[:, None] * cumulative_BV[:, -1:]
+    rank_B = tf.reduce_sum(tf.cast(drawn_BV & is_kept_BV, tf.int32), axis=1)
+    last_B = tf.reduce_sum(tf.cast(is_kept_BV & (p_BV > 0), tf.int32), axis=1) - 1
+    rank_B = tf.minimum(rank_B, last_B)
+    return tf.gather(token_BV, rank_B, batch_dims=1)
+
+
+def _require(condition: bool, name: str, expected: str, got: float) -> None:
+    if not condition:
+        raise ConfigError(f"{name}: expected {expected}, got {got}")

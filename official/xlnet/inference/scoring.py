@@ -1,0 +1,261 @@
+"""Log-likelihood of texts under a factorization order.
+
+    log p(x) = Σ_t log p(x_t | x_j with order[j] < order[t])
+
+The query stream gives every term: it knows the position of a token and what comes before it in
+the order, never the token itself. Summed over all texts of one length, p is 1 for any order. The
+pseudo log-likelihood, log p(x_t | all x_j with j ≠ t) summed over t, is no distribution; it needs
+one pass a token.
+
+A text longer than `seq_len` is read as in pre-training: windows of `seq_len` tokens that advance
+by `reuse_len`, and a memory of the tokens that are no longer in the window. The first window
+scores all of its tokens, each later one the `reuse_len` tokens that are new in it, all the others
+being known.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.language_model import bucket
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.tokenization.special_tokens import PAD_ID
+from official.xlnet.tokenization.tokenizer import Tokenizer
+
+ORDERS = ("left_to_right", "random", "pseudo")
+# Rows of a batch times their length: bounds the memory of the logits.
+_TOKENS_PER_BATCH = 2048
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """Log-likelihood of one text.
+
+    Attributes:
+      text: the text.
+      pieces: its word pieces.
+      log_likelihoods: float64, one for each piece, in nats; means over the orders if random.
+    """
+
+    text: str
+    pieces: list[str]
+    log_likelihoods: np.ndarray
+
+    @property
+    def total(self) -> float:
+        """Log-likelihood of the text, in nats."""
+        return float(self.log_likelihoods.sum())
+
+
+def score(
+    model: XLNetPretrainer,
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    order: str = "left_to_right",
+    num_orders: int = 1,
+    seed: int = 0,
+) -> list[Score]:
+    """Returns the log-likelihood of every text, without special tokens around it.
+
+    Args:
+      model: a pre-trained model.
+      tokenizer: its tokenizer.
+      texts: the texts. What one scores does not depend on the others.
+      order: `left_to_right`; `random`, the mean over `num_orders` orders drawn for every text
+        (a lower bound of the log-likelihood under their mixture); or `pseudo`, where every
+        token is given all others of its window and the memory.
+      num_orders: orders drawn for `random`.
+      seed: of the random orders.
+
+    Raises:
+      ConfigError: `order` is unknown or `num_orders` below 1.
+      DataError: a text is empty.
+
+    Example:
+      >>> [result] = score(model, tokenizer, ["The cat sat."])
+      >>> list(zip(result.pieces, result.log_likelihoods.round(1)))
+      [('▁The', -4.2), ('▁cat', -9.8), ('▁sat', -7.1), ('.', -1.3)]
+    """
+    if order not in ORDERS:
+        raise ConfigError(f"order: expected one of {', '.join(ORDERS)}, got {order!r}")
+    if num_orders < 1:
+        raise ConfigError(f"num_orders: expected at least 1, got {num_orders}")
+    encoded = []
+    for number, text in enumerate(texts, 1):
+        ids = np.array(tokenizer.encode(text), np.int32)
+        if not ids.size:
+            raise DataError(f"text {number} is empty: expected something to score, got {text!r}")
+        encoded.append(ids)
+    if order == "pseudo":
+        results = [_score_each_token(model, ids) for ids in encoded]
+    else:
+        draws = num_orders if order == "random" else 1
+        rows = [
+            (ids, np.random.default_rng([seed, number, draw]) if order == "random" else None)
+            for number, ids in enumerate(encoded)
+            for draw in range(draws)
+        ]
+        scored = _score_in_order(model, rows)
+        results = [
+            np.mean(scored[first : first + draws], axis=0) for first in range(0, len(scored), draws)
+        ]
+    return [
+        Score(text, [tokenizer.id_to_piece(i) for i in ids], result)
+        for text, ids, result in zip(texts, encoded, results, strict=True)
+    ]
+
+
+@tf.function(autograph=False)
+def log_likelihoods(
+    model: XLNetPretrainer,
+    inputs: dict[str, tf.Tensor],
+) -> tuple[tf.Tensor, tf.Tensor | None]:
+    """Log-probabilities of the tokens at some positions, each given what comes before it.
+
+    Args:
+      model: a pre-trained model.
+      inputs: what the encoder takes, with `target_positions` int32 [B, P].
+
+    Returns:
+      log_likelihood_BP: float32 [B, P], log p(x_t | x_j with order[j] < order[t]) of every target.
+      memory: [L, B, M, D] for the next window; None for a model without memory.
+    """
+    outputs = model(inputs, training=False)
+    labels_BP = tf.gather(inputs["token_ids"], inputs["target_positions"], batch_dims=1)
+    losses_BP = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_BP, outputs["logits"])
+    return -losses_BP, outputs.get("memory")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Window:
+    """A window of a text: tokens [start, start + length), of which [new, end) are scored.
+
+    Attributes:
+      start: its first token.
+      length: its static length.
+      new: the first token that no earlier window has scored.
+    """
+
+    start: int
+    length: int
+    new: int
+
+    @property
+    def end(self) -> int:
+        """The token after its last one."""
+        return self.start + self.length
+
+
+def _windows(model: XLNetPretrainer, num_tokens: int) -> Iterator[_Window]:
+    data = model.config.data
+    if num_tokens <= data.seq_len:
+        yield _Window(0, min(bucket(num_tokens), data.seq_len), 0)
+        return
+    advance = data.reuse_len or data.seq_len
+    yield _Window(0, data.seq_len, 0)
+    for start in range(advance, num_tokens - data.seq_len + advance, advance):
+        yield _Window(start, data.seq_len, start - advance + data.seq_len)
+
+
+def _score_in_order(
+    model: XLNetPretrainer, rows: list[tuple[np.ndarray, np.random.Generator | None]]
+) -> list[np.ndarray]:
+    """Scores rows of ids, each in random orders of its generator or, without one, left to right."""
+    results = [np.zeros(len(ids)) for ids, _ in rows]
+    longest_first = sorted(range(len(rows)), key=lambda row: -len(rows[row][0]))
+    while longest_first:
+        windows = list(_windows(model, len(rows[longest_first[0]][0])))
+        batch_size = _batch_size(windows[0], len(longest_first))
+        batch, longest_first = longest_first[:batch_size], longest_first[batch_size:]
+        memory = None
+        for window in windows:
+            known = window.new - window.start
+            position_P = np.arange(known, window.length)
+            ids = [rows[row][0] for row in batch]
+            orders = [_order(window, len(rows[row][0]), rows[row][1]) for row in batch]
+            # Copies of the last row give the batch its static size.
+            copies = batch_size - len(batch)
+            scored_BP, memory = _run(
+                model,
+                window,
+                ids + copies * ids[-1:],
+                np.stack(orders + copies * orders[-1:]),
+                np.tile(position_P, [batch_size, 1]),
+                memory,
+            )
+            for row, scored_P in zip(batch, scored_BP, strict=False):
+                new = results[row][window.new : window.end]
+                new[:] = scored_P[: len(new)]
+    return results
+
+
+def _order(window: _Window, num_tokens: int, generator: np.random.Generator | None) -> np.ndarray:
+    """Order [length] of a window: left to right, or at random after the known tokens."""
+    if generator is None:
+        return np.arange(window.length)
+    order = np.zeros(window.length, np.int32)
+    known = window.new - window.start
+    num_new = max(0, min(window.end, num_tokens) - window.new)
+    order[known : known + num_new] = 1 + generator.permutation(num_new)
+    return order
+
+
+def _score_each_token(model: XLNetPretrainer, ids: np.ndarray) -> np.ndarray:
+    """Pseudo log-likelihoods of one text: every token in a row of its own."""
+    result = np.zeros(len(ids))
+    memory = None
+    for window in _windows(model, len(ids)):
+        positions = np.arange(window.new, min(window.end, len(ids))) - window.start
+        batch_size = _batch_size(window, len(positions))
+        for first in range(0, len(positions), batch_size):
+            part = positions[first : first + batch_size]
+            position_B1 = np.pad(part, [0, batch_size - len(part)], mode="edge")[:, None]
+            order_BT = position_B1 == np.arange(window.length)  # 1 for the token in question.
+            scored_BP, _ = _run(model, window, batch_size * [ids], order_BT, position_B1, memory)
+            result[window.start + part] = scored_BP[: len(part), 0]
+        if window.end < len(ids):
+            # What the next window remembers has seen every token of this one.
+            order_1T = np.zeros([1, window.length])
+            memory = _run(model, window, [ids], order_1T, np.zeros([1, 1]), memory)[1]
+    return result
+
+
+def _batch_size(window: _Window, num_rows: int) -> int:
+    return min(max(1, _TOKENS_PER_BATCH // window.length), bucket(num_rows))
+
+
+def _run(
+    model: XLNetPretrainer,
+    window: _Window,
+    ids: list[np.ndarray],
+    order_BT: np.ndarray,
+    position_BP: np.ndarray,
+    memory: tf.Tensor | None,
+) -> tuple[np.ndarray, tf.Tensor | None]:
+    """Runs a window of some texts: log-likelihoods float64 [B, P], and the memory it leaves.
+
+    `memory` may be of one row, for all of them.
+    """
+    token_ids_BT = np.full(order_BT.shape, PAD_ID, np.int32)
+    is_padding_BT = np.ones(order_BT.shape, bool)
+    for row, row_ids in enumerate(ids):
+        part = row_ids[window.start : window.end]
+        token_ids_BT[row, : len(part)] = part
+        is_padding_BT[row, : len(part)] = False
+    inputs = {
+        "token_ids": tf.constant(token_ids_BT),
+        "is_padding": tf.constant(is_padding_BT),
+        "order": tf.constant(order_BT.astype(np.int32)),
+        "target_positions": tf.constant(position_BP.astype(np.int32)),
+    }
+    if memory is not None:
+        rows = len(ids)
+        inputs["memory"] = tf.repeat(memory, rows // memory.shape[1], axis=1)
+        inputs["memory_length"] = tf.fill([rows], min(window.start, memory.shape[2]))
+    scored_BP, memory = log_likelihoods(model, inputs)
+    return scored_BP.numpy().astype(np.float64), memory

@@ -1,0 +1,161 @@
+"""A fine-tuned model on examples: predictions in order, and figures where there are labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.checkpoints import model_directory
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.examples import Example
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel, bucket_lengths
+from official.xlnet.tasks.batching import Unit, bucket, collate
+from official.xlnet.tasks.registry import task_class
+from official.xlnet.tasks.reports import write_report
+from official.xlnet.tasks.task import Prediction, Task
+from official.xlnet.tokenization.tokenizer import load_tokenizer
+
+_CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
+
+
+def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
+    """The model of a fine-tuned model directory, and its task.
+
+    Raises:
+      ConfigError, DataError: the directory holds no fine-tuned model.
+    """
+    config = XLNetConfig.load(model_dir)
+    if not config.task.name:
+        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    task = task_class(config.task.name)(config, load_tokenizer(model_dir))
+    tf_keras.mixed_precision.set_global_policy(config.training.precision)
+    model = XLNetTaskModel(config)
+    model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
+    return model, task
+
+
+def evaluate_task(
+    model_dir: str, examples: Sequence[Example], report_dir: str | None = None
+) -> dict[str, Any]:
+    """Figures of a fine-tuned model on labelled examples; files too, with `report_dir`."""
+    require_labels(examples)
+    model, task = load_task(model_dir)
+    predictions, figures = evaluate_examples(model, task, examples)
+    figures |= {"examples": len(examples), **task.counts}
+    if report_dir:
+        write_report(report_dir, task, examples, predictions, figures)
+    return figures
+
+
+def evaluate_examples(
+    model: XLNetTaskModel, task: Task, examples: Sequence[Example]
+) -> tuple[list[Prediction], dict[str, float]]:
+    """Predictions for examples with labels, and the figures of them, `loss` included.
+
+    The loss is that of training, unless the task evaluates one of its own.
+    """
+    loss = [0.0, 0.0]
+    predictions = list(predict_examples(model, task, examples, loss))
+    figures = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
+    return predictions, figures | {"loss": figures.get("loss", loss[0] / max(loss[1], 1.0))}
+
+
+def predict_examples(
+    model: XLNetTaskModel, task: Task, examples: Iterable[Example], loss: list[float] | None = None
+) -> Iterator[Prediction]:
+    """Yields a prediction for each example, in order, however many there are.
+
+    Args:
+      model: the model.
+      task: its task.
+      examples: examples; as many are held as make up a few batches.
+      loss: if given, the sums of losses and of items are added to its two elements.
+    """
+    batch_size = task.config.training.batch_size
+    lengths = unit_lengths(task.config)
+    forward = _forward(model)
+    examples = iter(examples)
+    while chunk := [e for _, e in zip(range(batch_size * _CHUNK_BATCHES), examples, strict=False)]:
+        units, owners = [], []
+        for number, example in enumerate(chunk):
+            for unit in task.units(example):
+                units.append(unit)
+                owners.append(number)
+        outputs: list[Any] = [None] * len(units)
+        for indices in _by_length(units, lengths, batch_size):
+            length = lengths[bucket(max(units[i].length for i in indices), lengths)]
+            batch = collate([units[i] for i in indices], length, batch_size)
+            batch_outputs = forward(batch, loss is not None)
+            for name in ("loss_sum", "num_items"):
+                if loss is not None:
+                    loss[name == "num_items"] += float(batch_outputs.pop(name))
+            arrays = {name: value.numpy() for name, value in batch_outputs.items()}
+            for row, i in enumerate(indices):
+                outputs[i] = {name: value[row] for name, value in arrays.items()}
+        of_example: list[list] = [[] for _ in chunk]
+        for owner, output in zip(owners, outputs, strict=True):
+            of_example[owner].append(output)
+        for example, example_outputs in zip(chunk, of_example, strict=True):
+            yield task.predict(example, example_outputs)
+
+
+def require_labels(examples: Sequence[Example]) -> None:
+    """Raises a DataError that names the first example without a label."""
+    for example in examples:
+        if not getattr(example, "has_label", True) or (
+            hasattr(example, "label") and example.label is None
+        ):
+            raise DataError(f"{example.id}: expected a label to evaluate with, got none")
+
+
+def _forward(model: XLNetTaskModel):
+    """The model at inference as a graph for each length; kept with the model."""
+    if not hasattr(model, "_inference"):
+
+        @tf.function
+        def inference(batch, with_loss):
+            outputs = model(batch, training=False)
+            if with_loss:
+                real_U = tf.cast(batch["weight"] > 0, tf.float32)
+                loss_U, items_U = model.head.loss(outputs, batch), model.head.num_items(batch)
+                outputs |= {
+                    "loss_sum": tf.reduce_sum(loss_U * real_U),
+                    "num_items": tf.reduce_sum(items_U * real_U),
+                }
+            return outputs
+
+        def run(batch, with_loss):
+            return inference({name: tf.constant(x) for name, x in batch.items()}, with_loss)
+
+        model._inference = run
+    return model._inference
+
+
+def _by_length(units: list[Unit], lengths: list[int], batch_size: int) -> Iterator[list[int]]:
+    """Indices of units in batches of about equal length; units of one subtask each."""
+    subtasks = [int(unit.labels.get("subtask", 0)) for unit in units]
+    for subtask in sorted(set(subtasks)):
+        members = [i for i in range(len(units)) if subtasks[i] == subtask]
+        members.sort(key=lambda i: units[i].length)
+        start = 0
+        while start < len(members):
+            size = bucket(units[members[start]].length, lengths)
+            stop = start + 1
+            while (
+                stop < len(members)
+                and stop - start < batch_size
+                and bucket(units[members[stop]].length, lengths) == size
+            ):
+                stop += 1
+            yield members[start:stop]
+            start = stop
+
+
+def unit_lengths(config: XLNetConfig) -> list[int]:
+    """The lengths that sequences are padded to; one where memory needs full segments."""
+    task = config.task
+    return bucket_lengths(task.max_length, 1 if task.long_texts == "memory" else task.num_buckets)

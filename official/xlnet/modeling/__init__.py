@@ -1,0 +1,1 @@
+"""The model: operations, layers, networks, heads, objectives, and the trainable models."""

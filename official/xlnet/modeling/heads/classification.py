@@ -1,0 +1,82 @@
+"""Classes, several classes at once, or a number, from the summary of a text."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.heads.base import Head
+from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+
+
+class SummaryHead(Head):
+    """logits = W · summary + b, one row for each unit.
+
+    The windows of a long text (S > 1) are summarised one by one, and the summaries of those that
+    hold any text are pooled (`task.pooling`). Read with memory, the last window speaks for all.
+
+    Args:
+      config: reads `model` and `task`.
+      num_logits: width of the output.
+    """
+
+    reads_summary = True
+
+    def __init__(self, config: XLNetConfig, num_logits: int, **kwargs):
+        super().__init__(config, **kwargs)
+        self.num_logits = num_logits
+        self.summary = SequenceSummary(config, name="summary")
+        self.logits = self.dense(num_logits, "logits")
+
+    def build(self, input_shape):
+        width = self.config.model.d_model
+        self.build_parts(summary=width, logits=width)
+        super().build(input_shape)
+
+    def call(self, content_USTD, inputs, seed=None):
+        is_padding_UST = inputs["is_padding"]
+        if self.config.task.long_texts == "memory":
+            content_USTD, is_padding_UST = content_USTD[:, -1:], is_padding_UST[:, -1:]
+        windows, tokens, width = content_USTD.shape[1:]
+        content_XTD = tf.reshape(content_USTD, [-1, tokens, width])
+        is_padding_XT = tf.reshape(is_padding_UST, [-1, tokens])
+        summary_XD = self.summary(content_XTD, is_padding_XT, seed)
+        summary_USD = tf.reshape(summary_XD, [-1, windows, width])
+        has_text_US1 = tf.reduce_any(~is_padding_UST, axis=2)[..., None]
+        return {"logits": self.logits(self._pool(summary_USD, has_text_US1))}
+
+    def _pool(self, summary_USD, has_text_US1):
+        if self.config.task.pooling == "max":
+            return tf.reduce_max(tf.where(has_text_US1, summary_USD, -1.0), axis=1)
+        weight_US1 = tf.cast(has_text_US1, tf.float32)
+        total_UD = tf.reduce_sum(summary_USD * weight_US1, axis=1)
+        return tf.math.divide_no_nan(total_UD, tf.reduce_sum(weight_US1, axis=1))
+
+    def get_config(self):
+        return {**super().get_config(), "num_logits": self.num_logits}
+
+
+class ClassificationHead(SummaryHead):
+    """One of C classes: cross entropy. Labels: `label` [U], index of the class."""
+
+    def loss(self, outputs, labels):
+        label_U = tf.cast(labels["label"], tf.int32)
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, outputs["logits"])
+
+
+class MultiLabelHead(SummaryHead):
+    """Any of C classes: mean binary cross entropy. Labels: `label` float32 [U, C], 0 or 1."""
+
+    def loss(self, outputs, labels):
+        loss_UC = tf.nn.sigmoid_cross_entropy_with_logits(labels["label"], outputs["logits"])
+        return tf.reduce_mean(loss_UC, axis=1)
+
+
+class RegressionHead(SummaryHead):
+    """A number: squared error. Labels: `label` float32 [U]."""
+
+    def __init__(self, config: XLNetConfig, num_logits: int = 1, **kwargs):
+        super().__init__(config, num_logits, **kwargs)
+
+    def loss(self, outputs, labels):
+        return tf.square(outputs["logits"][:, 0] - tf.cast(labels["label"], tf.float32))

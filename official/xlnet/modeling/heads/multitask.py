@@ -1,0 +1,49 @@
+"""One head for each of several data sets on one encoder."""
+
+from __future__ import annotations
+
+import functools
+
+import tensorflow as tf
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.heads.base import Head
+
+
+class MultiTaskHead(Head):
+    """All units of a batch are of one data set, `labels["subtask"]`; the loss is its head's.
+
+    Args:
+      config: the configuration.
+      heads: the heads, in the order of `config.task.subtasks`; outputs are named by them.
+    """
+
+    reads_summary = True
+
+    def __init__(self, config: XLNetConfig, heads: dict[str, Head], **kwargs):
+        super().__init__(config, **kwargs)
+        self.names = tuple(heads)
+        self.heads = list(heads.values())
+
+    def build(self, input_shape):
+        for name, head in zip(self.names, self.heads, strict=True):
+            with tf.name_scope(name):
+                head.build(input_shape)
+        super().build(input_shape)
+
+    def call(self, content_USTD, inputs, seed=None):
+        return {
+            name: head(content_USTD, inputs, seed)["logits"]
+            for name, head in zip(self.names, self.heads, strict=True)
+        }
+
+    def loss(self, outputs, labels):
+        def of(name, head):
+            return lambda: head.loss({"logits": outputs[name]}, labels)
+
+        branches = [of(name, head) for name, head in zip(self.names, self.heads, strict=True)]
+        return tf.switch_case(labels["subtask"][0], branches)
+
+    def num_items(self, labels):
+        branches = [functools.partial(head.num_items, labels) for head in self.heads]
+        return tf.switch_case(labels["subtask"][0], branches)

@@ -1,0 +1,82 @@
+"""How well documents answer a query, learned from pairs of a better and a worse one."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.heads.base import Head
+from official.xlnet.modeling.heads.kernel_pooling import MEANS, kernel_pooling
+from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+
+# Kernel features are sums of logarithms: scaled as in the K-NRM release, so that tanh can move.
+_FEATURE_SCALE = 0.01
+
+
+class KernelRankingHead(Head):
+    """score = tanh(w · 0.01 kernel_pooling(query, document) + b).
+
+    Sequences of a unit: the query, then its documents. Outputs: `score` [U, S - 1]. The loss of
+    a unit with the better document first is log(1 + exp(worse - better)); a unit of one document
+    has none.
+    """
+
+    def __init__(self, config: XLNetConfig, **kwargs):
+        super().__init__(config, **kwargs)
+        self.score = self.dense(1, "score", activation="tanh")
+
+    def build(self, input_shape):
+        self.build_parts(score=len(MEANS))
+        super().build(input_shape)
+
+    def call(self, content_USTD, inputs, seed=None):
+        is_text_UST = (inputs["segment_ids"] == 0) & ~inputs["is_padding"]
+        scores = []
+        for document in range(1, content_USTD.shape[1]):
+            features_UK = kernel_pooling(
+                content_USTD[:, 0],
+                content_USTD[:, document],
+                is_text_UST[:, 0],
+                is_text_UST[:, document],
+            )
+            scores.append(self.score(_FEATURE_SCALE * features_UK))
+        return {"score": tf.concat(scores, axis=1)}
+
+    def loss(self, outputs, labels):
+        return _pairwise(outputs["score"])
+
+
+class SummaryRankingHead(Head):
+    """score = w · summary + b of query and document read together.
+
+    Sequences of a unit: each document with the query. Outputs and loss: see `KernelRankingHead`.
+    """
+
+    reads_summary = True
+
+    def __init__(self, config: XLNetConfig, **kwargs):
+        super().__init__(config, **kwargs)
+        self.summary = SequenceSummary(config, name="summary")
+        self.score = self.dense(1, "score")
+
+    def build(self, input_shape):
+        width = self.config.model.d_model
+        self.build_parts(summary=width, score=width)
+        super().build(input_shape)
+
+    def call(self, content_USTD, inputs, seed=None):
+        documents, tokens, width = content_USTD.shape[1:]
+        content_XTD = tf.reshape(content_USTD, [-1, tokens, width])
+        is_padding_XT = tf.reshape(inputs["is_padding"], [-1, tokens])
+        score_X1 = self.score(self.summary(content_XTD, is_padding_XT, seed))
+        return {"score": tf.reshape(score_X1, [-1, documents])}
+
+    def loss(self, outputs, labels):
+        return _pairwise(outputs["score"])
+
+
+def _pairwise(score_US: tf.Tensor) -> tf.Tensor:
+    """Log loss of the better document coming first (RankNet), float32 [U]."""
+    if score_US.shape[1] == 1:
+        return tf.zeros_like(score_US[:, 0])
+    return tf.nn.softplus(score_US[:, 1] - score_US[:, 0])

@@ -1,0 +1,80 @@
+"""One vector for a sequence."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.ops.head_projection import from_heads, to_heads
+from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.stateless_dropout import dropout
+
+
+class SequenceSummary(tf_keras.layers.Layer):
+    """dropout(tanh(W · pick(content) + b)).
+
+    `pick` is `config.task.summary`: the vector of the last token (CLS, for inputs are padded on
+    the left), of the first real token, the mean over real tokens, or what one learned vector
+    attends to (`attn`, as in the release's `summarize_sequence`).
+
+    Args:
+      config: reads `model` and `task.summary`.
+    """
+
+    def __init__(self, config: XLNetConfig, **kwargs):
+        super().__init__(dtype="float32", **kwargs)
+        self.config = config
+        self.kind = config.task.summary
+        model = config.model
+        self.projection = tf_keras.layers.Dense(
+            model.d_model, "tanh", kernel_initializer=normal(model.init_std), name="projection"
+        )
+
+    def build(self, input_shape):
+        model = self.config.model
+        with tf.name_scope("projection"):
+            self.projection.build([None, model.d_model])
+        if self.kind == "attn":
+
+            def weight(name, shape):
+                return self.add_weight(name, shape, initializer=normal(model.init_std))
+
+            kernel = [model.d_model, model.num_heads, model.d_head]
+            self.query = weight("query", [model.d_model])
+            self.query_kernel, self.key_kernel = (
+                weight("q_kernel", kernel),
+                weight("k_kernel", kernel),
+            )
+            self.value_kernel = weight("v_kernel", kernel)
+            self.output_kernel = weight("o_kernel", kernel)
+        super().build(input_shape)
+
+    def call(
+        self, content_XTD: tf.Tensor, is_padding_XT: tf.Tensor, seed: tf.Tensor | None = None
+    ) -> tf.Tensor:
+        """[X, T, D] and bool [X, T] → [X, D]; `seed` int32 [2] switches dropout on."""
+        picked_XD = self._pick(tf.cast(content_XTD, tf.float32), is_padding_XT)
+        return dropout(self.projection(picked_XD), self.config.model.dropout, seed)
+
+    def _pick(self, content_XTD, is_padding_XT):
+        if self.kind == "last":
+            return content_XTD[:, -1]
+        real_XT = tf.cast(~is_padding_XT, tf.float32)
+        if self.kind == "first":
+            return tf.gather(content_XTD, tf.argmax(real_XT, axis=1), batch_dims=1)
+        if self.kind == "mean":
+            count_X1 = tf.reduce_sum(real_XT, axis=1, keepdims=True)
+            total_XD = tf.reduce_sum(content_XTD * real_XT[..., None], axis=1)
+            return tf.math.divide_no_nan(total_XD, count_X1)
+        query_11D = tf.convert_to_tensor(self.query)[None, None]
+        query_1N1H = to_heads(query_11D, self.query_kernel) * self.config.model.d_head**-0.5
+        key_XNTH = to_heads(content_XTD, self.key_kernel)
+        value_XNTH = to_heads(content_XTD, self.value_kernel)
+        scores_XNT = tf.reduce_sum(query_1N1H * key_XNTH, axis=-1)
+        scores_XNT = tf.where(is_padding_XT[:, None], -1e30, scores_XNT)
+        attended_XNH = tf.einsum("xnt,xnth->xnh", tf.nn.softmax(scores_XNT), value_XNTH)
+        return from_heads(attended_XNH[:, :, None], self.output_kernel)[:, 0]
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.as_dict()}

@@ -1,0 +1,49 @@
+"""A class for every token that begins a word."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.heads.base import Head
+from official.xlnet.modeling.ops.stateless_dropout import dropout
+
+
+class TokenClassificationHead(Head):
+    """logits = W · dropout(content) + b for every token.
+
+    Labels: `tags` int32 [U, 1, T], -1 at tokens that have none. The items of the loss are the
+    tokens that have one.
+
+    Args:
+      config: reads `model.dropout`.
+      num_logits: number of tags.
+    """
+
+    def __init__(self, config: XLNetConfig, num_logits: int, **kwargs):
+        super().__init__(config, **kwargs)
+        self.num_logits = num_logits
+        self.logits = self.dense(num_logits, "logits")
+
+    def build(self, input_shape):
+        self.build_parts(logits=self.config.model.d_model)
+        super().build(input_shape)
+
+    def call(self, content_USTD, inputs, seed=None):
+        content_UTD = tf.cast(content_USTD[:, 0], tf.float32)
+        if seed is not None:
+            content_UTD = dropout(content_UTD, self.config.model.dropout, seed)
+        return {"logits": self.logits(content_UTD)}
+
+    def loss(self, outputs, labels):
+        tags_UT = labels["tags"][:, 0]
+        loss_UT = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            tf.maximum(tags_UT, 0), outputs["logits"]
+        )
+        return tf.reduce_sum(tf.where(tags_UT >= 0, loss_UT, 0.0), axis=1)
+
+    def num_items(self, labels):
+        return tf.reduce_sum(tf.cast(labels["tags"][:, 0] >= 0, tf.float32), axis=1)
+
+    def get_config(self):
+        return {**super().get_config(), "num_logits": self.num_logits}

@@ -1,0 +1,1 @@
+"""Keras layers of XLNet, and the equations that they compute."""

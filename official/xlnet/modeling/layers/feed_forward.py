@@ -1,0 +1,99 @@
+"""The position-wise feed-forward part of a block."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.stateless_dropout import dropout
+from official.xlnet.modeling.ops.xla_kernels import fused
+
+# XLNet's own code computes the tanh form of GELU; HF's "gelu" is the exact one.
+ACTIVATIONS = {
+    "gelu": lambda x: tf.nn.gelu(x, approximate=True),
+    "gelu_exact": lambda x: tf.nn.gelu(x, approximate=False),
+    "relu": tf.nn.relu,
+}
+
+
+# A CPU's cache keeps rows that are a multiple of 4 kB apart in the same few places, and products
+# that sum over such rows run at half speed. Rows that are one cache line longer do not collide.
+_PAGE_BYTES, _LINE_BYTES = 4096, 64
+
+
+def inner_width(d_inner: int, dtype: tf.DType = tf.float32) -> int:
+    """Width of inner rows, in training and as served: d_inner, or slightly more on a CPU."""
+    if d_inner * dtype.size % _PAGE_BYTES or _has_accelerator():
+        return d_inner
+    return d_inner + _LINE_BYTES // dtype.size
+
+
+def _has_accelerator() -> bool:
+    return any(device.device_type != "CPU" for device in tf.config.list_logical_devices())
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class FeedForward(tf_keras.layers.Layer):
+    """dropout(activation(x W1 + b1)) W2 + b2; the residual's dropout follows in `ResidualNorm`.
+
+    Args:
+      d_inner: F.
+      activation: a key of `ACTIVATIONS`.
+      dropout: rate after the activation.
+      init_std: standard deviation of the normal initializer.
+    """
+
+    def __init__(
+        self,
+        d_inner: int,
+        activation: str = "gelu",
+        dropout: float = 0.0,
+        init_std: float = 0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.d_inner, self.activation = d_inner, activation
+        self.dropout, self.init_std = dropout, init_std
+
+    def build(self, input_shape):
+        d_model = input_shape[-1]
+        self.inner_kernel = self.add_weight(
+            "inner_kernel", [d_model, self.d_inner], initializer=normal(self.init_std)
+        )
+        self.inner_bias = self.add_weight("inner_bias", [self.d_inner], initializer="zeros")
+        self.outer_kernel = self.add_weight(
+            "outer_kernel", [self.d_inner, d_model], initializer=normal(self.init_std)
+        )
+        self.outer_bias = self.add_weight("outer_bias", [d_model], initializer="zeros")
+        super().build(input_shape)
+
+    def call(self, rows_BXD: tf.Tensor, seed: tf.Tensor | None = None) -> tf.Tensor:
+        """[B, X, D] → [B, X, D]; `seed` int32 [2] switches dropout on."""
+        kernels = [tf.convert_to_tensor(k) for k in (self.inner_kernel, self.outer_kernel)]
+        bias_F = tf.convert_to_tensor(self.inner_bias)
+        extra = 0 if seed is None else inner_width(self.d_inner, rows_BXD.dtype) - self.d_inner
+        if extra:  # Zeros, whose activations and gradients are zeros too.
+            paddings = [[0, 0], [0, extra]], [[0, extra], [0, 0]]
+            kernels = [tf.pad(*pair) for pair in zip(kernels, paddings, strict=True)]
+            bias_F = tf.pad(bias_F, [[0, extra]])
+        inner_BXF = tf.nn.bias_add(tf.tensordot(rows_BXD, kernels[0], axes=1), bias_F)
+        if seed is None:
+            inner_BXF = ACTIVATIONS[self.activation](inner_BXF)
+        else:
+            inner_BXF = fused(_activate, self.activation, self.dropout)(inner_BXF, seed)
+        outer_BXD = tf.tensordot(inner_BXF, kernels[1], axes=1)
+        return tf.nn.bias_add(outer_BXD, self.outer_bias)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "d_inner": self.d_inner,
+            "activation": self.activation,
+            "dropout": self.dropout,
+            "init_std": self.init_std,
+        }
+
+
+def _activate(activation: str, rate: float, x_BXF, seed):
+    return dropout(ACTIVATIONS[activation](x_BXF), rate, seed)

@@ -1,0 +1,1 @@
+"""Trainable Keras models: pre-training and fine-tuning, with their training steps."""

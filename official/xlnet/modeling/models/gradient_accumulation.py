@@ -1,0 +1,114 @@
+"""A batch in slices, one update: one after the other saves memory, side by side saves time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from official.xlnet.modeling.objectives.base import Task
+from official.xlnet.modeling.ops.stateless_dropout import fold_in
+
+
+def accumulate(gradients: Callable, task: Task, seed: tf.Tensor, num_slices: int):
+    """Sums what `gradients(slice of task, seed)` returns over `num_slices` slices of rows.
+
+    Peak memory is that of one slice. Where gradients are sums over rows, as with a loss that is
+    divided by the target count of the whole batch, the result does not depend on the slicing.
+
+    Args:
+      gradients: maps a `Task` and a dropout seed int32 [2] to (list of gradients, None where a
+        variable has none, loss sum, memory [L, rows, M, D] or None).
+      task: the whole batch; the number of rows is a multiple of `num_slices`.
+      seed: int32 [2]; each slice gets its own.
+      num_slices: number of slices.
+
+    Returns:
+      The sums of gradients and of loss sums, and the memory of all rows.
+    """
+    if num_slices == 1:
+        return gradients(task, seed)
+
+    def one_slice(number: tf.Tensor):
+        return gradients(_slice(task, number, num_slices), fold_in(seed, number))
+
+    def body(number, total, loss_sum, memories):
+        part, part_loss, memory = one_slice(number)
+        total = [a + b for a, b in zip(total, _dense(part), strict=True)]
+        memories = [states.write(number, memory) for states in memories]
+        return number + 1, total, loss_sum + part_loss, memories
+
+    first, loss_sum, memory = one_slice(tf.constant(0))
+    with tf.control_dependencies(_dense(first)):  # Or the second slice would begin beside it.
+        second = tf.constant(1)
+    memories = []  # One array, or none.
+    if memory is not None:
+        states = tf.TensorArray(memory.dtype, num_slices, element_shape=memory.shape)
+        memories = [states.write(0, memory)]
+    _, total, loss_sum, memories = tf.while_loop(
+        lambda number, *_: number < num_slices,
+        body,
+        (second, _dense(first), loss_sum, memories),
+        parallel_iterations=1,
+        maximum_iterations=num_slices - 1,
+    )
+    sums = iter(total)
+    total = [None if gradient is None else next(sums) for gradient in first]
+    if not memories:
+        return total, loss_sum, None
+    memory_SLbMD = memories[0].stack()
+    memory_LSbMD = tf.transpose(memory_SLbMD, [1, 0, 2, 3, 4])
+    layers, _, size, *rest = memory_LSbMD.shape
+    return total, loss_sum, tf.reshape(memory_LSbMD, [layers, num_slices * size, *rest])
+
+
+def in_parallel(gradients: Callable, num_slices: int) -> Callable:
+    """`gradients`, as `accumulate` takes it, of slices that do not wait for each other.
+
+    A small network keeps several cores busy this way, each with a slice of its own, where the
+    parts of a single operation are too small to share (`distribution.limit_threads`). Sums and
+    dropout are those of `accumulate`.
+    """
+    if num_slices == 1:
+        return gradients
+
+    def summed(task: Task, seed: tf.Tensor):
+        parts = [
+            gradients(_slice(task, number, num_slices), fold_in(seed, number))
+            for number in range(num_slices)
+        ]
+        of_slices, loss_sums, memories = zip(*parts, strict=True)
+        total = [
+            tf.add_n(_dense(each)) if each[0] is not None else None
+            for each in zip(*of_slices, strict=True)
+        ]
+        memory = None if memories[0] is None else tf.concat(memories, axis=1)
+        return total, tf.add_n(loss_sums), memory
+
+    return summed
+
+
+def _dense(gradients) -> list[tf.Tensor]:
+    """Those gradients that there are."""
+    return [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
+
+
+def _slice(task: Task, number: int | tf.Tensor, num_slices: int) -> Task:
+    """The rows of one of `num_slices` slices of a batch."""
+    batch_size = task.labels_BP.shape[0]
+    if batch_size % num_slices:
+        raise ValueError(
+            "training.accumulate_steps and parallel_slices: expected a divisor of the "
+            f"{batch_size} rows that are cut, got {num_slices}"
+        )
+    size = batch_size // num_slices
+
+    def rows(x: tf.Tensor, axis: int = 0) -> tf.Tensor:
+        sliced = tf.gather(x, number * size + tf.range(size), axis=axis)
+        return tf.ensure_shape(sliced, [*x.shape[:axis], size, *x.shape[axis + 1 :]])
+
+    inputs = {
+        name: rows(value, axis=1 if name == "memory" else 0) for name, value in task.inputs.items()
+    }
+    is_next_B = None if task.is_next_B is None else rows(task.is_next_B)
+    return Task(inputs, rows(task.labels_BP), rows(task.mask_BP), is_next_B)

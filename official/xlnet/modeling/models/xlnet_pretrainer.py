@@ -1,0 +1,186 @@
+"""The pre-training model: encoder, LM head, memory, and the training step that joins them."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.layers.lm_head import LMHead
+from official.xlnet.modeling.layers.losses import cross_entropy_sum
+from official.xlnet.modeling.layers.next_sentence import NextSentence
+from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
+from official.xlnet.modeling.networks.recurrent_memory import Memory
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.modeling.ops.stateless_dropout import fold_in
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class XLNetPretrainer(tf_keras.Model):
+    """Language modeling with `fit` and `evaluate`, under any objective (`objectives`).
+
+    Args:
+      config: the configuration, or its dictionary. The memory has room for
+        `config.training.batch_size` rows over all replicas.
+
+    `fit` and `evaluate` take batches of `pretraining_dataset`. A call (`model(inputs)`) takes
+    the encoder's inputs with `target_positions`, or with `content_positions` int32 [B, P], and
+    returns the encoder's outputs and `logits` float32 [B, P, V]: of the query stream at the
+    former, of the content stream at the latter.
+
+    Example:
+      >>> config = XLNetConfig.load("configs/tiny.yaml")
+      >>> model = XLNetPretrainer(config)
+      >>> model.compile(create_optimizer(config.training, config.model.num_layers))
+      >>> model.fit(pretraining_dataset("data", batch_size=16), steps_per_epoch=1000)
+    """
+
+    def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
+        kwargs.setdefault("name", "xlnet_pretrainer")
+        super().__init__(**kwargs)
+        # Metrics are those of all replicas already; Keras would add them up for each worker.
+        self.distribute_reduction_method = "first"
+        if isinstance(config, dict):
+            config = XLNetConfig.from_dict(config)
+        self.config = config
+        self.encoder = XLNetEncoder(config)
+        self.lm_head = LMHead(config.model.vocab_size, name="lm_head")
+        self.next_sentence = None
+        if config.objective.next_sentence:
+            self.next_sentence = NextSentence(config.model.init_std, name="next_sentence")
+        self.objective = create_objective(config)
+        self.loss_metric = tf_keras.metrics.Mean("loss")
+        self.gradient_norm_metric = tf_keras.metrics.Mean("gradient_norm")
+        self.memory_metric = tf_keras.metrics.Mean("memory_valid")
+        self.memory = self._new_memory()
+        # Its own memory, in a plain object: no part of the model's state.
+        self._evaluation = types.SimpleNamespace(memory=None)
+        self.build(None)
+
+    def build(self, input_shape=None):
+        with tf.name_scope(self.encoder.name):
+            self.encoder.build()
+        with tf.name_scope(self.lm_head.name):
+            self.lm_head.build()
+        if self.next_sentence is not None:
+            with tf.name_scope(self.next_sentence.name):
+                self.next_sentence.build([None, None, self.config.model.d_model])
+        self.built = True
+
+    def call(self, inputs: dict[str, tf.Tensor], training: bool | None = None):
+        inputs = dict(inputs)
+        content_positions = inputs.pop("content_positions", None)
+        outputs = self.encoder(inputs, training=training, return_word_embedding=True)
+        embedding_VD = outputs.pop("word_embedding")
+        rows_BPD = outputs.get("query")
+        if content_positions is not None:
+            rows_BPD = tf.gather(outputs["content"], content_positions, batch_dims=1)
+        if rows_BPD is not None:
+            outputs["logits"] = self.lm_head(rows_BPD, embedding_VD)
+        return outputs
+
+    def train_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """One update from a batch of windows.
+
+        The loss is the mean over all real targets of all replicas, in nats; next-sentence
+        prediction adds its mean over rows, which is trained for but not reported. With
+        `accumulate_steps` the batch goes through the network in slices, one after the other, with
+        `parallel_slices` side by side.
+
+        Returns:
+          loss; gradient_norm, before clipping; and memory_valid, the share of the memory's
+          columns that are of the same document as their row.
+        """
+        task = self.objective(batch)
+        task.inputs.update(self._recall(self.memory, batch))
+        replica = tf.distribute.get_replica_context()
+        count = tf.reduce_sum(task.mask_BP)
+        global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
+        global_rows = replica.num_replicas_in_sync * task.labels_BP.shape[0]
+        seed = tf.constant([self.config.training.seed, 0], tf.int32)
+        seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
+        seed = fold_in(seed, replica.replica_id_in_sync_group)
+
+        def gradients(task, seed):
+            with tf.GradientTape() as tape:
+                outputs = self({**task.inputs, "dropout_seed": seed}, training=True)
+                loss_sum = cross_entropy_sum(outputs["logits"], task.labels_BP, task.mask_BP)
+                loss = tf.math.divide_no_nan(loss_sum, global_count)
+                if self.next_sentence is not None:
+                    extra = self.next_sentence.loss_sum(outputs["content"], task.is_next_B)
+                    loss += extra / global_rows
+            return tape.gradient(loss, self.trainable_variables), loss_sum, outputs.get("memory")
+
+        training = self.config.training
+        gradients = in_parallel(gradients, training.parallel_slices)
+        total, loss_sum, memory = accumulate(gradients, task, seed, training.accumulate_steps)
+        self.gradient_norm_metric.update_state(self._update(total))
+        if self.memory is not None:
+            self.memory.write(memory)
+            length = self.config.model.mem_len
+            share_B = tf.minimum(task.inputs["memory_length"], length) / length
+            self.memory_metric.update_state(share_B)
+        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+    def _update(self, gradients: list[tf.Tensor | None]) -> tf.Tensor:
+        """Updates the weights by the gradients of all replicas together; returns their norm.
+
+        A gradient that is not finite changes nothing: see `AdamW`.
+        """
+        variables = self.trainable_variables
+        summed = self.optimizer.aggregate_gradients(zip(gradients, variables, strict=True))
+        dense = [g if g is None else tf.convert_to_tensor(g) for g, _ in summed]
+        norm = tf.linalg.global_norm(dense)
+        pairs = zip(dense, variables, strict=True)
+        self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
+        return norm
+
+    def test_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Loss of a batch; memory is carried from batch to batch as in training."""
+        task = self.objective(batch)
+        task.inputs.update(self._recall(self._evaluation.memory, batch))
+        outputs = self(task.inputs, training=False)
+        if self._evaluation.memory is not None:
+            self._evaluation.memory.write(outputs["memory"])
+        count = tf.reduce_sum(task.mask_BP)
+        loss_sum = cross_entropy_sum(outputs["logits"], task.labels_BP, task.mask_BP)
+        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        return {"loss": self.loss_metric.result()}
+
+    def evaluate(self, *args, **kwargs):
+        """As in Keras. Windows start with `context_length` 0, so old memory is never seen."""
+        if self._evaluation.memory is None:
+            with self.distribute_strategy.scope():
+                self._evaluation.memory = self._new_memory()
+        return super().evaluate(*args, **kwargs)
+
+    @property
+    def metrics(self):
+        metrics = [self.loss_metric, self.gradient_norm_metric]
+        return metrics if self.memory is None else [*metrics, self.memory_metric]
+
+    def get_config(self):
+        return {"name": self.name, "config": self.config.as_dict()}
+
+    def _new_memory(self) -> Memory | None:
+        model = self.config.model
+        if not model.mem_len:
+            return None
+        replicas = self.distribute_strategy.num_replicas_in_sync
+        rows = -(-self.config.training.batch_size // replicas)
+        dtype = self.encoder.compute_dtype
+        return Memory(model.num_layers, rows, model.mem_len, model.d_model, dtype)
+
+    def _recall(self, memory: Memory | None, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The encoder inputs that concern memory; none where there is no memory."""
+        if memory is None:
+            return {}
+        return {
+            "memory": memory.read(batch["token_ids"].shape[0]),
+            "memory_length": batch["context_length"],
+        }

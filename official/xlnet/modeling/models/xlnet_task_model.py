@@ -1,0 +1,179 @@
+"""The model of a task: encoder and head, and the training step that joins them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.heads import create_head
+from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.objectives.base import Task as Slices
+from official.xlnet.modeling.ops.stateless_dropout import fold_in
+
+Batch = dict[str, tf.Tensor]
+_TOKEN_INPUTS = ("token_ids", "segment_ids", "is_padding")
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class XLNetTaskModel(tf_keras.Model):
+    """Encoder and head.
+
+    Args:
+      config: the configuration, or its dictionary; `config.task` says which head.
+
+    A call takes U units of S sequences of T tokens (`Head` says what S is) and returns the
+    head's outputs:
+      token_ids, segment_ids: int32 [U, S, T], padded on the left.
+      is_padding: bool [U, S, T].
+      and what the head needs besides.
+
+    With `task.long_texts: memory` the S sequences are one long text, read left to right with
+    memory.
+
+    Example:
+      >>> model = XLNetTaskModel(XLNetConfig.load(model_dir))
+      >>> model({"token_ids": ids, "segment_ids": segments, "is_padding": padding})["logits"]
+    """
+
+    def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
+        kwargs.setdefault("name", "xlnet_task")
+        super().__init__(**kwargs)
+        if isinstance(config, dict):
+            config = XLNetConfig.from_dict(config)
+        self.config = config
+        self.with_memory = config.task.long_texts == "memory"
+        encoder_config = copy.deepcopy(config)
+        if not self.with_memory:
+            encoder_config.model.mem_len = 0
+            encoder_config.task.long_texts = "truncate"
+        self.encoder = XLNetEncoder(encoder_config, reuse_len=0)
+        self.head = create_head(config)
+        self.loss_metric = tf_keras.metrics.Mean("loss")
+        self.build(None)
+
+    def build(self, input_shape=None):
+        with tf.name_scope(self.encoder.name):
+            self.encoder.build()
+        with tf.name_scope(self.head.name):
+            self.head.build([None, None, None, self.config.model.d_model])
+        self.encoder.trainable = not self.config.task.freeze_encoder
+        self.built = True
+
+    @property
+    def tuned_variables(self) -> list[tf.Variable]:
+        """What training changes: all but the query stream's first vector."""
+        unused = self.encoder.mask_embedding
+        return [variable for variable in self.trainable_variables if variable is not unused]
+
+    def call(self, inputs: Batch, training: bool | None = None, dropout_seed=None):
+        seeds = [None, None]
+        if training:
+            if dropout_seed is None:
+                dropout_seed = tf.random.uniform([2], tf.int32.min, tf.int32.max, tf.int32)
+            seeds = [fold_in(dropout_seed, 0), fold_in(dropout_seed, 1)]
+        # A frozen encoder is used as it is, without dropout.
+        training = training and self.encoder.trainable
+        read = self._read_with_memory if self.with_memory else self._read
+        return self.head(read(inputs, seeds[0], training), inputs, seeds[1])
+
+    def _read(self, inputs, seed, training):
+        """Vectors [U, S, T, D] of sequences that do not see each other."""
+        sequences, tokens = inputs["token_ids"].shape[1:]
+        rows = {name: tf.reshape(inputs[name], [-1, tokens]) for name in _TOKEN_INPUTS}
+        content_XTD = self.encoder({**rows, "dropout_seed": seed}, training=training)["content"]
+        return tf.reshape(content_XTD, [-1, sequences, tokens, self.config.model.d_model])
+
+    def _read_with_memory(self, inputs, seed, training):
+        """Vectors [U, 1, T, D] of the last window, which has seen the others through memory."""
+        num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
+        memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
+        memory = None
+        for number in range(inputs["token_ids"].shape[1]):
+            window = {name: inputs[name][:, number] for name in _TOKEN_INPUTS}
+            if memory is not None:
+                window |= {"memory": memory, "memory_length": memory_length_US[:, number]}
+            if seed is not None:
+                window["dropout_seed"] = fold_in(seed, number)
+            outputs = self.encoder(window, training=training)
+            memory = outputs["memory"]
+        return outputs["content"][:, None]
+
+    def train_step(self, batch: Batch) -> Batch:
+        """One update.
+
+        A batch has the inputs, the head's labels and `weight` float32 [U]. Its sequences are
+        padded to the longest length there is; what all of them have as padding is cut off first,
+        down to one of a few lengths (`bucket_lengths`), each of which is a graph of its own.
+        """
+        replica = tf.distribute.get_replica_context()
+        seed = tf.constant([self.config.training.seed, 1], tf.int32)
+        seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
+        seed = fold_in(seed, replica.replica_id_in_sync_group)
+        variables = self.tuned_variables
+        count = tf.reduce_sum(self.head.num_items(batch) * batch["weight"])
+        global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
+
+        def gradients(task, seed):
+            part = task.inputs
+            with tf.GradientTape() as tape:
+                outputs = self(part, training=True, dropout_seed=seed)
+                loss_sum = tf.reduce_sum(self.head.loss(outputs, part) * part["weight"])
+                loss = tf.math.divide_no_nan(loss_sum, global_count)
+            grads = tape.gradient(loss, variables, unconnected_gradients="zero")
+            return [tf.convert_to_tensor(gradient) for gradient in grads], loss_sum, None
+
+        def step(batch):
+            rows = batch["weight"][:, None]
+            task = Slices(batch, rows, rows)
+            training = self.config.training
+            of_task = in_parallel(gradients, training.parallel_slices)
+            total, loss_sum, _ = accumulate(of_task, task, seed, training.accumulate_steps)
+            return total, loss_sum
+
+        total, loss_sum = self._shortened(step, batch)
+        self.optimizer.apply_gradients(zip(total, variables, strict=True))
+        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        return {"loss": self.loss_metric.result()}
+
+    def _shortened(self, step: Callable, batch: Batch):
+        """`step` on the batch without the columns that are padding in every row."""
+        length = batch["token_ids"].shape[2]
+        lengths = bucket_lengths(length, 1 if self.with_memory else self.config.task.num_buckets)
+        needed = tf.reduce_max(tf.reduce_sum(tf.cast(~batch["is_padding"], tf.int32), axis=2))
+
+        def cut_to(kept):
+            return lambda: step(
+                {
+                    name: x[:, :, -kept:] if x.shape.rank == 3 and x.shape[2] == length else x
+                    for name, x in batch.items()
+                }
+            )
+
+        if len(lengths) == 1:
+            return step(batch)
+        index = tf.reduce_sum(tf.cast(needed > tf.constant(lengths[:-1]), tf.int32))
+        return tf.switch_case(index, [cut_to(kept) for kept in lengths])
+
+    @property
+    def metrics(self):
+        return [self.loss_metric]
+
+    def get_config(self):
+        return {"name": self.name, "config": self.config.as_dict()}
+
+
+def bucket_lengths(length: int, number: int) -> list[int]:
+    """The lengths that inputs are padded to, shortest first.
+
+    Example:
+      >>> bucket_lengths(100, 3)
+      [25, 50, 100]
+    """
+    lengths = {-(-length // 2**n) for n in range(number)}
+    return sorted(kept for kept in lengths if kept >= min(length, 8))

@@ -1,0 +1,1 @@
+"""Operations without weights: dropout, random numbers, compiled kernels, projections."""

@@ -1,0 +1,1 @@
+"""Around a run: devices, memory, preemption, progress and logs."""

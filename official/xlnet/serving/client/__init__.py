@@ -1,0 +1,1 @@
+"""Clients of a TensorFlow Serving endpoint."""

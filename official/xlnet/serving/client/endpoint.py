@@ -1,0 +1,220 @@
+"""A server that serves one model: TF Serving over gRPC or REST, with retries."""
+
+from __future__ import annotations
+
+import abc
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import grpc
+import numpy as np
+import tensorflow as tf
+import urllib3
+from google.protobuf import any_pb2
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from official.xlnet.errors import DataError
+
+_MAX_MESSAGE_BYTES = 1 << 30
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+_TRY_AGAIN = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.ABORTED,
+)
+_TRY_AGAIN_HTTP = (429, 502, 503, 504)
+
+Inputs = Mapping[str, Any]
+Result = TypeVar("Result")
+
+
+class _TransientError(Exception):
+    """What another try may mend."""
+
+
+class Endpoint(abc.ABC):
+    """A model on a server.
+
+    Args:
+      address: `host:port`, for REST `http://host:port` or `https://…`.
+      name: of the model on the server.
+      signature: of the model.
+      timeout_seconds: for one try of one request.
+      retries: more tries where the server cannot be reached, is too busy or too slow.
+    """
+
+    def __init__(
+        self, address: str, name: str, signature: str, timeout_seconds: float, retries: int
+    ):
+        self.address, self.name, self.signature = address, name, signature
+        self.timeout_seconds, self.retries = timeout_seconds, retries
+
+    def input_names(self) -> list[str]:
+        """Names of the signature's inputs.
+
+        Raises:
+          DataError: the server has no such model or signature.
+          ConnectionError: it cannot be reached.
+        """
+        signatures = self._persist(self._signatures)
+        if self.signature not in signatures:
+            raise DataError(
+                f"{self.address}: model {self.name!r} has the signatures "
+                f"{', '.join(sorted(signatures))}, not {self.signature!r}"
+            )
+        return signatures[self.signature]
+
+    def predict(self, inputs: Inputs) -> dict[str, np.ndarray]:
+        """Outputs [B, …] for inputs [B, …].
+
+        Raises:
+          DataError: the server says that the request is wrong.
+          ConnectionError: the server cannot be reached, or fails, at every try.
+        """
+        return self._persist(lambda: self._predict(inputs))
+
+    @abc.abstractmethod
+    def _signatures(self) -> dict[str, list[str]]:
+        """Names of inputs by signature."""
+
+    @abc.abstractmethod
+    def _predict(self, inputs: Inputs) -> dict[str, np.ndarray]:
+        """One try."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Gives up the connection."""
+
+    def _persist(self, call: Callable[[], Result]) -> Result:
+        for attempt in range(self.retries + 1):
+            try:
+                return call()
+            except _TransientError as error:
+                if attempt == self.retries:
+                    raise ConnectionError(
+                        f"{self.address}: model {self.name!r}: {error} ({attempt + 1} tries)"
+                    ) from None
+                pause = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
+                time.sleep(pause * random.uniform(0.5, 1.0))
+        raise AssertionError("unreachable")
+
+    def _wrong(self, message: str) -> DataError:
+        return DataError(f"{self.address}: model {self.name!r}: {message}")
+
+
+class GrpcEndpoint(Endpoint):
+    """TF Serving's PredictionService."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, **keywords)
+        options = [
+            ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+            ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+        ]
+        self._channel = grpc.insecure_channel(self.address, options)
+        self._stub = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
+
+    def _signatures(self):
+        request = get_model_metadata_pb2.GetModelMetadataRequest()
+        request.model_spec.name = self.name
+        request.metadata_field.append("signature_def")
+        packed: any_pb2.Any = self._call(self._stub.GetModelMetadata, request).metadata[
+            "signature_def"
+        ]
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        packed.Unpack(signatures)
+        return {n: list(s.inputs) for n, s in signatures.signature_def.items() if s.inputs}
+
+    def _predict(self, inputs):
+        request = predict_pb2.PredictRequest()
+        request.model_spec.name = self.name
+        request.model_spec.signature_name = self.signature
+        for name, value in inputs.items():
+            request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+        outputs = self._call(self._stub.Predict, request).outputs
+        return {name: tf.make_ndarray(value) for name, value in outputs.items()}
+
+    def _call(self, method, request):
+        try:
+            return method(request, timeout=self.timeout_seconds)
+        except grpc.RpcError as error:
+            message = f"{error.code().name}: {error.details()}"
+            if error.code() in _TRY_AGAIN:
+                raise _TransientError(message) from None
+            raise self._wrong(message) from None
+
+    def close(self):
+        self._channel.close()
+
+
+class RestEndpoint(Endpoint):
+    """TF Serving's REST API."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, **keywords)
+        self._pool = urllib3.PoolManager(maxsize=16, retries=False)
+        self._url = f"{self.address.rstrip('/')}/v1/models/{self.name}"
+
+    def _signatures(self):
+        tree = self._call("GET", f"{self._url}/metadata")
+        signatures = tree["metadata"]["signature_def"]["signature_def"]
+        return {n: list(s["inputs"]) for n, s in signatures.items() if s.get("inputs")}
+
+    def _predict(self, inputs):
+        columns = {n: np.asarray(x, object).tolist() for n, x in inputs.items()}
+        body = {"signature_name": self.signature, "inputs": columns}
+        outputs = self._call("POST", f"{self._url}:predict", body)["outputs"]
+        if not isinstance(outputs, dict):  # The API leaves out the name of an only output.
+            outputs = {self._only_output(): outputs}
+        return {name: np.asarray(value) for name, value in outputs.items()}
+
+    def _only_output(self):
+        tree = self._call("GET", f"{self._url}/metadata")
+        signature = tree["metadata"]["signature_def"]["signature_def"][self.signature]
+        return next(iter(signature["outputs"]))
+
+    def _call(self, method, url, body=None):
+        try:
+            response = self._pool.request(
+                method,
+                url,
+                body=None if body is None else json.dumps(body).encode(),
+                headers={"Content-Type": "application/json"},
+                timeout=self.timeout_seconds,
+            )
+            text = response.data.decode("utf-8", "replace")
+        except urllib3.exceptions.HTTPError as error:
+            raise _TransientError(str(error)) from None
+        if response.status in _TRY_AGAIN_HTTP:
+            raise _TransientError(f"HTTP {response.status}: {text[:500]}")
+        try:
+            tree = json.loads(text)
+        except json.JSONDecodeError:
+            tree = {"error": text[:500]}
+        if response.status != 200 or "error" in tree:
+            raise self._wrong(f"HTTP {response.status}: {tree.get('error', text[:500])}")
+        return tree
+
+    def close(self):
+        self._pool.clear()
+
+
+def connect(
+    address: str,
+    name: str,
+    signature: str = "serving_default",
+    timeout_seconds: float = 60.0,
+    retries: int = 5,
+) -> Endpoint:
+    """An endpoint by its address: REST for one that begins with `http://`, else gRPC."""
+    kind = RestEndpoint if address.startswith(("http://", "https://")) else GrpcEndpoint
+    return kind(address, name, signature, timeout_seconds, retries)

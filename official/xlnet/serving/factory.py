@@ -1,0 +1,125 @@
+"""From a model directory to the service that is exported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import tf_keras
+
+from official.xlnet.checkpoints import model_directory
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError
+from official.xlnet.inference.language_model import load_language_model
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.serving.graph.offsets import OffsetTokenizer
+from official.xlnet.serving.graph.settings import Settings, default_lengths
+from official.xlnet.serving.services.base import Service
+from official.xlnet.serving.services.encoder import EncoderService
+from official.xlnet.serving.services.language_model import LanguageModelService
+from official.xlnet.serving.services.multiple_choice import ChoiceService
+from official.xlnet.serving.services.question_answering import QuestionService
+from official.xlnet.serving.services.ranking import RankingService
+from official.xlnet.serving.services.text import MultiTaskService, TextService
+from official.xlnet.serving.services.token_classification import TagService
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
+
+HEADS = ("task", "encoder", "lm")
+_SERVICES: dict[str, type] = {
+    "classification": TextService,
+    "multi_label": TextService,
+    "regression": TextService,
+    "multitask": MultiTaskService,
+    "multiple_choice": ChoiceService,
+    "token_classification": TagService,
+    "ranking": RankingService,
+}
+
+
+def create_service(
+    model_dir: str,
+    head: str | None = None,
+    lengths: Sequence[int] = (),
+    max_length: int | None = None,
+    weights: str = "float32",
+    text_columns: Sequence[str] = (),
+    **limits: int,
+) -> Service:
+    """The service of a model directory.
+
+    Args:
+      model_dir: the directory.
+      head: `task`, `encoder` or `lm`; by default the task of a fine-tuned model, the encoder of
+        any other.
+      lengths: lengths that inputs are padded to; by default powers of two and `max_length`.
+      max_length: the longest input; by default that of the task, or `data.seq_len`.
+      weights: see `Settings`.
+      text_columns: names of the texts of an input; by default those of the task, or `text`.
+      **limits: `max_characters` and `max_windows` of `Settings`.
+
+    Raises:
+      ConfigError, DataError: the directory holds no such model, or settings do not fit it.
+    """
+    config = XLNetConfig.load(model_dir)
+    head = head or ("task" if config.task.name else "encoder")
+    if head not in HEADS:
+        raise ConfigError(f"head: expected one of {', '.join(HEADS)}, got {head!r}")
+    if head == "task" and not config.task.name:
+        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    tokenizer = load_tokenizer(model_dir)
+    config.training.precision = "float32"
+    tf_keras.mixed_precision.set_global_policy("float32")
+    settings = _settings(config, head, lengths, max_length, weights, text_columns, limits)
+    graph_tokenizer = GraphTokenizer(tokenizer)
+    if head == "encoder":
+        encoder = model_directory.load_encoder(model_dir)
+        return EncoderService(encoder, graph_tokenizer, settings)
+    if head == "lm":
+        language_model = load_language_model(model_dir)
+        pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
+        return LanguageModelService(language_model, pieces, graph_tokenizer, settings)
+    model = XLNetTaskModel(config)
+    model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
+    return task_service(model, tokenizer, graph_tokenizer, settings)
+
+
+def task_service(
+    model: XLNetTaskModel,
+    tokenizer: Tokenizer,
+    graph_tokenizer: GraphTokenizer,
+    settings: Settings,
+) -> Service:
+    """The service of a fine-tuned model."""
+    name = model.config.task.name
+    if name == "question_answering":
+        offsets = OffsetTokenizer(tokenizer, graph_tokenizer)
+        return QuestionService(model, graph_tokenizer, offsets, settings)
+    return _SERVICES[name](model, graph_tokenizer, settings)
+
+
+def _settings(config, head, lengths, max_length, weights, text_columns, limits) -> Settings:
+    task = config.task
+    longest = task.max_length if head == "task" else config.data.seq_len
+    if lengths and max_length and lengths[-1] != max_length:
+        raise ConfigError(f"buckets: expected {max_length} as the last one, got {lengths[-1]}")
+    columns = list(text_columns)
+    if not columns:
+        columns = [_input_name(c) for c in task.text_columns] if head == "task" else []
+    columns = columns or ["text"]
+    if head == "lm" and len(columns) > 1:
+        raise ConfigError(f"text columns: expected one for a language model, got {len(columns)}")
+    shortest = max(2 + len(columns), task.start_n_top, task.end_n_top)
+    settings = Settings(
+        lengths=tuple(lengths) or default_lengths(max_length or longest, shortest),
+        weights=weights,
+        text_columns=tuple(columns),
+        **limits,
+    )
+    settings.check(shortest)
+    return settings
+
+
+def _input_name(column: str) -> str:
+    """A column's name as an input may have it: letters, digits and underscores."""
+    return re.sub(r"\W", "_", column, flags=re.ASCII)

@@ -1,0 +1,1 @@
+"""Parts of the exported graph that are not the network."""

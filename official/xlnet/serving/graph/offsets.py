@@ -1,0 +1,168 @@
+"""Where in a text its tokens come from, worked out in the graph.
+
+Two alignments, one after the other:
+
+* of cleaned to original characters: cleaning is followed code point by code point;
+* of tokens to cleaned characters: the pieces of a text, without their `▁`, are its normalized
+  characters in order, so the lengths of pieces say where each begins. Normalizing hardly ever
+  changes the number of characters; where it does, tensorflow-text's slower SentencePiece
+  operation, which keeps track, says which characters of the text its pieces stand for.
+
+`Tokenizer.encode_with_offsets` is what this follows.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text
+
+from official.xlnet.tokenization.special_tokens import UNK_ID
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer, PagedTable
+from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+
+_SPACE = ord(" ")
+_ROW = 1 << 32  # Rows are told apart by multiples of this.
+
+
+class OffsetTokenizer(tf.Module):
+    """Ids and offsets.
+
+    Args:
+      tokenizer: the Python tokenizer.
+      graph_tokenizer: the same in a graph.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, graph_tokenizer: GraphTokenizer):
+        super().__init__(name="offset_tokenizer")
+        self._graph = graph_tokenizer
+        self._tracking = tensorflow_text.SentencepieceTokenizer(
+            tokenizer.model_proto, out_type=tf.int32
+        )
+        pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
+        self._visible = tf.constant([len(p) - p.count(WORD_START) for p in pieces], tf.int32)
+        is_space = np.zeros(sys.maxunicode + 1, np.int32)
+        is_space[[i for i in range(sys.maxunicode + 1) if chr(i).isspace()]] = 1
+        self._is_space = PagedTable(is_space)
+
+    def __call__(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+        """Returns ids, starts and ends of tokens, int32 [B, (number of pieces)] each.
+
+        Args:
+          text: string [B].
+        """
+        cleaned = self._graph.clean(text)
+        ids, merged = self._graph.sentencepiece.with_lengths(cleaned)
+        # An unknown token stands for as many characters as there were; others for their own.
+        ids, source = self._graph.split.with_source(ids)
+        values = ids.values
+        length = tf.where(
+            values == UNK_ID, tf.gather(merged.values, source), tf.gather(self._visible, values)
+        )
+        row = tf.cast(ids.value_rowids(), tf.int64)
+        start = _place(ids, length)
+        source_start, source_end, text_end = self._sources(text)
+        first, last = self._in_cleaned(cleaned, row, start, length)
+
+        # Characters of the cleaned text, numbered through all rows.
+        splits = tf.cast(source_start.row_splits, tf.int64)
+        base, size = tf.gather(splits, row), tf.gather(source_start.row_lengths(), row)
+        starts = tf.concat([source_start.values, [0]], axis=0)
+        ends = tf.concat([source_end.values, [0]], axis=0)
+        start_of = tf.where(
+            first < size,
+            tf.gather(starts, base + tf.minimum(first, size)),
+            tf.gather(text_end, row),
+        )
+        last = tf.clip_by_value(last, 0, tf.maximum(size - 1, 0))
+        end_of = tf.where(length > 0, tf.gather(ends, base + last), start_of)
+        return ids, ids.with_values(start_of), ids.with_values(end_of)
+
+    def _sources(self, text):
+        """First and last-but-one original character of every cleaned one; length of each text."""
+        points = tf.strings.unicode_decode(text, "UTF-8", errors="replace")
+        text_end = tf.cast(points.row_lengths(), tf.int32)
+        row = tf.cast(points.value_rowids(), tf.int32)
+        position = _place(points, tf.ones_like(points.values))
+        is_space = self._is_space(points.values) == 1
+        after_space = tf.concat([[True], is_space[:-1] | (row[1:] != row[:-1])], 0)
+        after_space = after_space[: tf.size(row)]
+        last_visible = tf.math.unsorted_segment_max(
+            tf.where(is_space, -1, position), row, tf.cast(points.nrows(), tf.int32)
+        )
+        keep = ~is_space | (~after_space & (position < tf.gather(last_visible, row)))
+        keep &= ~self._is_second_quote(points.values, row)
+        points = points.with_values(tf.where(is_space, _SPACE, points.values))
+        mask = points.with_values(keep)
+        kept = tf.ragged.boolean_mask(points, mask)
+        kept_position = tf.boolean_mask(position, keep)
+        cleaned, source = self._graph.fold.with_source(kept)
+        start = tf.gather(kept_position, source)
+        # A character ends where the next one that is left begins, so it has its marks with it.
+        same_row = cleaned.value_rowids()[1:] == cleaned.value_rowids()[:-1]
+        is_other = tf.concat([(start[1:] != start[:-1]) | ~same_row, [True]], 0)[: tf.size(start)]
+        text_stop = tf.gather(last_visible + 1, cleaned.value_rowids())
+        following = tf.concat([tf.where(same_row, start[1:], text_stop[:-1]), text_stop[-1:]], 0)
+        # All characters of one source share the end of the last of them.
+        group = tf.cumsum(tf.cast(is_other, tf.int32), exclusive=True)
+        end = tf.gather(tf.boolean_mask(following, is_other), group)
+        return cleaned.with_values(start), cleaned.with_values(end), text_end
+
+    @staticmethod
+    def _is_second_quote(values, row):
+        """Whether a character is the second one of `` or '', which become one."""
+        is_quote = (values == ord("`")) | (values == ord("'"))
+        same = (values[1:] == values[:-1]) & (row[1:] == row[:-1])
+        begins = tf.concat([[True], ~same], 0)[: tf.size(values)]
+        index = tf.range(tf.size(values))
+        run = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+        run_start = tf.gather(tf.boolean_mask(index, begins), run)
+        return is_quote & ((index - run_start) % 2 == 1)
+
+    def _in_cleaned(self, cleaned, row, start, length):
+        """First and last cleaned character, int64, of tokens given by normalized characters."""
+        piece_ids, begin, end = self._tracking.tokenize_with_offsets(cleaned)
+        points, bytes_of = tf.strings.unicode_decode_with_offsets(cleaned, "UTF-8")
+        piece_row = piece_ids.value_rowids()
+        point_key = points.value_rowids() * _ROW + bytes_of.values
+        base = tf.gather(points.row_starts(), piece_row)
+
+        def character(offset):
+            key = piece_row * _ROW + tf.cast(offset.values, tf.int64)
+            return tf.searchsorted(point_key, key, out_type=tf.int64) - base
+
+        begin, end = character(begin), character(end)
+        at_begin = tf.gather(tf.concat([points.values, [0]], 0), base + begin)
+        begin += tf.cast((at_begin == _SPACE) & (end > begin), tf.int64)
+        piece_length = tf.where(
+            piece_ids.values == UNK_ID,
+            tf.cast(end - begin, tf.int32),
+            tf.gather(self._visible, piece_ids.values),
+        )
+        piece_start = _place(piece_ids, piece_length)
+        piece_key = piece_row * _ROW + tf.cast(piece_start, tf.int64)
+
+        def piece_of(place):
+            key = row * _ROW + tf.cast(place, tf.int64)
+            return tf.maximum(tf.searchsorted(piece_key, key, "right", tf.int64) - 1, 0)
+
+        def at(place):
+            piece = piece_of(place)
+            inside = place - tf.gather(piece_start, piece)
+            return piece, tf.gather(begin, piece) + tf.cast(inside, tf.int64)
+
+        _, first = at(start)
+        piece, last = at(start + length - 1)
+        ends_piece = start + length == tf.gather(piece_start + piece_length, piece)
+        last = tf.where(ends_piece, tf.gather(end, piece) - 1, last)
+        return first, tf.maximum(last, first)
+
+
+def _place(ragged, length):
+    """Sum of the lengths before each value in its row."""
+    before = tf.cumsum(length, exclusive=True)
+    row = ragged.value_rowids()
+    total = tf.concat([[0], tf.cumsum(length)], axis=0)
+    return before - tf.gather(tf.gather(total, ragged.row_starts()), row)

@@ -1,0 +1,1 @@
+"""What an exported model answers, one service a task."""

@@ -1,0 +1,53 @@
+"""The bare encoder: a vector for every token, and for the text."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.inference.network.length_buckets import Buckets
+from official.xlnet.inference.network.packed_encoder import ServedEncoder
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.serving.graph.settings import Settings
+from official.xlnet.serving.services.base import Service
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+
+
+class EncoderService(Service):
+    """Embeddings.
+
+    Outputs: `embeddings` [B, T, D] and `token_ids` [B, T] (0 in padding, which is on the left),
+    `num_tokens` [B], `cls` [B, D], the vector of CLS, and `mean` [B, D], that of all tokens.
+
+    Args:
+      encoder: the encoder.
+      tokenizer: in-graph tokenizer.
+      settings: of the export.
+    """
+
+    def __init__(self, encoder: XLNetEncoder, tokenizer: GraphTokenizer, settings: Settings):
+        super().__init__(tokenizer, encoder.config.model.vocab_size, settings)
+        self.num_texts = len(settings.text_columns)
+        served = ServedEncoder(encoder, settings.max_length, self.num_segments, settings.weights)
+        self._encoder = served
+
+        def embed(inputs):
+            content_BTD = served(inputs["token_ids"], inputs["segment_ids"], inputs["is_padding"])
+            real_BT = ~inputs["is_padding"]
+            real_BT1 = tf.cast(real_BT, tf.float32)[..., None]
+            content_BTD *= real_BT1
+            total_BD = tf.reduce_sum(content_BTD, axis=1)
+            return {
+                "embeddings": content_BTD,
+                "token_ids": tf.where(real_BT, inputs["token_ids"], 0),
+                "num_tokens": tf.reduce_sum(tf.cast(real_BT, tf.int32), axis=1),
+                "cls": content_BTD[:, -1],
+                "mean": tf.math.divide_no_nan(total_BD, tf.reduce_sum(real_BT1, axis=1)),
+            }
+
+        self._embed = Buckets(embed, settings.lengths, ("embeddings", "token_ids"))
+
+    def from_texts(self, texts):
+        return self._embed(self.pack([self.tokenizer(texts[name]) for name in self.text_names]))
+
+    def from_tokens(self, inputs):
+        return self._embed(inputs)

@@ -1,0 +1,101 @@
+"""What is asked of a request, as operations whose failure the server reports as INVALID_ARGUMENT.
+
+The messages say what was expected and what came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
+
+
+def checked_text(name: str, text: tf.Tensor, max_characters: int) -> tf.Tensor:
+    """String [...], every one of them of at most `max_characters` characters."""
+    lengths = tf.strings.length(tf.reshape(text, [-1]), unit="UTF8_CHAR")
+    longest = tf.reduce_max(tf.concat([[0], lengths], axis=0))
+    message = [
+        f"{name}: expected texts of up to {max_characters} characters, got ",
+        tf.strings.as_string(longest),
+    ]
+    return _checked(text, [(longest <= max_characters, message)])
+
+
+def checked_rows(**columns: tf.Tensor) -> list[tf.Tensor]:
+    """Tensors with equal numbers of rows."""
+    names, tensors = list(columns), list(columns.values())
+    counts = [tf.shape(tensor)[0] for tensor in tensors]
+    same = tf.reduce_all(tf.stack(counts) == counts[0])
+    message = [f"inputs {', '.join(names)}: expected equal numbers of rows, got "]
+    message.append(tf.strings.reduce_join(tf.strings.as_string(tf.stack(counts)), separator=", "))
+    return [_checked(tensor, [(same, message)]) for tensor in tensors]
+
+
+def checked_tokens(
+    inputs: dict[str, tf.Tensor], vocab_size: int, num_segments: int, max_length: int
+) -> dict[str, tf.Tensor]:
+    """Token inputs [..., T] of a request: ids and segments in range, padding on the left.
+
+    Raises, when it runs, `InvalidArgumentError`.
+    """
+    token_ids, segment_ids = inputs["token_ids"], inputs["segment_ids"]
+    is_padding = segment_ids == SEGMENT_PAD
+    shape = tf.shape(token_ids)
+    smallest = tf.reduce_min(tf.concat([[0], tf.reshape(token_ids, [-1])], axis=0))
+    largest = tf.reduce_max(tf.concat([[0], tf.reshape(token_ids, [-1])], axis=0))
+    wrong = tf.where(smallest < 0, smallest, largest)
+    checks: list[tuple[tf.Tensor, Sequence]] = [
+        (
+            tf.reduce_all([tf.reduce_all(tf.shape(x) == shape) for x in inputs.values()]),
+            [
+                f"inputs {', '.join(inputs)}: expected one shape, got ",
+                tf.strings.join([_shape(x) for x in inputs.values()], separator=", "),
+            ],
+        ),
+        (
+            shape[-1] <= max_length,
+            [
+                f"token_ids: expected up to {max_length} tokens, got ",
+                tf.strings.as_string(shape[-1]),
+            ],
+        ),
+        (
+            (smallest >= 0) & (largest < vocab_size),
+            [
+                f"token_ids: expected ids from 0 to {vocab_size - 1}, got ",
+                tf.strings.as_string(wrong),
+            ],
+        ),
+        (
+            tf.reduce_all(is_padding | ((segment_ids >= 0) & (segment_ids < num_segments))),
+            [f"segment_ids: expected 0 to {num_segments - 1}, or {SEGMENT_PAD} for padding"],
+        ),
+        (
+            tf.reduce_all(is_padding[..., :-1] | ~is_padding[..., 1:]),
+            [f"segment_ids: expected padding ({SEGMENT_PAD}) on the left of the tokens only"],
+        ),
+    ]
+    # The later checks need equal shapes, so the first one goes before them.
+    first = checks[0]
+    inputs = {name: _checked(x, [first]) for name, x in inputs.items()}
+    return {name: _checked(x, checks[1:]) for name, x in inputs.items()}
+
+
+def check(condition: tf.Tensor, message: Sequence, tensor: tf.Tensor) -> tf.Tensor:
+    """`tensor`, if `condition` holds; else an `InvalidArgumentError` of the joined message."""
+    return _checked(tensor, [(condition, message)])
+
+
+def _checked(tensor, checks):
+    asserts = [
+        tf.debugging.Assert(condition, [tf.strings.join([*message])])
+        for condition, message in checks
+    ]
+    with tf.control_dependencies(asserts):
+        return tf.identity(tensor)
+
+
+def _shape(tensor):
+    return tf.strings.format("{}", tf.shape(tensor))

@@ -1,0 +1,95 @@
+"""Log-likelihoods of texts, from left to right."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.inference.network.length_buckets import Buckets
+from official.xlnet.inference.network.packed_encoder import ServedEncoder
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.serving.graph.ragged import slices
+from official.xlnet.serving.graph.settings import Settings
+from official.xlnet.serving.services.base import Service
+from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
+from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEGMENT_PAD
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+
+
+class LanguageModelService(Service):
+    """log p(x) = Σ_t log p(x_t | x_<t), as `scoring.score` gives it for texts of one window.
+
+    Outputs: `log_likelihood` [B], `num_tokens` [B], `is_truncated` bool [B], and for every token
+    `log_likelihoods` [B, T] and `pieces` [B, T]; padding, on the left, has 0 and "".
+
+    Args:
+      model: a pre-trained model.
+      pieces: the word pieces by their ids.
+      tokenizer: in-graph tokenizer.
+      settings: of the export.
+    """
+
+    def __init__(
+        self,
+        model: XLNetPretrainer,
+        pieces: list[str],
+        tokenizer: GraphTokenizer,
+        settings: Settings,
+    ):
+        super().__init__(tokenizer, model.config.model.vocab_size, settings)
+        encoder = ServedEncoder(model.encoder, settings.max_length, storage=settings.weights)
+        self._encoder = encoder
+        self._bias_V = bias_V = tf.Variable(model.lm_head.bias.numpy(), trainable=False)
+        self._pieces = tf.constant(pieces)
+
+        def row(arguments):
+            """Log-likelihoods [T] of a row; one row's logits are held at a time."""
+            query_TD, labels_T = arguments
+            logits_TV = encoder.embedding.multiply(query_TD, transpose=True) + bias_V
+            return -tf.nn.sparse_softmax_cross_entropy_with_logits(labels_T, logits_TV)
+
+        def score(inputs):
+            real_BT = ~inputs["is_padding"]
+            query_BTD = encoder.left_to_right(inputs["token_ids"], inputs["is_padding"])
+            log_BT = tf.map_fn(
+                row,
+                (query_BTD, inputs["token_ids"]),
+                parallel_iterations=1,
+                fn_output_signature=tf.TensorSpec([query_BTD.shape[1]], tf.float32),
+            )
+            log_BT = tf.where(real_BT, log_BT, 0.0)
+            return {
+                "log_likelihoods": log_BT,
+                "log_likelihood": tf.reduce_sum(log_BT, axis=1),
+                # One is added, for buckets pad with 0.
+                "ids_plus_1": tf.where(real_BT, inputs["token_ids"] + 1, 0),
+                "num_tokens": tf.reduce_sum(tf.cast(real_BT, tf.int32), axis=1),
+            }
+
+        self._score = Buckets(score, settings.lengths, ("log_likelihoods", "ids_plus_1"))
+
+    def from_texts(self, texts):
+        ids = self.tokenizer(texts[self.text_names[0]])
+        length = self.settings.max_length
+        sizes_B = tf.cast(ids.row_lengths(), tf.int32)
+        kept_B = tf.minimum(sizes_B, length)
+        rows_B = tf.range(tf.size(sizes_B))
+        cut = slices(ids, rows_B, tf.zeros_like(rows_B), kept_B)
+        index_BT = tf.range(length) - (length - kept_B)[:, None]
+        is_padding_BT = index_BT < 0
+        values = tf.concat([cut.values, [PADDING_TOKEN_ID]], axis=0)
+        starts_B1 = tf.cast(cut.row_starts(), tf.int32)[:, None]
+        token_ids_BT = tf.gather(values, starts_B1 + tf.maximum(index_BT, 0))
+        outputs = self.from_tokens(
+            {
+                "token_ids": tf.where(is_padding_BT, PADDING_TOKEN_ID, token_ids_BT),
+                "segment_ids": tf.where(is_padding_BT, SEGMENT_PAD, SEGMENT_A),
+                "is_padding": is_padding_BT,
+            }
+        )
+        return outputs | {"is_truncated": sizes_B > length}
+
+    def from_tokens(self, inputs):
+        outputs = self._score(inputs)
+        ids_BT = outputs.pop("ids_plus_1") - 1
+        pieces_BT = tf.gather(self._pieces, tf.maximum(ids_BT, 0))
+        return outputs | {"pieces": tf.where(ids_BT < 0, "", pieces_BT)}

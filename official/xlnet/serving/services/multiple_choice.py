@@ -1,0 +1,68 @@
+"""Multiple choice: a passage, a question and a list of choices."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.inference.network.task_network import TaskNetwork
+from official.xlnet.serving.services.base import Service
+from official.xlnet.serving.services.input_checks import check
+from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
+from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
+
+
+class ChoiceService(Service):
+    """Reads passage | SEP | question with the choice in its blank `_`, or behind it | SEP | CLS.
+
+    `question` may be empty, as for SWAG. An empty choice is none. Arguments: see `TextService`.
+    """
+
+    num_texts = 2
+    with_list = "choices"
+    text_names = ("passage", "question", "choices")
+
+    def __init__(self, model, tokenizer, settings):
+        super().__init__(tokenizer, model.config.model.vocab_size, settings)
+        self.sequences = model.config.task.num_choices
+        self.truncation_side = model.config.task.truncation_side
+        self._network = TaskNetwork(model, settings.lengths, settings.weights, self.num_segments)
+
+    def from_texts(self, texts):
+        most = self.sequences
+        choices_BS = texts["choices"]
+        number = tf.shape(choices_BS)[1]
+        message = [f"choices: expected 2 to {most} in a row, got ", tf.strings.as_string(number)]
+        choices_BS = check((number >= 2) & (number <= most), message, choices_BS)
+        choices_BS = tf.pad(choices_BS, [[0, 0], [0, most - number]], constant_values="")
+        choices_BS.set_shape([None, most])
+        question_BS = tf.tile(texts["question"][:, None], [1, most])
+        has_blank_BS = tf.strings.regex_full_match(question_BS, "(?s).*_.*")
+        before_BS = tf.strings.regex_replace(question_BS, "(?s)_.*", "")
+        after_BS = tf.strings.regex_replace(question_BS, "(?s)^[^_]*_", "")
+        seconds_BS = tf.where(
+            has_blank_BS,
+            tf.strings.join([before_BS, choices_BS, after_BS]),
+            tf.strings.join([question_BS, choices_BS], separator=" "),
+        )
+        passage = self.tokenizer(texts["passage"])
+        row = tf.repeat(tf.range(passage.nrows(out_type=tf.int32)), most)
+        packed = self.pack([tf.gather(passage, row), self.tokenizer(tf.reshape(seconds_BS, [-1]))])
+        packed = {n: tf.reshape(x, [-1, most, x.shape[-1]]) for n, x in packed.items()}
+        is_choice_BS1 = (choices_BS != "")[..., None]
+        return self._answer(
+            {
+                "token_ids": tf.where(is_choice_BS1, packed["token_ids"], PADDING_TOKEN_ID),
+                "segment_ids": tf.where(is_choice_BS1, packed["segment_ids"], SEGMENT_PAD),
+                "is_padding": packed["is_padding"] | ~is_choice_BS1,
+            }
+        )
+
+    def from_tokens(self, inputs):
+        return self._answer(inputs)
+
+    def _answer(self, inputs):
+        logits_BS = self._network(inputs)["logits"]
+        return {
+            "choice": tf.argmax(logits_BS, axis=1, output_type=tf.int32),
+            "probabilities": tf.nn.softmax(logits_BS),
+        }

@@ -1,0 +1,158 @@
+"""Answers cut out of paragraphs, with the windows of long paragraphs inside the graph."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.errors import ConfigError
+from official.xlnet.inference.network.task_network import TaskNetwork
+from official.xlnet.serving.graph.offsets import OffsetTokenizer
+from official.xlnet.serving.graph.ragged import ranges, slices
+from official.xlnet.serving.services.base import Service, with_sequence_axis
+from official.xlnet.serving.services.input_checks import check
+from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEP_ID
+
+_NO_SPAN = -1e29
+_NEVER = -1e30
+_PLACE = 1 << 31  # More than any character's number.
+
+
+class QuestionService(Service):
+    """Questions and paragraphs to answers; see `QuestionAnswering`.
+
+    Outputs: `answer` string [B], empty where there is none; `start` and `end` int32 [B], code
+    points of the paragraph, -1 where there is none; `score`, log probability of the best span,
+    `best_span` whether or not it is the answer; `null_score`, log odds of no answer.
+
+    Args:
+      model: the model.
+      tokenizer: in-graph tokenizer.
+      offsets: the same with offsets.
+      settings: of the export.
+    """
+
+    num_texts = 2
+    takes_may_start = True
+    text_names = ("question", "context")
+
+    def __init__(self, model, tokenizer, offsets: OffsetTokenizer, settings):
+        super().__init__(tokenizer, model.config.model.vocab_size, settings)
+        self._task = model.config.task
+        self._offsets = offsets
+        if settings.max_length < self._task.query_length + 4:
+            raise ConfigError(
+                f"max_length: expected room for a question of {self._task.query_length} tokens "
+                f"and some of its paragraph, got {settings.max_length}"
+            )
+        self._network = TaskNetwork(
+            model, settings.lengths, settings.weights, self.num_segments, ("start_logits",)
+        )
+
+    def from_texts(self, texts):
+        question = self.tokenizer(texts["question"])[:, : self._task.query_length]
+        ids, starts, ends = self._offsets(texts["context"])
+        windows = self._windows(question, ids)
+        outputs = self._network(with_sequence_axis(windows["inputs"]))
+        context = tf.strings.unicode_transcode(texts["context"], "UTF-8", "UTF-8")
+        return self._answers(context, windows, outputs, starts, ends)
+
+    def from_tokens(self, inputs):
+        """The head's outputs for windows; a client combines them."""
+        is_text = (inputs["segment_ids"] == SEGMENT_A) & ~inputs["is_padding"]
+        inputs["can_answer"] = is_text & (inputs["token_ids"] != SEP_ID)
+        outputs = self._network(with_sequence_axis(inputs))
+        outputs.pop("start_logits")
+        return outputs
+
+    def _windows(self, question, ids):
+        """Model inputs of all windows of all paragraphs, and where in them they are."""
+        query_B = tf.cast(question.row_lengths(), tf.int32)
+        size_B = tf.cast(ids.row_lengths(), tf.int32)
+        room_B = self.settings.max_length - query_B - 3
+        step_B = tf.minimum(self._task.window_stride, room_B)
+        number_B = 1 + (tf.maximum(size_B - room_B, 0) + step_B - 1) // step_B
+        most = self.settings.max_windows
+        message = [
+            f"context: expected up to {most} windows, got ",
+            tf.strings.as_string(tf.reduce_max(tf.concat([[0], number_B], axis=0))),
+        ]
+        number_B = check(tf.reduce_all(number_B <= most), message, number_B)
+        text_W, place_W = ranges(number_B)
+        start_W = place_W * tf.gather(step_B, text_W)
+        length_W = tf.minimum(tf.gather(room_B, text_W), tf.gather(size_B, text_W) - start_W)
+        columns = [slices(ids, text_W, start_W, length_W), tf.gather(question, text_W)]
+        inputs = self.pack(columns)
+        tail_W = tf.gather(query_B, text_W) + 3
+        first_W = self.settings.max_length - tail_W - length_W
+        index_WT = tf.range(self.settings.max_length) - first_W[:, None]
+        can_answer_WT = (index_WT >= 0) & (index_WT < length_W[:, None])
+        best = _most_context(tf.cast(ids.row_starts(), tf.int32), text_W, start_W, length_W)
+        flat = tf.where(can_answer_WT)
+        may_start_WT = tf.scatter_nd(
+            flat, tf.cast(best, tf.int32), tf.cast(tf.shape(can_answer_WT), tf.int64)
+        )
+        inputs |= {"can_answer": can_answer_WT, "may_start": may_start_WT == 1}
+        return {
+            "inputs": inputs,
+            "text_W": text_W,
+            "start_W": start_W,
+            "last_W": length_W + tail_W - 1,
+            "num_texts": tf.size(query_B),
+        }
+
+    def _answers(self, context, windows, outputs, starts, ends):
+        """The best span over the windows of every paragraph."""
+        text_W, number = windows["text_W"], windows["num_texts"]
+        score_WAE = outputs["start_log_prob"][..., None] + outputs["end_log_prob"]
+        base_W = tf.gather(tf.cast(starts.row_starts(), tf.int32), text_W) + windows["start_W"]
+
+        def offset(ragged, position_WAE):
+            """From the right end of the input to characters of the paragraph."""
+            index_W11 = (base_W + windows["last_W"])[:, None, None]
+            index = tf.maximum(index_W11 - position_WAE, 0)
+            values = tf.concat([ragged.values, [0]], axis=0)
+            return tf.gather(values, tf.minimum(index, tf.size(ragged.values)))
+
+        end_WAE = offset(ends, outputs["end_position"])
+        start_WAE = offset(starts, outputs["start_position"][..., None])
+        start_WAE = tf.broadcast_to(start_WAE, tf.shape(end_WAE))
+        is_span = (score_WAE > _NO_SPAN) & (end_WAE > start_WAE)
+        text_X = tf.repeat(text_W, tf.reduce_prod(tf.shape(score_WAE)[1:]))
+        score_X = tf.reshape(tf.where(is_span, score_WAE, _NEVER), [-1])
+        score_B = tf.math.unsorted_segment_max(score_X, text_X, number)
+        # Of equally good spans the first one in the text.
+        place_X = tf.cast(start_WAE, tf.int64) * _PLACE + tf.cast(end_WAE, tf.int64)
+        is_best_X = score_X == tf.gather(score_B, text_X)
+        place_X = tf.where(is_best_X, tf.reshape(place_X, [-1]), tf.int64.max)
+        place_B = tf.math.unsorted_segment_min(place_X, text_X, number)
+        has_span_B = score_B > _NO_SPAN
+        start_B = tf.where(has_span_B, tf.cast(place_B // _PLACE, tf.int32), 0)
+        end_B = tf.where(has_span_B, tf.cast(place_B % _PLACE, tf.int32), 0)
+        span_B = tf.strings.substr(context, start_B, end_B - start_B, unit="UTF8_CHAR")
+        null_B = tf.math.unsorted_segment_min(outputs["no_answer"], text_W, number)
+        is_answer_B = has_span_B & (null_B <= self._task.null_threshold)
+        return {
+            "answer": tf.where(is_answer_B, span_B, ""),
+            "start": tf.where(is_answer_B, start_B, -1),
+            "end": tf.where(is_answer_B, end_B, -1),
+            "best_span": span_B,
+            "score": score_B,
+            "null_score": null_B,
+        }
+
+
+def _most_context(first_B, text_W, start_W, length_W):
+    """Whether a token of a window has its most context there; see `most_context`.
+
+    Returns bool [sum of lengths], window by window.
+    """
+    window, place = ranges(length_W)
+    size = tf.gather(length_W, window)
+    token = tf.gather(tf.gather(first_B, text_W) + start_W, window) + place
+    context = tf.cast(tf.minimum(place, size - 1 - place), tf.float64)
+    score = context + 0.01 * tf.cast(size, tf.float64)
+    number = tf.reduce_max(tf.concat([[-1], token], axis=0)) + 1
+    is_best = score == tf.gather(tf.math.unsorted_segment_max(score, token, number), token)
+    candidate = tf.where(is_best, window, tf.int32.max)
+    winner = tf.math.unsorted_segment_min(candidate, token, number)
+    return window == tf.gather(winner, token)

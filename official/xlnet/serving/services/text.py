@@ -1,0 +1,134 @@
+"""Tasks on whole texts: classes, several classes, numbers, and several tasks at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from official.xlnet.inference.network.length_buckets import Tensors
+from official.xlnet.inference.network.task_network import TaskNetwork
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.serving.graph.ragged import slices
+from official.xlnet.serving.graph.settings import Settings
+from official.xlnet.serving.services.base import Service, repeated, with_sequence_axis
+from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
+from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+
+
+class TextService(Service):
+    """Texts to the outputs of a head.
+
+    Args:
+      model: the model.
+      tokenizer: in-graph tokenizer.
+      settings: of the export.
+    """
+
+    def __init__(self, model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings):
+        super().__init__(tokenizer, model.config.model.vocab_size, settings)
+        self._task = model.config.task
+        self.truncation_side = self._task.truncation_side
+        self.num_texts = len(settings.text_columns)
+        if self._task.long_texts != "truncate":
+            self.sequences = self._task.max_windows
+        self._network = TaskNetwork(model, settings.lengths, settings.weights, self.num_segments)
+
+    def from_texts(self, texts):
+        columns = [self.tokenizer(texts[name]) for name in self.text_names]
+        readers = {"truncate": self._cut, "windows": self._windows, "memory": self._segments}
+        return self._answer(readers[self._task.long_texts](columns))
+
+    def from_tokens(self, inputs):
+        return self._answer(with_sequence_axis(inputs) if self.sequences is None else inputs)
+
+    def _cut(self, columns):
+        return with_sequence_axis(self.pack(columns))
+
+    def _segments(self, columns):
+        """One long sequence in segments; see `Task._segments`."""
+        length, number = self.settings.max_length, self._task.max_windows
+        packed = self.pack(columns, length * number)
+        return {name: tf.reshape(x, [-1, number, length]) for name, x in packed.items()}
+
+    def _windows(self, columns):
+        """Windows over the longest text; see `Task._windows`."""
+        length, number = self.settings.max_length, self._task.max_windows
+        lengths_BC = tf.stack([tf.cast(c.row_lengths(), tf.int32) for c in columns], axis=1)
+        longest_B = tf.argmax(lengths_BC, axis=1, output_type=tf.int32)
+        size_B = tf.reduce_max(lengths_BC, axis=1)
+        others_B = tf.reduce_sum(lengths_BC, axis=1) - size_B
+        room_B = tf.maximum(1, length - others_B - len(columns) - 1)
+        stride_B = tf.minimum(self._task.window_stride, room_B)
+        start_BW = stride_B[:, None] * tf.range(number)
+        exists_BW = (start_BW + (room_B - stride_B)[:, None] < size_B[:, None]) | (start_BW == 0)
+        if self.truncation_side == "left":
+            limit_B = room_B + stride_B * (number - 1)
+            start_BW += tf.maximum(0, size_B - limit_B)[:, None]
+        row_X = tf.repeat(tf.range(tf.shape(size_B)[0]), number)
+        start_X = tf.reshape(start_BW, [-1])
+        windows = []
+        for index, column in enumerate(columns):
+            is_longest_X = tf.gather(longest_B, row_X) == index
+            length_X = tf.gather(tf.cast(column.row_lengths(), tf.int32), row_X)
+            first_X = tf.where(is_longest_X, tf.minimum(start_X, length_X), 0)
+            kept_X = tf.minimum(length_X - first_X, tf.gather(room_B, row_X))
+            kept_X = tf.where(is_longest_X, kept_X, length_X)
+            windows.append(slices(column, row_X, first_X, kept_X))
+        packed = self.pack(windows)
+        packed = {name: tf.reshape(x, [-1, number, length]) for name, x in packed.items()}
+        exists_BW1 = exists_BW[..., None]
+        return {
+            "token_ids": tf.where(exists_BW1, packed["token_ids"], PADDING_TOKEN_ID),
+            "segment_ids": tf.where(exists_BW1, packed["segment_ids"], SEGMENT_PAD),
+            "is_padding": packed["is_padding"] | ~exists_BW1,
+        }
+
+    def _answer(self, inputs: Tensors) -> Tensors:
+        logits = self._network(inputs)["logits"]
+        return _ANSWERS[self._task.name](logits, self._task.labels)
+
+
+class MultiTaskService(TextService):
+    """Outputs of every subtask, under its name."""
+
+    def _answer(self, inputs):
+        logits = self._network(inputs)
+        outputs: Tensors = {}
+        for name in self._task.subtasks:
+            labels = [label for label in self._task.labels if label.startswith(f"{name}/")]
+            own = tuple(label.removeprefix(f"{name}/") for label in labels)
+            answer = _classes if own else _number
+            outputs |= {f"{name}_{output}": x for output, x in answer(logits[name], own).items()}
+        return outputs
+
+
+def _classes(logits_BC, labels):
+    """The best class, and probabilities beside the names of the classes."""
+    best_B = tf.argmax(logits_BC, axis=1)
+    return {
+        "label": tf.gather(tf.constant(labels), best_B),
+        "labels": repeated(labels, tf.shape(logits_BC)[0]),
+        "probabilities": tf.nn.softmax(logits_BC),
+        "logits": tf.identity(logits_BC),
+    }
+
+
+def _several_classes(logits_BC, labels):
+    return {
+        "labels": repeated(labels, tf.shape(logits_BC)[0]),
+        "probabilities": tf.sigmoid(logits_BC),
+        "logits": tf.identity(logits_BC),
+    }
+
+
+def _number(logits_B1, labels):
+    return {"score": logits_B1[:, 0]}
+
+
+_ANSWERS: dict[str, Callable] = {
+    "classification": _classes,
+    "multi_label": _several_classes,
+    "regression": _number,
+}

@@ -1,0 +1,104 @@
+"""Tags of words."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.inference.network.task_network import TaskNetwork
+from official.xlnet.serving.graph.ragged import ranges
+from official.xlnet.serving.services.base import Service, repeated, with_sequence_axis
+from official.xlnet.serving.services.input_checks import check
+from official.xlnet.tokenization.special_tokens import UNK_ID
+
+_MARKS = 2  # SEP and CLS.
+
+
+class TagService(Service):
+    """Splits texts at white space and tags the words; see `TokenClassification`.
+
+    Outputs: `words` and `tags` [B, W], `probabilities` [B, W, C] and `labels` [B, C]; where a
+    text has fewer words than another, the rest is "" and 0. Arguments: see `TextService`.
+    """
+
+    text_names = ("text",)
+
+    def __init__(self, model, tokenizer, settings):
+        super().__init__(tokenizer, model.config.model.vocab_size, settings)
+        self._labels = model.config.task.labels
+        self._network = TaskNetwork(
+            model, settings.lengths, settings.weights, self.num_segments, ("logits",)
+        )
+
+    def from_texts(self, texts):
+        plain = tf.strings.regex_replace(texts["text"], self.tokenizer.white_space, " ")
+        words = tf.strings.split(plain)
+        pieces = self._pieces(words.values)
+        window_N, last_window_B = self._windows(words, pieces)
+        most = self.settings.max_windows
+        message = [f"text: expected up to {most} windows, got "]
+        message.append(tf.strings.as_string(tf.reduce_max(tf.concat([[0], last_window_B], 0)) + 1))
+        window_N = check(tf.reduce_all(last_window_B < most), message, window_N)
+
+        # Windows of all texts are numbered through; every text has at least one.
+        first_of_text_B = tf.cumsum(last_window_B + 1, exclusive=True)
+        text_N = tf.cast(words.value_rowids(), tf.int32)
+        unit_N = tf.gather(first_of_text_B, text_N) + window_N
+        num_units = tf.reduce_sum(last_window_B + 1)
+        size_N = tf.cast(pieces.row_lengths(), tf.int32)
+        size_U = tf.math.unsorted_segment_sum(size_N, unit_N, num_units)
+        ids = tf.RaggedTensor.from_row_lengths(pieces.values, size_U, validate=False)
+        logits_UTC = self._network(with_sequence_axis(self.pack([ids])))["logits"]
+
+        place_N = tf.cumsum(size_N, exclusive=True)
+        place_N -= tf.gather(tf.cumsum(size_U, exclusive=True), unit_N)
+        column_N = tf.shape(logits_UTC)[1] - _MARKS - tf.gather(size_U, unit_N) + place_N
+        logits_NC = tf.gather_nd(logits_UTC, tf.stack([unit_N, column_N], axis=1))
+        return self._answer(words, words.with_values(logits_NC))
+
+    def from_tokens(self, inputs):
+        """Logits of every token; a word's first one has its tag."""
+        logits_BTC = self._network(with_sequence_axis(inputs))["logits"]
+        labels = repeated(self._labels, tf.shape(logits_BTC)[0])
+        return {"probabilities": tf.nn.softmax(logits_BTC), "labels": labels}
+
+    def _pieces(self, words_N):
+        """Pieces of every word, cut to what a window holds; one `<unk>` for no piece."""
+        room = self.settings.max_length - _MARKS
+        pieces = self.tokenizer(words_N)
+        size_N = tf.minimum(tf.cast(pieces.row_lengths(), tf.int32), room)
+        values = tf.concat([pieces.values, [UNK_ID]], axis=0)
+        row, place = ranges(tf.maximum(size_N, 1))
+        first = tf.gather(tf.cast(pieces.row_starts(), tf.int32), row)
+        source = tf.where(tf.gather(size_N, row) > 0, first + place, tf.size(pieces.values))
+        sizes = tf.cast(tf.maximum(size_N, 1), tf.int64)
+        return tf.RaggedTensor.from_row_lengths(tf.gather(values, source), sizes, validate=False)
+
+    def _windows(self, words, pieces):
+        """Window of every word in its text, each filled before the next; and every last one."""
+        room = self.settings.max_length - _MARKS
+        sizes = words.with_values(tf.cast(pieces.row_lengths(), tf.int32))
+        sizes_WB = tf.transpose(sizes.to_tensor(0))
+        zeros_B = tf.zeros([words.nrows()], tf.int32)
+
+        def fill(state, size_B):
+            used_B, window_B = state
+            fits_B = used_B + size_B <= room
+            return tf.where(fits_B, used_B, 0) + size_B, window_B + tf.cast(~fits_B, tf.int32)
+
+        _, window_WB = tf.scan(fill, sizes_WB, (zeros_B, zeros_B))
+        is_word_BW = tf.sequence_mask(words.row_lengths(), tf.shape(sizes_WB)[0])
+        window_N = tf.boolean_mask(tf.transpose(window_WB), is_word_BW)
+        window_WB = tf.concat([zeros_B[None], window_WB], axis=0)
+        return window_N, window_WB[-1]
+
+    def _answer(self, words, logits):
+        probability_BWC = tf.nn.softmax(logits.to_tensor(0.0))
+        best_BW = tf.argmax(probability_BWC, axis=-1)
+        words_BW = words.to_tensor("")
+        is_word_BW = words_BW != ""
+        return {
+            "words": words_BW,
+            "tags": tf.where(is_word_BW, tf.gather(tf.constant(self._labels), best_BW), ""),
+            "probabilities": probability_BWC * tf.cast(is_word_BW, tf.float32)[..., None],
+            "labels": repeated(self._labels, tf.shape(words_BW)[0]),
+        }

@@ -1,0 +1,253 @@
+"""Tasks on whole texts: one class, several classes, a number."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+import numpy as np
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import DataError
+from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.task import Prediction, Task, one_hot
+
+
+class TextTask(Task):
+    """What the three have in common."""
+
+    @property
+    def num_sequences(self) -> int:
+        """Windows of a long text, or 1."""
+        task = self.config.task
+        return 1 if task.long_texts == "truncate" else task.max_windows
+
+    def units(self, example):
+        labels = {} if example.label is None else {"label": self.label(example)}
+        if self.empty(example.texts):
+            self.counts["empty"] += 1
+        return [Unit(self.read(example.texts), labels)]
+
+    def training_units(self, examples):
+        units = []
+        for example in examples:
+            if self.empty(example.texts):
+                self.counts["skipped_empty"] += 1
+            else:
+                units += self.units(example)
+        if not units:
+            raise DataError("training data: expected examples with text, got none")
+        self.weigh(units)
+        return units
+
+    def label(self, example: TextExample) -> np.ndarray:
+        """The label as the head takes it."""
+        raise NotImplementedError
+
+    def weigh(self, units: list[Unit]) -> None:
+        """Sets the weights of units in the loss."""
+
+
+class Classification(TextTask):
+    """One of C classes."""
+
+    @classmethod
+    def complete(cls, config, examples):
+        found = sorted({str(example.label) for example in examples if example.label is not None})
+        config.task.labels = complete_labels(config, found)
+
+    def label(self, example):
+        return np.int32(label_index(self.config.task.labels, example.label, example.id))
+
+    def weigh(self, units):
+        if self.config.task.class_weights == "balanced":
+            classes = np.array([unit.labels["label"] for unit in units])
+            counts = np.bincount(classes, minlength=len(self.config.task.labels))
+            for unit in units:
+                present = np.count_nonzero(counts)
+                unit.weight = len(units) / (present * counts[unit.labels["label"]])
+
+    def predict(self, example, outputs):
+        probability_C = softmax(outputs[0]["logits"])
+        labels = self.config.task.labels
+        return {
+            "id": example.id,
+            "label": labels[int(np.argmax(probability_C))],
+            "probabilities": {
+                label: round(float(p), 6) for label, p in zip(labels, probability_C, strict=True)
+            },
+        }
+
+    def evaluate(self, examples, predictions):
+        from sklearn import metrics
+
+        true, predicted = _true_and_predicted(examples, predictions)
+        labels = list(self.config.task.labels)
+        figures = {
+            "accuracy": float(metrics.accuracy_score(true, predicted)),
+            "macro_f1": float(
+                metrics.f1_score(true, predicted, labels=labels, average="macro", zero_division=0)
+            ),
+            "matthews": float(metrics.matthews_corrcoef(true, predicted)),
+        }
+        if len(labels) == 2:
+            positive = labels[1]
+            figures["f1"] = float(
+                metrics.f1_score(true, predicted, pos_label=positive, zero_division=0)
+            )
+        return figures
+
+    def draw(self, axes, examples, predictions):
+        """Confusion matrix."""
+        from sklearn import metrics
+
+        true, predicted = _true_and_predicted(examples, predictions)
+        labels = list(self.config.task.labels)
+        matrix = metrics.confusion_matrix(true, predicted, labels=labels)
+        display = metrics.ConfusionMatrixDisplay(matrix, display_labels=labels)
+        display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical")
+        axes.set_title("Confusion matrix")
+
+
+class MultiLabel(TextTask):
+    """Any of C classes; those with a probability above 1/2 are predicted."""
+
+    metric = "micro_f1"
+
+    @classmethod
+    def complete(cls, config, examples):
+        found = sorted({label for example in examples for label in example.label or ()})
+        config.task.labels = complete_labels(config, found)
+
+    def label(self, example):
+        labels = self.config.task.labels
+        indices = [label_index(labels, label, example.id) for label in example.label]
+        return one_hot(indices, len(labels))
+
+    def predict(self, example, outputs):
+        probability_C = 1 / (1 + np.exp(-np.clip(outputs[0]["logits"], -60, 60).astype(np.float64)))
+        pairs = list(zip(self.config.task.labels, probability_C, strict=True))
+        return {
+            "id": example.id,
+            "labels": [label for label, p in pairs if p > 0.5],
+            "probabilities": {label: round(float(p), 6) for label, p in pairs},
+        }
+
+    def evaluate(self, examples, predictions):
+        from sklearn import metrics
+
+        true_EC, probability_EC = self._tables(examples, predictions)
+        predicted_EC = probability_EC > 0.5
+        return {
+            "micro_f1": float(
+                metrics.f1_score(true_EC, predicted_EC, average="micro", zero_division=0)
+            ),
+            "macro_f1": float(
+                metrics.f1_score(true_EC, predicted_EC, average="macro", zero_division=0)
+            ),
+            "exact_match": float(metrics.accuracy_score(true_EC, predicted_EC)),
+        }
+
+    def draw(self, axes, examples, predictions):
+        """Precision and recall over all thresholds and classes."""
+        from sklearn import metrics
+
+        true_EC, probability_EC = self._tables(examples, predictions)
+        precision, recall, _ = metrics.precision_recall_curve(
+            true_EC.ravel(), probability_EC.ravel()
+        )
+        axes.plot(recall, precision)
+        axes.set(xlabel="recall", ylabel="precision", title="Precision and recall")
+
+    def _tables(self, examples, predictions):
+        labels = self.config.task.labels
+        true = np.array([self.label(example) for example in examples])
+        probability = np.array(
+            [[p["probabilities"][label] for label in labels] for p in predictions]
+        )
+        return true.astype(int), probability
+
+
+class Regression(TextTask):
+    """A number."""
+
+    metric = "pearson"
+
+    @classmethod
+    def complete(cls, config, examples):
+        if len({example.label for example in examples}) < 2:
+            raise DataError("training data: expected different numbers, got only one")
+
+    def label(self, example):
+        return np.float32(example.label)
+
+    def predict(self, example, outputs):
+        return {"id": example.id, "score": float(outputs[0]["logits"][0])}
+
+    def evaluate(self, examples, predictions):
+        from scipy import stats
+
+        true = np.array([float(example.label) for example in examples])
+        predicted = np.array([prediction["score"] for prediction in predictions])
+        varied = np.ptp(true) > 0 and np.ptp(predicted) > 0
+        return {
+            "pearson": float(stats.pearsonr(true, predicted)[0]) if varied else 0.0,
+            "spearman": float(stats.spearmanr(true, predicted)[0]) if varied else 0.0,
+            "mean_squared_error": float(np.mean(np.square(true - predicted))),
+        }
+
+    def draw(self, axes, examples, predictions):
+        """Predictions over labels."""
+        axes.scatter(
+            [float(example.label) for example in examples],
+            [prediction["score"] for prediction in predictions],
+            s=8,
+            alpha=0.5,
+        )
+        axes.set(xlabel="label", ylabel="prediction", title="Predictions")
+
+
+def complete_labels(config: XLNetConfig, found: Sequence[str]) -> tuple[str, ...]:
+    """The labels of the configuration, or those that were found in the training data.
+
+    Raises:
+      DataError: fewer than two, or one that the configuration does not list.
+    """
+    if len(found) < 2:
+        raise DataError(
+            f"training data: expected at least two classes, got {', '.join(found) or 'none'}"
+        )
+    listed = config.task.labels
+    for label in found if listed else ():
+        label_index(listed, label, "training data")
+    return listed or tuple(found)
+
+
+def label_index(labels: Sequence[str], label, where: str) -> int:
+    """Index of a label.
+
+    Raises:
+      DataError: the label is none of `labels`.
+    """
+    try:
+        return labels.index(str(label))
+    except ValueError:
+        nearest = difflib.get_close_matches(str(label), labels, n=1)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        shown = ", ".join(labels[:10]) + (", …" if len(labels) > 10 else "")
+        raise DataError(
+            f"{where}: expected one of the labels {shown}, got {label!r}{hint}"
+        ) from None
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Softmax of a vector, in float64."""
+    shifted = np.exp(logits.astype(np.float64) - np.max(logits))
+    return shifted / shifted.sum()
+
+
+def _true_and_predicted(
+    examples: Sequence[TextExample], predictions: Sequence[Prediction]
+) -> tuple[list[str], list[str]]:
+    return [str(e.label) for e in examples], [p["label"] for p in predictions]

@@ -1,0 +1,91 @@
+"""Where words start, with phrases that count as one word (ERNIE's phrase and entity masking)."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.errors import DataError
+from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
+from official.xlnet.tokenization.tokenizer import Tokenizer
+
+_FACTOR = 6364136223846793005  # Of Knuth's generator MMIX; keys are taken modulo 2**64.
+
+WordStarts = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+
+
+def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts:
+    """Returns the function that says which pieces start a word of the unreversed text.
+
+    It maps token_ids int [B, T] and is_reversed bool [B] to bool [B, T]. Where the pieces of a
+    phrase stand between the borders of words, only its first one starts a word.
+
+    Args:
+      tokenizer: of the tokens.
+      phrases: texts of at least two words.
+
+    Raises:
+      DataError: a phrase has one word only.
+
+    Example: with the phrase `New York`,
+      in  New  York  .      1 1 0 1
+    """
+    is_word_start_V = tf.constant(tokenizer.is_word_start)
+    keys_of_length = collections.defaultdict(list)
+    for phrase in phrases:
+        ids = tokenizer.encode(phrase)
+        if tokenizer.is_word_start[ids].sum() < 2:
+            raise DataError(f"data.phrases: expected phrases of several words, got {phrase!r}")
+        keys_of_length[len(ids)].append(_key(ids))
+
+    def starts(token_ids_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:
+        is_start_BT = tf.gather(is_word_start_V, token_ids_BT)
+        if not keys_of_length:
+            return is_start_BT
+        ids_BT = _turned(tf.cast(token_ids_BT, tf.int64), is_reversed_B)
+        forward_BT = _turned(is_start_BT, is_reversed_B)
+        is_inside_BT = tf.zeros_like(forward_BT)
+        for length, keys in keys_of_length.items():
+            is_inside_BT |= _inside(ids_BT, forward_BT, np.sort(np.array(keys, np.int64)), length)
+        return _turned(forward_BT & ~is_inside_BT, is_reversed_B)
+
+    return starts
+
+
+def _inside(
+    ids_BT: tf.Tensor, is_start_BT: tf.Tensor, keys_N: np.ndarray, length: int
+) -> tf.Tensor:
+    """Whether a token is in a phrase of `length` pieces, but not its first: bool [B, T]."""
+    num_tokens = ids_BT.shape[1]
+    if num_tokens < length:
+        return tf.zeros_like(is_start_BT)
+    num_places = num_tokens - length + 1
+    key_BS = tf.zeros_like(ids_BT[:, :num_places])
+    for offset in range(length):
+        key_BS = key_BS * _FACTOR + ids_BT[:, offset : offset + num_places]
+    index_BS = tf.searchsorted(keys_N, tf.reshape(key_BS, [-1]))
+    found = tf.gather(keys_N, tf.minimum(index_BS, len(keys_N) - 1))
+    is_phrase_BS = tf.reshape(found, tf.shape(key_BS)) == key_BS
+    # What follows must not belong to the phrase's last word.
+    ends_word_BT = is_start_BT | (ids_BT < NUM_SPECIAL)
+    ends_word_BX = tf.pad(ends_word_BT, [[0, 0], [0, 1]], constant_values=True)
+    is_phrase_BS &= ends_word_BX[:, length:]
+    shifted = [
+        tf.pad(is_phrase_BS, [[0, 0], [offset, length - 1 - offset]]) for offset in range(1, length)
+    ]
+    return tf.reduce_any(tf.stack(shifted), axis=0)
+
+
+def _key(ids: Sequence[int]) -> int:
+    key = 0
+    for number in ids:
+        key = (key * _FACTOR + number) % (1 << 64)
+    return key - (1 << 64) if key >= 1 << 63 else key
+
+
+def _turned(x_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:
+    """Reversed rows turned around."""
+    return tf.where(is_reversed_B[:, tf.newaxis], tf.reverse(x_BT, [1]), x_BT)

@@ -1,0 +1,288 @@
+"""The tokenizer and the packing of inputs as TensorFlow operations, for serving raw text.
+
+`GraphTokenizer` gives the ids of `tokenization.Tokenizer` on every string. Cleaning does not rely
+on the Unicode tables of TensorFlow or tensorflow-text, which are of other versions than Python's:
+what Python makes of every single code point is put in the graph as a table. All of it, vocabulary
+included, is held by the SavedModel itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.tokenization.packing import PADDING_TOKEN_ID, check_length, cls_segment
+from official.xlnet.tokenization.special_tokens import CLS_ID, SEGMENT_PAD, SEP_ID
+from official.xlnet.tokenization.text_cleaning import clean
+from official.xlnet.tokenization.tf_sentencepiece import GraphSentencePiece
+from official.xlnet.tokenization.tokenizer import Tokenizer
+
+_SEPARATOR = "\ue000"  # For private use: cleaning leaves it alone, and it parts words.
+_IGNORABLE, _CASED, _OTHER = range(3)  # How a character counts when a sigma looks for its word.
+_PAGE = 256
+
+
+class GraphTokenizer(tf.Module):
+    """Cuts strings into ids inside a graph.
+
+    Example:
+      >>> tokenizer = GraphTokenizer(Tokenizer("spiece.model"))
+      >>> tokenizer.pack([tokenizer(["a text", "longer"]), tokenizer(["b", "c"])], length=128)
+      {'token_ids': <int32 [2, 128]>, 'segment_ids': <int32 [2, 128]>, 'is_padding': <bool …>}
+
+    Attributes:
+      white_space: regular expression of one character of white space.
+      fold: what cleaning makes of single code points.
+      sentencepiece: cuts cleaned text.
+      split: what stands for the pieces that end in a digit and a comma.
+    """
+
+    def __init__(self, tokenizer: Tokenizer):
+        """Takes the vocabulary and the kind of cleaning from a Python tokenizer.
+
+        Raises:
+          DataError: the vocabulary cannot be run in a graph; see `GraphSentencePiece`.
+        """
+        super().__init__(name="graph_tokenizer")
+        self.sentencepiece = GraphSentencePiece(tokenizer.model_proto)
+        characters = _characters()
+        folds = _folds(characters, tokenizer.lowercase, tokenizer.keep_accents)
+        replaced, stand_in = self.sentencepiece.replaced, self.sentencepiece.stand_in
+        self.fold = Expansion(folds, replaced, [stand_in])
+        self._nul = chr(stand_in)
+        self.white_space = _character_class(c for c in characters if c.isspace())
+        self.split = Expansion(tokenizer.splits)
+        self._sigma = _FinalSigma(characters) if tokenizer.lowercase else None
+
+    def __call__(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the ids of texts, without special tokens.
+
+        Args:
+          text: string [B], UTF-8; what is not UTF-8 becomes U+FFFD, as in
+            `bytes.decode("utf-8", "replace")`.
+
+        Returns:
+          int32 [B, (number of pieces)], each row as `Tokenizer.encode` gives it.
+        """
+        return self.split(self.sentencepiece(self.clean(text)))
+
+    def clean(self, text: tf.Tensor) -> tf.Tensor:
+        """`text_cleaning.clean` for string [B], with the stand-ins of `GraphSentencePiece`."""
+        text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
+        text = tf.strings.regex_replace(text, f"{self.white_space}+", " ")
+        text = tf.strings.regex_replace(text, "^ | $", "")
+        text = tf.strings.regex_replace(text, "``|''", '"')
+        text = tf.strings.regex_replace(text, r"\x00", self._nul)
+        num_bytes = tf.strings.length(text, unit="BYTE")
+        is_ascii = tf.reduce_all(num_bytes == tf.strings.length(text, unit="UTF8_CHAR"))
+        return tf.cond(is_ascii, lambda: self._clean_ascii(text), lambda: self._clean_any(text))
+
+    def _clean_ascii(self, text: tf.Tensor) -> tf.Tensor:
+        return tf.strings.lower(text) if self._sigma is not None else text
+
+    def _clean_any(self, text: tf.Tensor) -> tf.Tensor:
+        code_points = self.fold(tf.strings.unicode_decode(text, "UTF-8"))
+        if self._sigma is not None:
+            code_points = self._sigma(code_points)
+        return tf.strings.unicode_encode(code_points, "UTF-8")
+
+    def pack(
+        self,
+        columns: Sequence[tf.RaggedTensor],
+        length: int | tf.Tensor,
+        truncation_side: str = "right",
+    ) -> dict[str, tf.Tensor]:
+        """Packs text columns into model inputs; see `packing.pack_texts`.
+
+        Args:
+          columns: for every text column, int32 [B, (number of pieces)].
+          length: number of tokens T; an int, or an int32 scalar.
+          truncation_side: the end that texts lose which are too long, `right` or `left`.
+
+        Returns:
+          token_ids int32, segment_ids int32 and is_padding bool, each [B, T].
+
+        Raises:
+          DataError: `length`, an int, has no room for a token beside the special ones.
+        """
+        if isinstance(length, int):
+            check_length(len(columns), length)
+        rows = columns[0].nrows(out_type=tf.int32)
+        lengths = tf.stack([tf.cast(c.row_lengths(), tf.int32) for c in columns], axis=1)
+        cut = _truncated_lengths(lengths, length - len(columns) - 1)
+
+        parts = []
+        for text, column in enumerate(columns):
+            kept = _truncated(column, cut[:, text], truncation_side)
+            parts += [kept, tf.fill([rows, 1], SEP_ID)]
+        token_ids = tf.concat([*parts, tf.fill([rows, 1], CLS_ID)], axis=1)
+        segments = tf.tile([*range(len(columns)), cls_segment(len(columns))], [rows])
+        repeats = tf.pad(cut + 1, [[0, 0], [0, 1]], constant_values=1)  # SEP and CLS included.
+        segment_ids = token_ids.with_values(tf.repeat(segments, tf.reshape(repeats, [-1])))
+
+        num_tokens = tf.cast(token_ids.row_lengths(), tf.int32)
+        index = tf.range(length) - (length - num_tokens)[:, tf.newaxis]
+        is_padding = index < 0
+        row_starts = tf.cast(token_ids.row_starts(), tf.int32)[:, tf.newaxis]
+
+        def left_padded(ragged: tf.RaggedTensor, padding: int) -> tf.Tensor:
+            values = tf.gather(ragged.values, row_starts + tf.maximum(index, 0))
+            return tf.where(is_padding, padding, values)
+
+        return {
+            "token_ids": left_padded(token_ids, PADDING_TOKEN_ID),
+            "segment_ids": left_padded(segment_ids, SEGMENT_PAD),
+            "is_padding": is_padding,
+        }
+
+
+class Expansion(tf.Module):
+    """Replaces some integers of a ragged tensor by sequences of integers, possibly empty ones."""
+
+    def __init__(
+        self,
+        table: Mapping[int, Sequence[int]],
+        others: np.ndarray | Sequence[int] = (),
+        for_others: Sequence[int] = (),
+    ):
+        """Takes what stands for what; every integer that is not named stands for itself.
+
+        Args:
+          table: {integer: what stands for it}.
+          others: more integers, all of which `for_others` stands for.
+          for_others: see `others`.
+        """
+        super().__init__()
+        # Sequence 0 stands for "itself", which has length 1.
+        number = np.zeros(max(sys.maxunicode, *table, 0) + 1, np.int32)
+        number[list(table)] = np.arange(2, len(table) + 2)
+        number[np.asarray(others, np.int32)] = 1
+        sequences = [for_others, *table.values()]
+        lengths = np.array([1, *map(len, sequences)], np.int32)
+        self._lookup = PagedTable(number)
+        self._lengths = tf.constant(lengths)
+        self._starts = tf.constant(np.cumsum(lengths) - lengths, tf.int32)
+        self._values = tf.constant([0, *itertools.chain(*sequences)], tf.int32)
+
+    def __call__(self, ragged: tf.RaggedTensor) -> tf.RaggedTensor:
+        return self.with_source(ragged)[0]
+
+    def with_source(self, ragged: tf.RaggedTensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
+        """What stands for the integers; and from which of them, in `ragged.values`, each comes."""
+        sequence = self._lookup(ragged.values)
+        lengths = tf.gather(self._lengths, sequence)
+        new_splits = tf.gather(tf.concat([[0], tf.cumsum(lengths)], 0), ragged.row_splits)
+        source = tf.repeat(tf.range(tf.size(lengths)), lengths)
+        place = tf.range(tf.size(source)) - tf.gather(tf.cumsum(lengths, exclusive=True), source)
+        sequence = tf.gather(sequence, source)
+        expanded = tf.gather(self._values, tf.gather(self._starts, sequence) + place)
+        values = tf.where(sequence == 0, tf.gather(ragged.values, source), expanded)
+        expanded = tf.RaggedTensor.from_row_splits(
+            values, tf.cast(new_splits, ragged.row_splits.dtype), validate=False
+        )
+        return expanded, source
+
+
+class _FinalSigma(tf.Module):
+    """Lower-cases Σ: to ς at the end of a word, else to σ (Unicode, section 3.13, Final_Sigma).
+
+    Σ is final where a cased character comes before it and none after it, both times not
+    counting case-ignorable characters such as apostrophes.
+    """
+
+    def __init__(self, characters: Sequence[str]):
+        super().__init__()
+        self._kind = PagedTable(_kinds(characters))
+
+    def __call__(self, code_points: tf.RaggedTensor) -> tf.RaggedTensor:
+        kind = self._kind(code_points.values)
+        counted = tf.cast(tf.where(kind != _IGNORABLE)[:, 0], tf.int32)
+        row = tf.gather(tf.cast(code_points.value_rowids(), tf.int32), counted)
+        cased = tf.gather(kind, counted) == _CASED
+        same_row = row[:-1] == row[1:]
+        after_cased = tf.concat([[False], same_row & cased[:-1]], 0)[: tf.size(row)]
+        before_cased = tf.concat([same_row & cased[1:], [False]], 0)[: tf.size(row)]
+        is_sigma = tf.gather(code_points.values, counted) == ord("Σ")
+        lower = tf.where(after_cased & ~before_cased, ord("ς"), ord("σ"))
+        place = tf.boolean_mask(counted, is_sigma)[:, tf.newaxis]
+        values = tf.tensor_scatter_nd_update(
+            code_points.values, place, tf.boolean_mask(lower, is_sigma)
+        )
+        return code_points.with_values(values)
+
+
+class PagedTable(tf.Module):
+    """A map from integers to integers, stored as the pages of 256 entries that differ."""
+
+    def __init__(self, table: np.ndarray):
+        """Takes int32 [number of keys], the value of every key."""
+        super().__init__()
+        dense = np.pad(table, (0, -len(table) % _PAGE))
+        pages, page_of = np.unique(dense.reshape(-1, _PAGE), axis=0, return_inverse=True)
+        self._pages = tf.constant(pages)
+        self._page_of = tf.constant(page_of.reshape(-1), tf.int32)
+
+    def __call__(self, key: tf.Tensor) -> tf.Tensor:
+        page = tf.gather(self._page_of, key // _PAGE)
+        return tf.gather_nd(self._pages, tf.stack([page, key % _PAGE], axis=-1))
+
+
+def _characters() -> list[str]:
+    """Every character that UTF-8 can hold, but for `_SEPARATOR`."""
+    return [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i <= ord(_SEPARATOR)]
+
+
+def _character_class(characters: Iterable[str]) -> str:
+    return "[" + "".join(f"\\x{{{ord(c):x}}}" for c in characters) + "]"
+
+
+def _folds(characters: Sequence[str], lowercase: bool, keep_accents: bool) -> dict[int, list[int]]:
+    """What becomes of single code points that do not stay as they are; Σ is left for later."""
+    characters = [c for c in characters if not c.isspace()]  # Single spaces are left by now.
+    folded = clean(_SEPARATOR.join(characters), lowercase=False, keep_accents=keep_accents)
+    if lowercase:
+        folded = "Σ".join(part.lower() for part in folded.split("Σ"))
+    return {
+        ord(character): [ord(c) for c in fold]
+        for character, fold in zip(characters, folded.split(_SEPARATOR), strict=True)
+        if fold != character
+    }
+
+
+def _kinds(characters: Sequence[str]) -> np.ndarray:
+    """Asks Python's own lower-casing how code points count next to a sigma."""
+    after = _SEPARATOR.join(f"AΣ{c}" for c in characters).lower().split(_SEPARATOR)
+    between = _SEPARATOR.join(f"AΣ{c}A" for c in characters).lower().split(_SEPARATOR)
+    kinds = np.full(sys.maxunicode + 1, _OTHER, np.int32)
+    for character, a, b in zip(characters, after, between, strict=True):
+        kinds[ord(character)] = _CASED if a[1] == "σ" else _IGNORABLE if b[1] == "σ" else _OTHER
+    return kinds
+
+
+def _truncated_lengths(lengths: tf.Tensor, budget: int | tf.Tensor) -> tf.Tensor:
+    """`packing.truncated_lengths` for int32 [B, number of texts]."""
+    ceilings = tf.range(budget + 1)
+    totals = tf.reduce_sum(tf.minimum(lengths[:, :, tf.newaxis], ceilings), axis=1)
+    ceiling = tf.reduce_sum(tf.cast(totals <= budget, tf.int32), axis=1, keepdims=True) - 1
+    is_longer = lengths > ceiling
+    spare = budget - tf.reduce_sum(tf.minimum(lengths, ceiling), axis=1, keepdims=True)
+    extra = is_longer & (tf.cumsum(tf.cast(is_longer, tf.int32), axis=1) <= spare)
+    return tf.minimum(lengths, ceiling) + tf.cast(extra, tf.int32)
+
+
+def _truncated(
+    ragged: tf.RaggedTensor, lengths: tf.Tensor, truncation_side: str
+) -> tf.RaggedTensor:
+    """The first `lengths[b]` values of every row b, or the last ones; see `packing.truncated`."""
+    lengths = tf.cast(lengths, ragged.row_splits.dtype)
+    starts = ragged.row_starts()
+    if truncation_side == "left":
+        starts += ragged.row_lengths() - lengths
+    place = tf.range(tf.size(ragged.values, out_type=lengths.dtype))
+    place -= tf.gather(starts, ragged.value_rowids())
+    keep = (place >= 0) & (place < tf.gather(lengths, ragged.value_rowids()))
+    return tf.ragged.boolean_mask(ragged, ragged.with_values(keep))

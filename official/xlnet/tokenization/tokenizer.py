@@ -1,0 +1,237 @@
+"""Text to word-piece ids and back, by the rules of the published checkpoints.
+
+    ids = split_digit_commas(sentencepiece(clean(text)))
+
+Cleaning is in `text_cleaning`. A piece longer than one character that ends in a comma after a
+digit (`▁1,`) is cut again without the comma, and the comma becomes a piece of its own
+(reference: `encode_pieces` of the XLNet release). What that gives depends on the piece alone, so
+it is worked out once per vocabulary and looked up afterwards.
+
+Nothing here loads TensorFlow: data workers start quickly and stay small. `graph_tokenization`
+gives the same ids inside a TensorFlow graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import string
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import sentencepiece
+
+from official.xlnet.errors import DataError
+from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, SPECIAL_PIECES, VOCAB_FILE
+from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
+
+WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece's mark of the space before a word.
+
+
+class Tokenizer:
+    """Cuts text into the pieces of one SentencePiece vocabulary.
+
+    Attributes:
+      model_file: path of the vocabulary.
+      model_proto: its bytes.
+      sha256: checksum of those bytes, in hexadecimal.
+      vocab_size: number of pieces V.
+      lowercase: whether text is lower-cased first.
+      keep_accents: whether accents are kept.
+      is_word_start: bool [V], pieces that begin a word: those that begin with `▁` or `<`, and
+        ASCII punctuation.
+      splits: {id of a piece that ends in a digit and a comma: the ids that stand for it}.
+
+    Example:
+      >>> tokenizer = Tokenizer("spiece.model")
+      >>> tokenizer.decode(tokenizer.encode("Hello  world"))
+      'Hello world'
+    """
+
+    def __init__(self, model_file: str, lowercase: bool = False, keep_accents: bool = False):
+        """Reads a vocabulary.
+
+        Args:
+          model_file: a SentencePiece model with `SPECIAL_PIECES` as its first ids.
+          lowercase: whether to lower-case text.
+          keep_accents: whether to keep accents, which are dropped otherwise.
+
+        Raises:
+          DataError: the file is missing, empty, no SentencePiece model, or its first pieces are
+            not the special ones.
+        """
+        self.model_file = model_file
+        self.model_proto = _read(model_file)
+        self.sha256 = hashlib.sha256(self.model_proto).hexdigest()
+        self.lowercase = lowercase
+        self.keep_accents = keep_accents
+        self._processor = _processor(model_file, self.model_proto)
+        self.vocab_size = self._processor.vocab_size()
+        pieces = [self._processor.id_to_piece(i) for i in range(self.vocab_size)]
+        found = tuple(pieces[:NUM_SPECIAL])
+        if found != SPECIAL_PIECES:
+            raise DataError(
+                f"vocabulary {model_file!r}: expected its first pieces to be "
+                f"{' '.join(SPECIAL_PIECES)}, got {' '.join(found)}"
+            )
+        self.is_word_start = np.array([_begins_word(piece) for piece in pieces])
+        self.splits = {
+            i: [self._processor.piece_to_id(p) for p in self._split_digit_comma(piece)]
+            for i, piece in enumerate(pieces)
+            if len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
+        }
+        self._is_split = np.zeros(self.vocab_size, bool)
+        self._is_split[list(self.splits)] = True
+
+    def encode(self, text: str) -> list[int]:
+        """Returns the ids of a text, without special tokens.
+
+        Text that spells a special token (`<sep>`) is ordinary text. The one exception is `<eop>`,
+        a user-defined symbol of the published vocabularies, which has its own id there.
+        """
+        return self._split(self._processor.encode(self.clean(text), return_type=int))
+
+    def encode_batch(self, texts: Iterable[str]) -> list[np.ndarray]:
+        """Returns int32 [number of pieces] for every text, on the calling thread only."""
+        cleaned = [clean(text, self.lowercase, self.keep_accents) for text in texts]
+        rows = self._processor.encode(cleaned, return_type="numpy", num_threads=1)
+        if not self.splits or not rows:
+            return rows
+        lengths = np.array([len(row) for row in rows])
+        needing = np.flatnonzero(self._is_split[np.concatenate(rows)])
+        for row in np.unique(np.searchsorted(np.cumsum(lengths), needing, side="right")):
+            rows[row] = np.array(self._split(rows[row].tolist()), np.int32)
+        return rows
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Returns the ids of a text and where in the text each of them comes from.
+
+        Args:
+          text: the original text, before cleaning.
+
+        Returns:
+          ids: `encode(text)`.
+          offsets: (start, end) of every id in code points of `text`, without the white space
+            around the piece; start = end where a piece is nothing but the space before a word.
+
+        Example:
+          >>> tokenizer.encode_with_offsets(" in  1,000")  # ▁in ▁1,000
+          ([25, 1234], [(1, 3), (5, 10)])
+        """
+        cleaned, source_start, source_end = clean_with_alignment(
+            text, self.lowercase, self.keep_accents
+        )
+        mapping = self._processor.encode(cleaned, return_type="offset_mapping", return_bytes=False)
+        normalized, offsets = self._processor.normalize(cleaned, with_offsets=True)
+        # Several characters may come from one (`ﬁ`); each of them ends where the next one begins.
+        following = np.minimum(np.searchsorted(offsets, offsets, side="right"), len(offsets) - 1)
+        visible = [
+            (offsets[k], offsets[following[k]])
+            for k, character in enumerate(normalized)
+            if character != WORD_START
+        ]
+        starts, ends = [*source_start.tolist(), len(text)], source_end.tolist()
+
+        ids: list[int] = []
+        spans: list[tuple[int, int]] = []
+        first = 0  # Index in `visible` of the next piece's first character.
+        for i, piece in zip(mapping["ids"], mapping["pieces"], strict=True):
+            parts = [(j, self.id_to_piece(j)) for j in self.splits.get(i, ())] or [(i, piece)]
+            for j, part in parts:
+                last = first + len(part) - part.count(WORD_START)
+                start = end = visible[first][0] if first < len(visible) else len(cleaned)
+                if last > first:
+                    end = visible[last - 1][1]
+                    while end > start + 1 and cleaned[end - 1] == " ":
+                        end -= 1
+                ids.append(j)
+                spans.append((starts[start], ends[end - 1] if last > first else starts[start]))
+                first = last
+        return ids, spans
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Returns the text of some ids; special tokens but `<unk>` and `<eop>` leave no trace.
+
+        Raises:
+          DataError: an id is not in [0, V).
+        """
+        ids = [int(i) for i in ids]
+        self._check(ids)
+        return self._processor.decode(ids)
+
+    def id_to_piece(self, i: int) -> str:
+        """Returns the piece of an id; `DataError` where there is none."""
+        self._check([i])
+        return self._processor.id_to_piece(int(i))
+
+    def piece_to_id(self, piece: str) -> int:
+        """Returns the id of a piece, 0 (`<unk>`) where the vocabulary does not have it."""
+        return self._processor.piece_to_id(piece)
+
+    def clean(self, text: str) -> str:
+        """Returns the text that SentencePiece cuts; see `text_cleaning.clean`."""
+        return clean(text, self.lowercase, self.keep_accents)
+
+    def _check(self, ids: Sequence[int]) -> None:
+        wrong = [i for i in ids if not 0 <= i < self.vocab_size]
+        if wrong:
+            raise DataError(
+                f"vocabulary {self.model_file!r}: expected ids from 0 to {self.vocab_size - 1}, "
+                f"got {wrong[0]}"
+            )
+
+    def _split(self, ids: list[int]) -> list[int]:
+        if self.splits.keys().isdisjoint(ids):
+            return ids
+        return [part for i in ids for part in self.splits.get(i, (i,))]
+
+    def _split_digit_comma(self, piece: str) -> list[str]:
+        parts = self._processor.encode(piece[:-1].replace(WORD_START, ""), return_type=str)
+        if piece[0] != WORD_START and parts[0][0] == WORD_START:
+            parts = [parts[0][1:], *parts[1:]] if len(parts[0]) > 1 else parts[1:]
+        return [*parts, ","]
+
+
+def load_tokenizer(model_dir: str) -> Tokenizer:
+    """Returns the tokenizer of a model directory: its vocabulary, its cleaning.
+
+    Args:
+      model_dir: a directory with `spiece.model` and `config.yaml`.
+
+    Raises:
+      ConfigError: there is no usable configuration.
+      DataError: there is no usable vocabulary.
+    """
+    from official.xlnet.configs.experiment import XLNetConfig
+
+    data = XLNetConfig.load(model_dir).data
+    return Tokenizer(os.path.join(model_dir, VOCAB_FILE), data.lowercase, data.keep_accents)
+
+
+def _read(model_file: str) -> bytes:
+    try:
+        with open(model_file, "rb") as file:
+            model_proto = file.read()
+    except OSError as error:
+        raise DataError(
+            f"no vocabulary at {model_file!r}: expected a SentencePiece model ({error.strerror})"
+        ) from None
+    if not model_proto:
+        raise DataError(f"vocabulary {model_file!r}: expected a SentencePiece model, got no bytes")
+    return model_proto
+
+
+def _processor(model_file: str, model_proto: bytes) -> sentencepiece.SentencePieceProcessor:
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.load_from_serialized_proto(model_proto)
+    except RuntimeError:
+        raise DataError(
+            f"vocabulary {model_file!r}: expected a SentencePiece model, got "
+            f"{len(model_proto)} bytes that are none"
+        ) from None
+    return processor
+
+
+def _begins_word(piece: str) -> bool:
+    return piece.startswith((WORD_START, "<")) or (len(piece) == 1 and piece in string.punctuation)

@@ -1,0 +1,163 @@
+"""What happens between two steps of a run: logs, evaluation, checkpoints, the clock, SIGTERM."""
+
+from __future__ import annotations
+
+import collections
+import time
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.checkpoints.checkpoint_files import CheckpointWriter, best_heldout_loss
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.runtime.distribution import is_chief, on_any_worker
+from official.xlnet.runtime.metrics_log import RunLog
+from official.xlnet.runtime.preemption import TerminationSignal
+from official.xlnet.runtime.progress import minutes_and_seconds
+from official.xlnet.training.divergence import Watch
+from official.xlnet.training.run_data import RunData
+
+_SUMMARY_STEPS = 10
+_RECENT = 100  # executions that speed and time left are told from
+
+
+class RunCallback(tf_keras.callbacks.Callback):
+    """Watches, logs, evaluates and saves; ends the run in time.
+
+    Args:
+      config: the configuration.
+      model_dir: the model directory.
+      data: the data of the run.
+      writer: saves the state.
+      termination: tells whether SIGTERM came.
+      last_step: the step to stop at.
+      minutes: stop after so much time, if that is earlier.
+
+    Attributes:
+      tokens_per_second: of the latest executions, without the first one.
+      preempted: whether the run stopped for SIGTERM.
+    """
+
+    def __init__(
+        self,
+        config: XLNetConfig,
+        model_dir: str,
+        data: RunData,
+        writer: CheckpointWriter,
+        termination: TerminationSignal,
+        last_step: int,
+        minutes: float | None,
+    ):
+        super().__init__()
+        self._training = config.training
+        self._step_tokens = config.training.batch_size * config.data.seq_len
+        self._model_dir = model_dir
+        self._data = data
+        self._writer = writer
+        self._termination = termination
+        self._last_step = last_step
+        self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
+        # Step and time at the end of executions.
+        self._recent: collections.deque[tuple[int, float]] = collections.deque(maxlen=_RECENT + 1)
+        self._step = self._saved_step = data.start_step
+        self._best_loss = best_heldout_loss(model_dir)
+        self.tokens_per_second = 0.0
+        self.preempted = False
+
+    def on_train_begin(self, logs=None):
+        self._strategy = self.model.distribute_strategy
+        start_step = self._data.start_step
+        chief = is_chief(self._strategy)
+        self._log = RunLog(self._model_dir, start_step, self._training.json_log, chief)
+        self._watch = Watch(
+            self.model,
+            self._data.schedule,
+            self._data.lanes.num_lanes,
+            self._data.lanes.windows_per_lane,
+            self._data.batch,
+            self._log,
+            start_step,
+            skip=self._training.on_bad_step == "skip",
+        )
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.model.reset_metrics()
+
+    def on_train_batch_end(self, batch, logs=None):
+        before, step = self._step, self._data.start_step + batch + 1
+        self._step = step
+        figures = {name: float(value) for name, value in logs.items()}
+        now = time.monotonic()
+        self._recent.append((step, now))
+        first_step, first_time = self._recent[0]
+        if step > first_step:
+            tokens = (step - first_step) * self._step_tokens
+            self.tokens_per_second = tokens / (now - first_time)
+        if self._watch.see(before + 1, step, figures["loss"], figures["gradient_norm"]):
+            self._log.history(step, figures["loss"])
+            if _passed(_SUMMARY_STEPS, before, step):
+                self._log_scalars(step, figures)
+        self._save_if_due(before, step)
+        self._stop_if_due(now)
+        self._report(step, figures["loss"], now)
+
+    def on_train_end(self, logs=None):
+        if self._step > self._saved_step:
+            self._save(self._step)
+        self._writer.wait()
+        self._log.close()
+
+    def _log_scalars(self, step: int, figures: dict[str, float]) -> None:
+        self._log.scalars(
+            step,
+            perplexity=float(np.exp(figures["loss"])),
+            learning_rate=float(tf.convert_to_tensor(self.model.optimizer.learning_rate)),
+            tokens_per_second=self.tokens_per_second,
+            **figures,
+        )
+
+    def _save_if_due(self, before: int, step: int) -> None:
+        heldout_loss = None
+        interval = self._training.evaluation_steps
+        if interval and _passed(interval, before, step):
+            data, num_batches = self._data.heldout()
+            result = self.model.evaluate(data, steps=num_batches, verbose=0, return_dict=True)
+            heldout_loss = float(result["loss"])
+            self._log.scalars(
+                step, heldout_loss=heldout_loss, heldout_perplexity=float(np.exp(heldout_loss))
+            )
+        is_best = heldout_loss is not None and heldout_loss < self._best_loss
+        if is_best or step - self._saved_step >= self._training.checkpoint_steps:
+            self._save(step, heldout_loss)
+        if heldout_loss is not None:
+            self._best_loss = min(self._best_loss, heldout_loss)
+
+    def _save(self, step: int, heldout_loss: float | None = None) -> None:
+        self._writer.save(step, heldout_loss=heldout_loss, **self._data.record(step))
+        self._log.flush()
+        self._saved_step = step
+
+    def _stop_if_due(self, now: float) -> None:
+        is_late = self._deadline is not None and now >= self._deadline
+        if on_any_worker(self._strategy, is_late or self._termination.received):
+            self.preempted = on_any_worker(self._strategy, self._termination.received)
+            self.model.stop_training = True
+
+    def _report(self, step: int, loss: float, now: float) -> None:
+        seconds = np.inf
+        if self.tokens_per_second:
+            seconds = (self._last_step - step) * self._step_tokens / self.tokens_per_second
+        if self._deadline is not None:
+            seconds = min(seconds, max(0.0, self._deadline - now))
+        left = "" if np.isinf(seconds) else f"  {minutes_and_seconds(seconds)} left"
+        self._log.progress(
+            f"step {step}/{self._last_step}  loss {loss:.3f}  "
+            f"{self.tokens_per_second:.0f} tokens/s{left}",
+            is_last=step == self._last_step,
+        )
+
+
+def _passed(interval: int, before: int, step: int) -> bool:
+    """Whether a multiple of `interval` is in (before, step]."""
+    return step // interval > before // interval

@@ -1,0 +1,109 @@
+"""A closer look at windows that went wrong: which of them, and where in the network.
+
+The windows of a step go through the model once more, a few at a time, without dropout and
+without memory, so what was wrong may not show again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+
+_ROWS = 8  # Rows that go through the model at a time.
+
+
+class Finding(NamedTuple):
+    """Where the first bad value is.
+
+    Attributes:
+      where: name of the variable, layer or gradient; empty where none was found.
+      windows: ids of the windows it came with; empty where it is the same for all.
+    """
+
+    where: str
+    windows: list[int]
+
+
+def first_bad_value(model: XLNetPretrainer, batch: dict[str, tf.Tensor]) -> Finding:
+    """Finds the first value that is not finite, in weights, then forwards, then backwards.
+
+    Args:
+      model: the model, with the weights the step began with.
+      batch: the windows of the step.
+    """
+    for variable in model.trainable_variables:
+        if not _is_finite(variable):
+            return Finding(f"the weights {variable.name}", [])
+    layers = [model.encoder.word_embedding, *model.encoder.blocks, model.lm_head]
+    for rows in _slices(batch):
+        bad: list[tuple[str, list[int]]] = []
+
+        def look(layer, output, rows=rows, bad=bad):
+            is_bad = np.array([not _is_finite(row) for row in output])
+            if is_bad.any():
+                bad.append((layer.name, rows["window_id"].numpy()[is_bad].tolist()))
+
+        with contextlib.ExitStack() as stack, tf.GradientTape() as tape:
+            for layer in layers:
+                stack.enter_context(_observed(layer, look))
+            loss = tf.reduce_sum(row_losses(model, rows))
+        if bad:
+            return Finding(f"the output of {bad[0][0]}", bad[0][1])
+        gradients = tape.gradient(loss, model.trainable_variables)
+        for gradient, variable in zip(gradients, model.trainable_variables, strict=True):
+            if gradient is not None and not _is_finite(tf.convert_to_tensor(gradient)):
+                windows = rows["window_id"].numpy().tolist()
+                return Finding(f"the gradient of {variable.name}", windows)
+    return Finding("", [])
+
+
+def worst_windows(
+    model: XLNetPretrainer, batch: dict[str, tf.Tensor], number: int
+) -> list[tuple[int, float]]:
+    """The windows of a batch with the highest losses: (window id, nats per target), worst first."""
+    losses_B = np.concatenate([row_losses(model, rows) for rows in _slices(batch)])
+    worst = np.argsort(-losses_B)[:number]
+    windows = batch["window_id"].numpy()
+    return [(int(windows[row]), float(losses_B[row])) for row in worst]
+
+
+def row_losses(model: XLNetPretrainer, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+    """The loss of each row, float32 [B], in nats per target."""
+    task = model.objective(batch)
+    logits_BPV = model(task.inputs, training=False)["logits"]
+    loss_BP = tf.nn.sparse_softmax_cross_entropy_with_logits(task.labels_BP, logits_BPV)
+    count_B = tf.reduce_sum(task.mask_BP, axis=1)
+    return tf.math.divide_no_nan(tf.reduce_sum(loss_BP * task.mask_BP, axis=1), count_B)
+
+
+def _slices(batch: dict[str, tf.Tensor]) -> Iterator[dict[str, tf.Tensor]]:
+    for first in range(0, batch["window_id"].shape[0], _ROWS):
+        yield {name: value[first : first + _ROWS] for name, value in batch.items()}
+
+
+def _is_finite(x: tf.Tensor) -> bool:
+    return bool(tf.reduce_all(tf.math.is_finite(x)))
+
+
+@contextlib.contextmanager
+def _observed(layer: tf_keras.layers.Layer, look: Callable) -> Iterator[None]:
+    """Calls `look(layer, output)` after each call of a layer."""
+    call = layer.call
+
+    def observed(*args, **kwargs):
+        output = call(*args, **kwargs)
+        look(layer, output)
+        return output
+
+    layer.call = observed
+    try:
+        yield
+    finally:
+        layer.call = call

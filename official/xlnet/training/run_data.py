@@ -1,0 +1,121 @@
+"""The data of a pre-training run: batches for every replica, from where the run is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from official.xlnet.checkpoints.checkpoint_files import SavedState
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.lane_schedule import LaneSchedule, Position
+from official.xlnet.data.pretraining_dataset import evaluation_batch_size, pretraining_dataset
+from official.xlnet.data.schema import Manifest
+from official.xlnet.errors import ConfigError, DataError
+
+
+class RunData:
+    """The data of a run and where the run is in it.
+
+    Args:
+      config: the configuration; the batch has to fit the replicas.
+      path: a data set of `xlnet prepare`.
+      vocab: the model's vocabulary file.
+      strategy: the strategy of the run.
+
+    Attributes:
+      lanes: the lanes of the training split.
+      start_step: the step the run continues from.
+      schedule: which windows are read from there on.
+    """
+
+    def __init__(
+        self, config: XLNetConfig, path: str, vocab: str, strategy: tf.distribute.Strategy
+    ):
+        self._config = config
+        self._path = path
+        self._vocab = vocab
+        self._strategy = strategy
+        manifest = Manifest.load(path)
+        self.lanes = manifest.splits["train"]
+        replicas = strategy.num_replicas_in_sync
+        multiple = 2 * replicas if manifest.bidirectional else replicas
+        batch_size = config.training.batch_size
+        if batch_size % multiple:
+            raise ConfigError(
+                f"training.batch_size: expected a multiple of {multiple}, for "
+                f"{replicas} replicas"
+                f"{' with rows of both directions in each' if manifest.bidirectional else ''}, "
+                f"got {batch_size}"
+            )
+        self._heldout_batch_size = self._heldout_steps = 0
+        if config.training.evaluation_steps:
+            heldout = manifest.splits.get("heldout")
+            if heldout is None:
+                raise ConfigError(
+                    f"training.evaluation_steps: expected 0, as {path} has no held-out lanes, "
+                    f"got {config.training.evaluation_steps}"
+                )
+            self._heldout_batch_size = evaluation_batch_size(
+                heldout.num_lanes, batch_size, manifest.bidirectional, replicas
+            )
+            self._heldout_steps = heldout.windows // self._heldout_batch_size
+
+    def go_to(self, step: int, saved: SavedState | None) -> None:
+        """Continues from the position of a checkpoint."""
+        self.start_step = step
+        shape = [self.lanes.num_lanes, self.lanes.windows_per_lane]
+        batch_size = self._config.training.batch_size
+        if saved is None or "position" not in saved.record:
+            position = LaneSchedule(Position.start(batch_size), shape[1]).position(step)
+        else:
+            expected = saved.record["lanes_and_windows"]
+            if shape != expected:
+                raise DataError(
+                    f"{self._path}: expected the data set that the run began with, of "
+                    f"{expected[0]} lanes of {expected[1]} windows, got {shape[0]} of {shape[1]}"
+                )
+            position = Position.from_dict(saved.record["position"]).resized(batch_size)
+        self._position = position
+        self.schedule = LaneSchedule(position, shape[1])
+
+    def record(self, step: int) -> dict[str, Any]:
+        """What a checkpoint has to say about the data."""
+        return {
+            "position": self.schedule.position(step - self.start_step).as_dict(),
+            "lanes_and_windows": [self.lanes.num_lanes, self.lanes.windows_per_lane],
+        }
+
+    def training(self) -> tf.data.Dataset:
+        """The batches from the position on, for all replicas."""
+        return self._strategy.distribute_datasets_from_function(
+            lambda context: self._open(input_context=context)
+        )
+
+    def batch(self, index: int) -> dict[str, tf.Tensor]:
+        """The batch of all replicas, `index` steps after the position."""
+        return next(iter(self._open(start_step=index)))
+
+    def heldout(self) -> tuple[tf.data.Dataset, int]:
+        """The held-out windows, each once, and the number of batches."""
+        data = self._strategy.distribute_datasets_from_function(
+            lambda context: pretraining_dataset(
+                self._path,
+                self._heldout_batch_size,
+                "heldout",
+                self._config,
+                epochs=1,
+                input_context=context,
+            )
+        )
+        return data, self._heldout_steps
+
+    def _open(self, **arguments: Any) -> tf.data.Dataset:
+        return pretraining_dataset(
+            self._path,
+            self._config.training.batch_size,
+            config=self._config,
+            vocab=self._vocab,
+            position=self._position,
+            **arguments,
+        )

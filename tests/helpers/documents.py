@@ -1,0 +1,61 @@
+"""Code blocks of the README and the documentation, for the tests that check and run them.
+
+A block is what stands between ```LANGUAGE and ```. Every block says its language; `sh` and `python`
+blocks are run, at a tiny scale, in the order of the document. A block after a line
+`<!-- test: parse -->` is only checked: what it needs, or its time, is not to be had in a test.
+"""
+
+import dataclasses
+import functools
+import pathlib
+import re
+import shlex
+
+ROOT = pathlib.Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LANGUAGES = ("sh", "python", "text", "yaml", "json", "proto")
+_FENCE = re.compile(r"^(\s*)```(.*)$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """One block.
+
+    Attributes:
+      language: what stands after the backquotes.
+      code: its lines.
+      line: number of its first line.
+      is_run: whether it is run, or only checked.
+    """
+
+    language: str
+    code: str
+    line: int
+    is_run: bool
+
+
+@functools.cache
+def blocks(path: pathlib.Path) -> tuple[Block, ...]:
+    """The blocks of a document, in order."""
+    found, lines, start, language, before = [], [], None, "", ""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        fence = _FENCE.match(line)
+        if fence and start is None:
+            start, language, lines = number + 1, fence[2].strip(), []
+        elif fence:
+            is_run = before != "<!-- test: parse -->"
+            found.append(Block(language, "\n".join(lines), start, is_run))
+            start, before = None, ""
+        elif start is not None:
+            lines.append(line)
+        elif line.strip():
+            before = line.strip()
+    assert start is None, f"{path}: the block of line {start} has no end"
+    return tuple(found)
+
+
+def commands(block: Block) -> list[list[str]]:
+    """The words of every command of a shell block; comments are dropped."""
+    joined = block.code.replace("\\\n", " ")
+    split = (shlex.split(line, comments=True) for line in joined.splitlines())
+    return [words for words in split if words]

@@ -1,0 +1,137 @@
+"""Small models with random weights, and what Keras says of texts, for tests of serving."""
+
+import functools
+import random
+
+import numpy as np
+
+from official.xlnet.checkpoints.model_directory import create_model_dir
+from official.xlnet.data.examples import (
+    ChoiceExample,
+    QuestionExample,
+    RankingExample,
+    TaggedExample,
+    TextExample,
+)
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.serving.factory import task_service
+from official.xlnet.serving.graph.settings import Settings
+from official.xlnet.tasks.registry import task_class
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.task_corpora import sentence, task_config
+from tests.helpers.tiny import randomize
+
+
+def random_task(name, seed=0, **task):
+    """(model, task) with random weights."""
+    if name in ("classification", "multi_label", "token_classification"):
+        task.setdefault("labels", ("bad", "fair", "good"))
+    if name == "multitask":
+        task.setdefault("subtasks", ("tone", "length"))
+        task.setdefault("labels", ("tone/bad", "tone/good"))
+    mem_len = 29 if task.get("long_texts") == "memory" else 0
+    config = task_config(name=name, mem_len=mem_len, **task)
+    config.check()
+    model = XLNetTaskModel(config)
+    randomize(model.encoder.variables + model.head.variables, seed)
+    tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model")
+    return model, task_class(name)(config, tokenizer)
+
+
+def save_task(model, directory):
+    """Writes a model directory."""
+    import tensorflow as tf
+
+    create_model_dir(directory, model.config, f"{vocabulary_dir()}/spiece.model")
+    tf.train.CheckpointManager(tf.train.Checkpoint(model=model), directory, 1).save()
+    return directory
+
+
+def mixed_texts(number, seed=0):
+    """Texts of all lengths, among them none, emoji, other scripts and bad manners."""
+    rng = random.Random(seed)
+    texts = [sentence(rng, 1, 40) for _ in range(number)]
+    texts[:9] = [
+        "",
+        " \t\n",
+        "😀😀 the 🏳️‍🌈 time",
+        "naïve Zürich ﬁnd 1,000 ``words''",
+        "时间 한국어 Привет",
+        " ".join(map(str, range(90))),
+        "a\0b",
+        "\u0301 e\u0301",
+        "<sep> <cls> of",
+    ]
+    return texts
+
+
+def examples_of(name, number, seed=0):
+    """Examples without labels, for every kind of task."""
+    rng = random.Random(seed)
+    texts = mixed_texts(number, seed)
+    if name == "multiple_choice":
+        questions = ["what is _ ?", "the _ and _", "", "who", "a\\1 _ \\0"]
+        return [
+            ChoiceExample(
+                str(n),
+                (text, rng.choice(questions)),
+                tuple(sentence(rng, 1, 4) for _ in range(rng.randint(2, 4))),
+            )
+            for n, text in enumerate(texts)
+        ]
+    if name == "question_answering":
+        return [QuestionExample(str(n), sentence(rng, 1, 9), text) for n, text in enumerate(texts)]
+    if name == "token_classification":
+        return [
+            TaggedExample(str(n), tuple(text.replace("\0", "").split()))
+            for n, text in enumerate(texts)
+            if text.split()
+        ]
+    if name == "ranking":
+        return [
+            RankingExample(str(n), "q", sentence(rng, 1, 9), text) for n, text in enumerate(texts)
+        ]
+    subtask = "tone" if name == "multitask" else ""
+    return [TextExample(str(n), (text,), subtask=subtask) for n, text in enumerate(texts)]
+
+
+def inputs_of(examples):
+    """Text inputs of examples, as a service with one text column takes them."""
+    first = examples[0]
+    if isinstance(first, ChoiceExample):
+        most = max(len(e.choices) for e in examples)
+        return {
+            "passage": [e.texts[0] for e in examples],
+            "question": [e.texts[1] for e in examples],
+            "choices": [list(e.choices) + [""] * (most - len(e.choices)) for e in examples],
+        }
+    if isinstance(first, QuestionExample):
+        return {
+            "question": [e.question for e in examples],
+            "context": [e.context for e in examples],
+        }
+    if isinstance(first, TaggedExample):
+        return {"text": [" ".join(e.words) for e in examples]}
+    if isinstance(first, RankingExample):
+        return {"query": [e.query for e in examples], "document": [e.document for e in examples]}
+    return {"text": [e.texts[0] for e in examples]}
+
+
+def by_label(outputs, row, prefix=""):
+    """{label: probability} of a row of outputs."""
+    labels = [label.decode() for label in np.asarray(outputs[f"{prefix}labels"])[row]]
+    return dict(zip(labels, np.asarray(outputs[f"{prefix}probabilities"])[row], strict=True))
+
+
+def service_of(model, **settings):
+    """The service of a task's model."""
+    return task_service(model, *tokenizers(), Settings(**settings))
+
+
+@functools.cache
+def tokenizers():
+    """(Python's, the graph's) of the small vocabulary; the latter takes seconds to make."""
+    tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model")
+    return tokenizer, GraphTokenizer(tokenizer)

@@ -1,0 +1,47 @@
+"""A small language model with weights far from their initial ones, so that all of them matter."""
+
+import numpy as np
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+
+
+def random_model(seed: int = 0, std: float = 0.25, seq_len: int = 23, **model) -> XLNetPretrainer:
+    """A model of 2 layers; `model` overrides keys of the configuration's section."""
+    settings = {
+        "vocab_size": 31,
+        "num_layers": 2,
+        "d_model": 22,
+        "num_heads": 2,
+        "d_inner": 37,
+        "mem_len": 13,
+        **model,
+    }
+    data = {"seq_len": seq_len, "reuse_len": 7, "num_predict": 5}
+    config = XLNetConfig.from_dict(
+        {"model": settings, "data": data, "training": {"batch_size": 1, "warmup_steps": 0}}
+    )
+    result = XLNetPretrainer(config)
+    random = np.random.default_rng(seed)
+    for variable in result.trainable_variables:
+        variable.assign(variable + random.normal(0, std, variable.shape))
+    return result
+
+
+class NumberTokenizer:
+    """Reads `12 13 30` as those ids."""
+
+    def __init__(self, vocab_size: int):
+        self.vocab_size = vocab_size
+
+    def encode(self, text: str) -> list[int]:
+        return [int(word) for word in text.split()]
+
+    def decode(self, ids: list[int]) -> str:
+        return " ".join(map(str, ids))
+
+    def id_to_piece(self, i: int) -> str:
+        return f"▁{i}"
+
+    def piece_to_id(self, piece: str) -> int:
+        return int(piece.removeprefix("▁"))

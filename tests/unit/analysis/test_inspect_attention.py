@@ -1,0 +1,194 @@
+"""`xlnet inspect attention` and `runs`: the maps are the model's own, the page shows them."""
+
+import base64
+import html.parser
+import io
+import json
+import re
+import shutil
+import subprocess
+
+import matplotlib.image
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet import cli
+from official.xlnet.analysis.attention_maps import attention_maps, attention_weights
+from official.xlnet.analysis.attention_page import as_html, as_png
+from official.xlnet.analysis.attention_patterns import PATTERNS, PRESENT, find_patterns
+from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime.history import HistoryWriter
+from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.tiny import randomize, tiny_config
+
+TEXT = "The people of the world have been in this long before, and they would say so now."
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@pytest.fixture(scope="module", params=["untied", "tied"])
+def model_dir(request, tmp_path_factory):
+    directory = str(tmp_path_factory.mktemp("model"))
+    config = tiny_config(
+        vocab_size=211,
+        untie_r=request.param == "untied",
+        clamp_len=0 if request.param == "untied" else 5,
+    )
+    model = XLNetPretrainer(config)
+    randomize(model.trainable_variables, seed=1)
+    create_model_dir(directory, config, f"{vocabulary_dir()}/spiece.model")
+    tf.train.CheckpointManager(tf.train.Checkpoint(model=model), directory, 1).save()
+    return directory
+
+
+@pytest.fixture(scope="module")
+def maps(model_dir):
+    return attention_maps(model_dir, TEXT)
+
+
+def test_maps_give_what_the_layers_give(model_dir, maps):
+    """Hidden states computed with the maps are those of the encoder."""
+    encoder = load_encoder(model_dir)
+    size = len(maps.pieces)
+    assert maps.weights.shape == (2, 2, size, size) and maps.pieces[-2:] == ["<sep>", "<cls>"]
+    np.testing.assert_allclose(maps.weights.sum(-1), 1, rtol=1e-5)
+    from official.xlnet.tokenization.tokenizer import load_tokenizer
+
+    ids = np.array([[*load_tokenizer(model_dir).encode(TEXT), 4, 3]], np.int32)
+    segments = np.array([[0] * (size - 1) + [2]], np.int32)
+    hidden = encoder.word_embedding(ids)
+    for block, weights in zip(encoder.blocks, maps.weights, strict=True):
+        attention = block.attention
+        value = np.einsum("btd,dnh->bnth", hidden, attention.value_kernel)
+        attended = np.einsum("nij,bnjh,dnh->bid", weights, value, attention.output_kernel)
+        hidden = block.attention_norm(hidden, tf.constant(attended, tf.float32))
+        hidden = block.feed_forward_norm(hidden, block.feed_forward(hidden))
+    content = encoder({"token_ids": ids, "segment_ids": segments})["content"]
+    np.testing.assert_allclose(hidden, content, atol=1e-4)
+
+
+def test_long_texts_are_cut(model_dir):
+    assert len(attention_maps(model_dir, TEXT, max_tokens=7).pieces) == 9
+    encoder = load_encoder(model_dir)
+    one = attention_weights(
+        encoder.blocks[0].attention, encoder.shared_biases, np.ones([1, 22]), np.zeros(1, int)
+    )
+    np.testing.assert_array_equal(one, np.ones([2, 1, 1]))
+
+
+def made_of(scores):
+    weights = np.exp(scores)
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def test_patterns_are_found_where_they_are():
+    size = 41
+    distance = np.arange(size)[:, None] - np.arange(size)
+    noise = 0.1 * np.random.default_rng(0).standard_normal([size, size])
+    made = {
+        "stripes": made_of(noise + 5.0 * np.isin(np.arange(size), [3, 37])),
+        "local": made_of(noise - np.abs(distance)),
+        "self-exclusion": made_of(noise - 6.0 * (distance == 0)),
+        "stride": made_of(noise + 2.0 * np.cos(2 * np.pi * distance / 5)),
+        "one-sided": made_of(noise - 6.0 * (distance < 0)),
+    }
+    for name, weights in made.items():
+        found = {other for other, strength in PATTERNS.items() if strength(weights) >= PRESENT}
+        assert found == {name}
+    plain = made_of(noise)
+    assert max(strength(plain) for strength in PATTERNS.values()) < PRESENT
+    layers = np.stack([[plain, made["stride"]], [made["stride"], made["local"]]])
+    by_name = {found.pattern: found for found in find_patterns(layers)}
+    assert (by_name["local"].layer, by_name["local"].head) == (1, 1)
+    assert by_name["stride"].num_heads == 2 and by_name["stripes"].num_heads == 0
+
+
+class Checker(html.parser.HTMLParser):
+    """Every tag that is opened is closed, in order."""
+
+    VOID = {"meta", "br", "img"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.counts = [], {}
+
+    def handle_starttag(self, tag, attrs):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        if tag not in self.VOID:
+            self.open.append(tag)
+        assert not any(name in ("src", "href") for name, _ in attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_page_is_valid_self_contained_and_holds_the_maps(maps):
+    page = as_html(maps, [1], [0, 1])
+    checker = Checker()
+    checker.feed(page)
+    assert not checker.open and checker.counts["span"] == len(maps.pieces)
+    data = json.loads(re.search(r"const data = (\{.*?\});", page)[1])
+    size = len(maps.pieces)
+    levels = np.frombuffer(base64.b64decode(data["levels"]), np.uint8).reshape(1, 2, size, size)
+    np.testing.assert_allclose((levels / 255.0) ** 2, maps.weights[[1]], atol=0.005)
+    assert "$" not in page.replace("${", "")
+
+
+def test_page_works_in_a_browser(maps, tmp_path):
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("no browser is installed")
+    (tmp_path / "page.html").write_text(as_html(maps, [0, 1], [0, 1]), encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
+    rendered = subprocess.run(
+        [browser, *options, "--dump-dom", (tmp_path / "page.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+    assert rendered.count('id="head-') == 4 and rendered.count('aria-pressed="true"') == 1
+    assert rendered.count("rgba(41, 97, 159") == len(maps.pieces)
+
+
+def test_picture(maps):
+    picture = matplotlib.image.imread(io.BytesIO(as_png(maps, [0, 1], [0, 1])))
+    height, width = picture.shape[:2]
+    assert height > 300 and width > 500 and picture[..., :3].std() > 0.05
+
+
+def test_commands(model_dir, tmp_path, capsys):
+    output = str(tmp_path / "maps.html")
+    arguments = ["inspect", "attention", f"--model={model_dir}", f"--text={TEXT}"]
+    assert cli.main([*arguments, f"--output={output}", "--layers=1", "--heads=0"]) == 0
+    figures = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert figures["output"] == output and set(figures["patterns"]) == set(PATTERNS)
+    assert cli.main([*arguments, f"--output={output[:-4]}png"]) == 0
+    for wrong, message in (
+        ([*arguments, "--output=x.gif"], "expected a file ending in .html or .png"),
+        (
+            [*arguments, f"--output={output}", "--layers=2"],
+            "--layers: expected numbers from 0 to 1",
+        ),
+        (arguments[:3] + [f"--output={output}"], "--text is required"),
+        (["inspect"], "expected `records DIR`, `attention` or `runs DIR...`"),
+    ):
+        assert cli.main(wrong) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_curves_of_several_runs(tmp_path, capsys):
+    for number, name in enumerate("ab"):
+        (tmp_path / name).mkdir()
+        writer = HistoryWriter(str(tmp_path / name), 0)
+        for step in range(1, 121):
+            writer.write(step=step, loss=5 / step + number)
+        writer.close()
+    output = str(tmp_path / "runs.png")
+    runs = [str(tmp_path / name) for name in "ab"]
+    assert cli.main(["inspect", "runs", *runs, f"--output={output}"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["runs"] == 2
+    assert matplotlib.image.imread(output).shape[0] > 300
+    assert cli.main(["inspect", "runs", str(tmp_path), f"--output={output}"]) == 2
+    assert "history.jsonl" in capsys.readouterr().err

@@ -1,0 +1,150 @@
+"""The step computes no more than the formulas allow, and is traced once."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks.costs import flops
+from benchmarks.costs.count import products_of, products_of_hlo
+from benchmarks.harness.workload import BASE3, Shape, config_of, masked_batch, windows
+from benchmarks.training import ours
+
+# Sizes that tell themselves apart: no two letters are equal, sums included.
+SHAPE = Shape(
+    num_layers=2,
+    d_model=24,
+    num_heads=2,
+    d_inner=56,
+    vocab_size=101,
+    seq_len=29,
+    mem_len=11,
+    reuse_len=13,
+    num_predict=5,
+    batch_size=3,
+)
+DISTANCES = SHAPE.mem_len + 2 * SHAPE.seq_len - 1
+
+
+def trace(**settings):
+    model, batch = ours.pretrainer(SHAPE, config_of(SHAPE, **settings))
+    return tf.function(model.train_step).get_concrete_function(batch).graph
+
+
+@pytest.fixture(scope="module")
+def products():
+    return list(products_of(trace()))
+
+
+def test_step_computes_what_the_formula_says(products):
+    assert sum(product.flops for product in products) == flops.total(flops.computed(SHAPE))
+
+
+def test_products_have_the_sizes_of_the_formula(products):
+    elements = sum(math.prod(shape) for product in products for shape in product.shapes)
+    assert elements == sum(product.elements for product in flops.computed(SHAPE))
+
+
+def test_query_stream_is_at_targets_only(products):
+    """No product has a row for every token where its result says that it is of the query stream."""
+    B, N, T, P = SHAPE.batch_size, SHAPE.num_heads, SHAPE.seq_len, SHAPE.num_predict
+    K = SHAPE.mem_len + T
+    scores = [p.shapes[-1] for p in products if p.shapes[-1] in ((B, N, T, K), (B, N, P, K))]
+    # Scores and the gradient of dropped probabilities, of each stream, in every layer.
+    assert scores.count((B, N, T, K)) == scores.count((B, N, P, K)) == 2 * SHAPE.num_layers
+    logits = [p for p in products if SHAPE.vocab_size in p.shapes[-1]]
+    assert {shape for p in logits for shape in p.shapes} <= {
+        (B * P, SHAPE.d_model),
+        (SHAPE.vocab_size, SHAPE.d_model),
+        (B * P, SHAPE.vocab_size),
+    }
+
+
+def test_position_keys_are_projected_once_for_all_rows(products):
+    width = SHAPE.d_model
+    projections = [p for p in products if p.shapes[-1] == (DISTANCES, width)]
+    assert len(projections) == 2 * SHAPE.num_layers  # Sine and cosine halves.
+    assert not [p for p in products if (SHAPE.batch_size * DISTANCES, width) in p.shapes]
+
+
+def test_memory_gets_no_gradient(products):
+    rows = SHAPE.batch_size * SHAPE.mem_len
+    results = [p.shapes[-1] for p in products if p.shapes[-1][0] == rows]
+    # Forward only: a key and a value product in every layer.
+    assert results == [(rows, SHAPE.d_model)] * 2 * SHAPE.num_layers
+
+
+@pytest.mark.parametrize("recompute", ["attention", "block"])
+def test_recomputation_adds_at_most_one_forward_pass(recompute):
+    counted = sum(product.flops for product in products_of(trace(recompute=recompute)))
+    computed = flops.computed(SHAPE)
+    again = [
+        product.flops // product.passes
+        for product in computed
+        if product.part != "logits"
+        and (recompute == "block" or "scores" in product.part or "values" in product.part)
+    ]
+    assert flops.total(computed) < counted <= flops.total(computed) + sum(again)
+
+
+def test_step_is_traced_once():
+    model, batch = ours.pretrainer(SHAPE, config_of(SHAPE))
+    traces = 0
+    step = model.train_step
+
+    def counting(data):
+        nonlocal traces
+        traces += 1
+        return step(data)
+
+    model.train_step = counting
+    other = {name: tf.constant(value) for name, value in windows(SHAPE, seed=1).items()}
+    data = tf.data.Dataset.from_tensor_slices(
+        {name: tf.stack([batch[name], other[name]]) for name in batch}
+    )
+    model.fit(data.repeat(), steps_per_epoch=2, epochs=2, verbose=0)
+    assert traces == 1
+
+
+def test_formula_of_the_reference_shape():
+    """A step of base3 needs about 240 GFLOP; a step of the same without training far less."""
+    assert flops.total(flops.necessary(BASE3)) == pytest.approx(240e9, rel=0.01)
+    forward = flops.total(flops.necessary(BASE3, training=False))
+    L, D, F = BASE3.num_layers, BASE3.d_model, BASE3.d_inner
+    T, K, B = BASE3.seq_len, BASE3.seq_len + BASE3.mem_len, BASE3.batch_size
+    by_hand = 4 * B * T * D * D + 4 * B * K * D * D
+    by_hand += 6 * B * T * K * D + 4 * B * T * D * F
+    assert forward == L * by_hand
+
+
+def test_parameters_are_counted_right():
+    model, _ = ours.pretrainer(SHAPE, config_of(SHAPE))
+    counted = sum(np.prod(variable.shape) for variable in model.trainable_variables)
+    assert counted == flops.num_parameters(SHAPE)
+
+
+def test_products_of_an_hlo_module():
+    @tf.function(jit_compile=True)
+    def product(x, y):
+        return tf.nn.relu(tf.matmul(x, y, transpose_a=True))
+
+    x, y = tf.ones([7, 3, 5]), tf.ones([7, 3, 11])
+    compiler_ir = product.experimental_get_compiler_ir(x, y)
+    for stage in ("hlo", "optimized_hlo"):
+        (dot,) = products_of_hlo(compiler_ir(stage=stage))
+        assert dot.flops == 2 * 7 * 3 * 5 * 11
+
+
+def test_masks_of_the_peers_follow_one_order():
+    """A target is hidden from itself and from everything before it; the rest sees no target."""
+    batch = masked_batch(SHAPE)
+    is_target = batch["is_target"].astype(bool)
+    assert (is_target.sum(1) == SHAPE.num_predict).all()
+    for hidden, target in zip(batch["is_hidden"].astype(bool), is_target, strict=True):
+        assert not hidden[:, ~target].any()
+        assert hidden[np.ix_(~target, target)].all()
+        among = hidden[np.ix_(target, target)]
+        assert among.diagonal().all()
+        # Of two targets exactly one is hidden from the other: a total order.
+        assert (among ^ among.T ^ np.eye(SHAPE.num_predict, dtype=bool)).all()

@@ -1,0 +1,128 @@
+"""Which checkpoints are kept, which one counts, and what is in the memory's."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.checkpoints.checkpoint_files import (
+    CheckpointWriter,
+    best_heldout_loss,
+    newest_checkpoint,
+)
+from official.xlnet.errors import DataError
+from official.xlnet.modeling.networks.recurrent_memory import Memory
+
+
+@pytest.fixture
+def state():
+    return tf.train.Checkpoint(weights=tf.Variable([2.0, 3.0]))
+
+
+def steps_in(directory):
+    return sorted(int(path.stem[5:]) for path in directory.glob("ckpt-*.json"))
+
+
+def save_all(state, directory, losses, num_kept=2):
+    writer = CheckpointWriter(state, str(directory), num_kept, is_chief=True)
+    for step, loss in losses.items():
+        state.weights.assign([step, -step])
+        writer.save(step, heldout_loss=loss)
+    writer.wait()
+
+
+def test_the_newest_and_the_best_stay(state, tmp_path):
+    save_all(state, tmp_path, {3: 5.0, 5: 2.0, 7: None, 11: 4.0, 13: None})
+    assert steps_in(tmp_path) == [5, 11, 13]
+    assert best_heldout_loss(str(tmp_path)) == 2.0
+    assert sorted({path.stem for path in tmp_path.glob("ckpt-*.index")}) == [
+        "ckpt-11",
+        "ckpt-13",
+        "ckpt-5",
+    ]
+    saved = newest_checkpoint(str(tmp_path))
+    assert (saved.prefix, saved.record["step"]) == (str(tmp_path / "ckpt-13"), 13)
+    assert tf.train.latest_checkpoint(str(tmp_path)) == saved.prefix
+    other = tf.train.Checkpoint(weights=tf.Variable([0.0, 0.0]))
+    other.restore(saved.prefix).assert_consumed()
+    np.testing.assert_array_equal(other.weights, [13, -13])
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "remove", "record"])
+def test_a_damaged_checkpoint_does_not_count(state, tmp_path, damage):
+    save_all(state, tmp_path, {3: None, 5: None})
+    data = next(tmp_path.glob("ckpt-5.data*"))
+    content = data.read_bytes()
+    if damage == "flip":
+        data.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    elif damage == "cut":
+        data.write_bytes(content[:-1])
+    elif damage == "remove":
+        data.unlink()
+    else:
+        (tmp_path / "ckpt-5.json").write_text('{"step"')
+    assert newest_checkpoint(str(tmp_path)).record["step"] == 3
+    for path in tmp_path.glob("ckpt-3.index"):
+        path.unlink()
+    with pytest.raises(DataError, match=r"ckpt-5 is damaged.*ckpt-3 is damaged"):
+        newest_checkpoint(str(tmp_path))
+
+
+def test_what_a_killed_run_left_is_removed(state, tmp_path):
+    save_all(state, tmp_path, {3: None})
+    state.write(str(tmp_path / "ckpt-5"))
+    (tmp_path / "ckpt-7_temp").mkdir()
+    (tmp_path / "ckpt-7_temp" / "part-00000").write_text("half")
+    (tmp_path / "ckpt-9.json.tmp").write_text("half")
+    (tmp_path / "ckpt-mine.txt").write_text("not ours")
+    assert newest_checkpoint(str(tmp_path)).record["step"] == 3
+    CheckpointWriter(state, str(tmp_path), 2, is_chief=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoint",
+        "ckpt-3.data-00000-of-00001",
+        "ckpt-3.index",
+        "ckpt-3.json",
+        "ckpt-mine.txt",
+    ]
+
+
+def test_checkpoints_of_other_commands_are_left_alone(state, tmp_path):
+    path = state.save(str(tmp_path / "ckpt"))
+    CheckpointWriter(state, str(tmp_path), 2, is_chief=True)
+    assert newest_checkpoint(str(tmp_path)) == (path, {})
+    assert newest_checkpoint(str(tmp_path / "nowhere")) is None
+
+
+def test_only_the_chief_writes(state, tmp_path):
+    CheckpointWriter(state, str(tmp_path), 2, is_chief=False).save(3)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failure_in_the_background_is_raised(state, tmp_path, monkeypatch):
+    writer = CheckpointWriter(state, str(tmp_path), 2, is_chief=True)
+    monkeypatch.setattr(json, "dumps", lambda *_: 1 / 0)
+    writer.save(3)
+    with pytest.raises(ZeroDivisionError):
+        writer.save(5)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
+@pytest.mark.parametrize("rows", [3, 5, 7])
+def test_rows_of_a_memory_in_other_batches(tmp_path, rows, dtype):
+    """L 2, M 3, D 11: rows beyond the saved ones are zeros, those too many are dropped."""
+    memory = Memory(2, 5, 3, 11, dtype)
+    values = tf.cast(tf.random.stateless_normal([2, 5, 3, 11], [1, 2]), dtype)
+    memory.scatter(values)
+    path = tf.train.Checkpoint(memory=memory).save(str(tmp_path / "ckpt"))
+    other = Memory(2, rows, 3, 11)
+    tf.train.Checkpoint(memory=other).restore(path).assert_consumed()
+    wanted = np.zeros([2, rows, 3, 11], np.float32)
+    kept = min(rows, 5)
+    wanted[:, :kept] = tf.cast(values, tf.float32)[:, :kept]
+    np.testing.assert_array_equal(other.gather(), wanted)
+
+
+def test_a_memory_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match=r"expected \[2, None, 3, 11\], got \[2, 5, 4, 11\]"):
+        Memory(2, 5, 3, 11).scatter(tf.zeros([2, 5, 4, 11]))

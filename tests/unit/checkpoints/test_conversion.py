@@ -1,0 +1,432 @@
+"""Conversion between the TF1 release's form, HF's and ours: every weight, every wrong input."""
+
+import json
+import os
+import pathlib
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from official.xlnet import cli
+from official.xlnet.checkpoints.convert import convert
+from official.xlnet.checkpoints.convert.folders import read_json
+from official.xlnet.checkpoints.convert.torch_reader import TorchFile
+from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError, DataError
+from tests.helpers import checkpoints
+
+
+@pytest.fixture
+def tf1(tmp_path, vocab_file):
+    values = checkpoints.random_values(checkpoints.tf1_shapes())
+    return checkpoints.write_tf1(tmp_path / "tf1", vocab_file, values)
+
+
+@pytest.fixture
+def hf(tmp_path, vocab_file):
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    return checkpoints.write_hf(tmp_path / "hf", vocab_file, values)
+
+
+@pytest.mark.parametrize("untie_r", [True, False])
+@pytest.mark.parametrize("head", [None, *checkpoints.TF1_HEADS])
+def test_round_trips_are_exact(tmp_path, vocab_file, head, untie_r):
+    values = checkpoints.random_values(checkpoints.tf1_shapes(untie_r, head))
+    source = checkpoints.write_tf1(tmp_path / "tf1", vocab_file, values, untie_r)
+    report = convert(source, f"{tmp_path}/ours")
+    assert report["left_over"] == []
+    assert report["not_filled"] == ([] if head is None else ["lm_head/bias"])
+    assert report["parameters"] == sum(value.size for value in values.values())
+    convert(f"{tmp_path}/ours", f"{tmp_path}/tf1_again", "tf1")
+    checkpoints.assert_same(checkpoints.read_tf1(f"{tmp_path}/tf1_again"), values)
+    again = read_json(f"{tmp_path}/tf1_again/xlnet_config.json")
+    assert again == read_json(f"{source}/xlnet_config.json")
+
+    convert(f"{tmp_path}/ours", f"{tmp_path}/hf", "hf")
+    hf_values = checkpoints.hf_of_tf1(values)
+    checkpoints.assert_same(checkpoints.read_hf(f"{tmp_path}/hf"), hf_values)
+    report = convert(f"{tmp_path}/hf", f"{tmp_path}/ours_again")
+    assert report["left_over"] == []
+    convert(f"{tmp_path}/ours_again", f"{tmp_path}/hf_again", "hf")
+    checkpoints.assert_same(checkpoints.read_hf(f"{tmp_path}/hf_again"), hf_values)
+    for name in ("config.json", "spiece.model"):
+        again = pathlib.Path(tmp_path, "hf_again", name).read_bytes()
+        assert again == pathlib.Path(tmp_path, "hf", name).read_bytes()
+
+
+def test_report_names_what_is_left_over(tmp_path, vocab_file):
+    values = checkpoints.random_values(checkpoints.tf1_shapes())
+    name = "model/transformer/layer_0/ff/layer_1/bias"
+    extra = {f"{name}/Adam": values[name], f"{name}/adam_m": values[name]}
+    extra["global_step"] = np.int64(7)
+    source = checkpoints.write_tf1(tmp_path / "tf1", vocab_file, {**values, **extra})
+    report = convert(source, f"{tmp_path}/ours")
+    assert report["left_over"] == sorted(extra)
+    assert report["variables"] == 3 * 17 + 3
+    assert report["not_filled"] == []
+
+
+def test_a_converted_model_is_one_to_continue_from(tmp_path, tf1):
+    convert(tf1, f"{tmp_path}/ours")
+    config = XLNetConfig.load(f"{tmp_path}/ours")
+    assert (config.data.seq_len, config.data.reuse_len, config.model.mem_len) == (512, 256, 384)
+    values = checkpoints.read_tf1(tf1)
+    model = load_pretrainer(f"{tmp_path}/ours")
+    np.testing.assert_array_equal(model.lm_head.bias, values["model/lm_loss/bias"])
+    encoder = load_encoder(f"{tmp_path}/ours")
+    for i, block in enumerate(encoder.blocks):
+        prefix = f"model/transformer/layer_{i}"
+        np.testing.assert_array_equal(
+            block.attention.position_kernel, values[f"{prefix}/rel_attn/r/kernel"]
+        )
+        np.testing.assert_array_equal(
+            block.attention.biases.segment, values["model/transformer/r_s_bias"][i]
+        )
+    other = XLNetConfig.load(f"{tmp_path}/ours", ["vocab_size=1999"])
+    with pytest.raises(ConfigError, match=r"model.vocab_size: expected 2000, .* got 1999"):
+        load_pretrainer(f"{tmp_path}/ours", other)
+
+
+def test_the_lines_of_the_readme_embed_a_sentence(tmp_path, tf1, monkeypatch):
+    readme = pathlib.Path(__file__).parents[3] / "README.md"
+    blocks = readme.read_text(encoding="utf-8").split("```python\n")[1:]
+    (code,) = (block.partition("```")[0] for block in blocks if "load_encoder" in block)
+    convert(tf1, f"{tmp_path}/runs/base")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(code, names)
+    assert names["vector"].shape == (22,)
+
+
+def test_keys_of_a_converted_checkpoint_are_those_of_a_saved_model(tmp_path, tf1):
+    convert(tf1, f"{tmp_path}/ours")
+    model = load_pretrainer(f"{tmp_path}/ours")
+    tf.train.Checkpoint(model=model).save(f"{tmp_path}/saved/ckpt")
+    found, saved = (
+        dict(tf.train.list_variables(tf.train.latest_checkpoint(f"{tmp_path}/{name}")))
+        for name in ("ours", "saved")
+    )
+    model_of_run = {k: v for k, v in saved.items() if "/memory/" not in k and "_metric/" not in k}
+    del found["_CHECKPOINTABLE_OBJECT_GRAPH"], model_of_run["_CHECKPOINTABLE_OBJECT_GRAPH"]
+    assert found == model_of_run
+
+
+def test_a_saved_model_converts(tmp_path, tf1):
+    """What a run leaves has memory and metrics, too."""
+    convert(tf1, f"{tmp_path}/ours")
+    model = load_pretrainer(f"{tmp_path}/ours")
+    for name in os.listdir(f"{tmp_path}/ours"):
+        if name.startswith(("ckpt", "checkpoint")):
+            os.unlink(f"{tmp_path}/ours/{name}")
+    tf.train.Checkpoint(model=model).save(f"{tmp_path}/ours/ckpt")
+    report = convert(f"{tmp_path}/ours", f"{tmp_path}/tf1_again", "tf1")
+    assert "memory" in report["left_over"] and "save_counter" in report["left_over"]
+    checkpoints.assert_same(
+        checkpoints.read_tf1(f"{tmp_path}/tf1_again"), checkpoints.read_tf1(tf1)
+    )
+
+
+def test_shards_and_an_encoder_without_a_head(tmp_path, vocab_file):
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    del values["lm_loss.bias"]
+    values = {name.removeprefix("transformer."): value for name, value in values.items()}
+    folder = checkpoints.write_hf(tmp_path / "hf", vocab_file, {})
+    os.unlink(f"{folder}/model.safetensors")
+    names = sorted(values)
+    parts = {f"model-{k + 1:05d}-of-00003.safetensors": names[k::3] for k in range(3)}
+    for part, chosen in parts.items():
+        safetensors.numpy.save_file({n: values[n] for n in chosen}, f"{folder}/{part}")
+    weight_map = {name: part for part, chosen in parts.items() for name in chosen}
+    with open(f"{folder}/model.safetensors.index.json", "w") as file:
+        json.dump({"weight_map": weight_map}, file)
+
+    report = convert(folder, f"{tmp_path}/ours")
+    assert report["not_filled"] == ["lm_head/bias"] and report["left_over"] == []
+    load_encoder(f"{tmp_path}/ours")
+    with pytest.raises(DataError, match="lm_head/bias"):
+        load_pretrainer(f"{tmp_path}/ours")
+    convert(f"{tmp_path}/ours", f"{tmp_path}/hf_again", "hf")
+    checkpoints.assert_same(checkpoints.read_hf(f"{tmp_path}/hf_again"), values)
+    assert read_json(f"{tmp_path}/hf_again/config.json")["architectures"] == ["XLNetModel"]
+
+    os.unlink(f"{folder}/model-00002-of-00003.safetensors")
+    with pytest.raises(DataError, match=r"names model-00002-of-00003\.safetensors, .* missing"):
+        convert(folder, f"{tmp_path}/never")
+    assert not os.path.exists(f"{tmp_path}/never")
+
+
+def test_settings_of_hf(tmp_path, vocab_file):
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    settings = {"attn_type": "uni", "clamp_len": 13, "reuse_len": 509, "mem_len": None}
+    source = checkpoints.write_hf(tmp_path / "hf", vocab_file, values, dropout=0, **settings)
+    with open(f"{source}/tokenizer_config.json", "w") as file:
+        json.dump({"do_lower_case": True}, file)
+    convert(source, f"{tmp_path}/ours")
+    config = XLNetConfig.load(f"{tmp_path}/ours")
+    model, data = config.model, config.data
+    assert (model.attention_type, model.clamp_len, model.mem_len) == ("uni", 13, 384)
+    assert (model.dropout, model.dropatt) == (0, 0)
+    assert (data.seq_len, data.reuse_len) == (1018, 509)
+    assert (data.lowercase, data.keep_accents) == (True, False)
+    convert(f"{tmp_path}/ours", f"{tmp_path}/again", "hf")
+    tree = read_json(f"{tmp_path}/again/config.json")
+    assert (tree["attn_type"], tree["clamp_len"], tree["reuse_len"]) == ("uni", 13, 509)
+    assert read_json(f"{tmp_path}/again/tokenizer_config.json")["do_lower_case"]
+
+
+def test_the_weight_of_an_untied_head_is_reported(tmp_path, vocab_file):
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    values["lm_loss.weight"] = values["transformer.word_embedding.weight"].copy()
+    tied = checkpoints.write_hf(tmp_path / "tied", vocab_file, values)
+    assert convert(tied, f"{tmp_path}/a")["left_over"] == []
+    values["lm_loss.weight"][3, 1] += 1
+    untied = checkpoints.write_hf(tmp_path / "untied", vocab_file, values)
+    assert convert(untied, f"{tmp_path}/b")["left_over"] == ["lm_loss.weight"]
+
+
+def test_biases_that_hf_calls_tied_but_are_not(tmp_path, vocab_file):
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    source = checkpoints.write_hf(tmp_path / "hf", vocab_file, values, untie_r=False)
+    convert(source, f"{tmp_path}/ours")
+    assert XLNetConfig.load(f"{tmp_path}/ours").model.untie_r
+    convert(f"{tmp_path}/ours", f"{tmp_path}/again", "hf")
+    checkpoints.assert_same(checkpoints.read_hf(f"{tmp_path}/again"), values)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "back"),
+    [("gelu", "gelu_exact", "gelu"), ("gelu_new", "gelu", "gelu_new"), ("relu", "relu", "relu")],
+)
+def test_activations(tmp_path, vocab_file, theirs, ours, back):
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    source = checkpoints.write_hf(tmp_path / "hf", vocab_file, values, ff_activation=theirs)
+    convert(source, f"{tmp_path}/ours")
+    assert XLNetConfig.load(f"{tmp_path}/ours").model.activation == ours
+    convert(f"{tmp_path}/ours", f"{tmp_path}/again", "hf")
+    assert read_json(f"{tmp_path}/again/config.json")["ff_activation"] == back
+
+
+def test_an_activation_that_the_release_does_not_have(tmp_path, vocab_file):
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    source = checkpoints.write_hf(tmp_path / "hf", vocab_file, values, ff_activation="gelu")
+    with pytest.raises(ConfigError, match=r"model\.activation: expected one of gelu, relu"):
+        convert(source, f"{tmp_path}/tf1", "tf1")
+    assert os.listdir(tmp_path) == ["hf"]
+    convert(source, f"{tmp_path}/tf1", "tf1", ["model.activation=gelu"])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_read_as_it_is(tmp_path, vocab_file, dtype):
+    dtype = tf.as_dtype(dtype).as_numpy_dtype
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    values = {name: value.astype(dtype) for name, value in values.items()}
+    source = checkpoints.write_hf(tmp_path / "hf", vocab_file, values)
+    convert(source, f"{tmp_path}/again", "hf")
+    floats = {name: value.astype(np.float32) for name, value in values.items()}
+    checkpoints.assert_same(checkpoints.read_hf(f"{tmp_path}/again"), floats)
+
+
+def change_json(folder, name, **changes):
+    tree = read_json(f"{folder}/{name}")
+    with open(f"{folder}/{name}", "w") as file:
+        json.dump({**tree, **changes}, file)
+
+
+def edit(path, function):
+    path = pathlib.Path(path)
+    path.write_bytes(function(path.read_bytes()))
+
+
+def flip_a_bit(data):
+    changed = bytearray(data)
+    changed[len(data) // 2] ^= 4
+    return bytes(changed)
+
+
+WRONG = {
+    "neither form": ("tf1", lambda d: os.unlink(f"{d}/xlnet_config.json"), "holds no model"),
+    "no data": (
+        "tf1",
+        lambda d: os.unlink(f"{d}/xlnet_model.ckpt.data-00000-of-00001"),
+        "xlnet_model.ckpt.data-00000-of-00001 is missing",
+    ),
+    "no index": ("tf1", lambda d: os.unlink(f"{d}/xlnet_model.ckpt.index"), "ckpt.index, got 0"),
+    "truncated data": (
+        "tf1",
+        lambda d: edit(f"{d}/xlnet_model.ckpt.data-00000-of-00001", lambda b: b[: len(b) // 2]),
+        "xlnet_model.ckpt cannot be used",
+    ),
+    "wrong checksum": (
+        "tf1",
+        lambda d: edit(f"{d}/xlnet_model.ckpt.data-00000-of-00001", flip_a_bit),
+        "xlnet_model.ckpt cannot be used",
+    ),
+    "damaged index": (
+        "tf1",
+        lambda d: edit(f"{d}/xlnet_model.ckpt.index", lambda b: b[: len(b) // 2]),
+        "xlnet_model.ckpt cannot be used",
+    ),
+    "another width": (
+        "tf1",
+        lambda d: change_json(d, "xlnet_config.json", d_inner=31),
+        "'model/transformer/layer_0/ff/layer_1/kernel': expected shape [22, 31], got [22, 29]",
+    ),
+    "more layers": (
+        "tf1",
+        lambda d: change_json(d, "xlnet_config.json", n_layer=4),
+        "expected a variable 'model/transformer/layer_3/rel_attn/q/kernel', got none",
+    ),
+    "odd heads": (
+        "tf1",
+        lambda d: change_json(d, "xlnet_config.json", d_head=7),
+        "d_head: expected d_model / n_head = 22 / 2, got 7",
+    ),
+    "a key missing": (
+        "tf1",
+        lambda d: change_json(d, "xlnet_config.json", n_token=None),
+        "n_token: expected int, got None",
+    ),
+    "no JSON": (
+        "hf",
+        lambda d: edit(f"{d}/config.json", lambda b: b[:-3]),
+        "config.json is not valid JSON",
+    ),
+    "another model": (
+        "hf",
+        lambda d: change_json(d, "config.json", model_type="bert"),
+        "model_type: expected 'xlnet', got 'bert'",
+    ),
+    "unknown activation": (
+        "hf",
+        lambda d: change_json(d, "config.json", ff_activation="swish"),
+        "ff_activation: expected one of gelu",
+    ),
+    "no weights": ("hf", lambda d: os.unlink(f"{d}/model.safetensors"), "expected model.safe"),
+    "truncated weights": (
+        "hf",
+        lambda d: edit(f"{d}/model.safetensors", lambda b: b[:-100]),
+        "no whole safetensors file",
+    ),
+    "another vocabulary in the weights": (
+        "hf",
+        lambda d: change_json(d, "config.json", vocab_size=1999),
+        "'transformer.word_embedding.weight': expected shape [1999, 22], got [2000, 22]",
+    ),
+    "no vocabulary": ("hf", lambda d: os.unlink(f"{d}/spiece.model"), "no vocabulary at"),
+    "damaged vocabulary": (
+        "hf",
+        lambda d: edit(f"{d}/spiece.model", lambda b: b[: len(b) // 2]),
+        "expected a SentencePiece model",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_one_sentence_and_leaves_nothing(case, request, tmp_path, capsys):
+    form, spoil, sentence = WRONG[case]
+    source = request.getfixturevalue(form)
+    spoil(source)
+    arguments = ["convert", f"--source={source}", f"--output={tmp_path}/out"]
+    assert cli.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert sentence in error and len(error.splitlines()) == 1
+    assert os.listdir(tmp_path) == [form]
+
+
+def test_vocabulary_of_another_size(tmp_path, vocab_file):
+    shapes = checkpoints.tf1_shapes(vocab_size=1999)
+    source = checkpoints.write_tf1(
+        tmp_path / "tf1", vocab_file, checkpoints.random_values(shapes), vocab_size=1999
+    )
+    with pytest.raises(DataError, match=r"expected 1999 pieces, .* got 2000"):
+        convert(source, f"{tmp_path}/out")
+
+
+def test_an_output_that_exists_is_left_alone(tmp_path, tf1):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "note").write_text("mine")
+    with pytest.raises(DataError, match="expected a new or an empty folder"):
+        convert(tf1, f"{tmp_path}/out")
+    assert os.listdir(tmp_path / "out") == ["note"]
+
+
+def test_command_prints_the_report(tmp_path, hf, capsys):
+    assert cli.main(["convert", f"--source={hf}", f"--output={tmp_path}/tf1", "--to=tf1"]) == 0
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert set(report) == {"variables", "parameters", "left_over", "not_filled"}
+
+
+class Malicious:
+    """Unpickled, it would make a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def as_archive(path, tree):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps(tree, protocol=2))
+
+
+def as_legacy(path, tree):
+    header = [0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}]
+    data = b"".join(pickle.dumps(part, protocol=2) for part in [*header, tree, []])
+    pathlib.Path(path).write_bytes(data)
+
+
+@pytest.mark.parametrize("write", [as_archive, as_legacy])
+def test_a_malicious_pickle_does_not_run(tmp_path, write):
+    write(tmp_path / "model.bin", {"weight": Malicious(f"{tmp_path}/made")})
+    with pytest.raises(DataError, match=r"expected nothing but tensors, got (posix|nt)\.mkdir"):
+        TorchFile(str(tmp_path / "model.bin"))
+    assert os.listdir(tmp_path) == ["model.bin"]
+
+
+def test_a_malicious_pickle_in_the_place_of_the_magic_number(tmp_path):
+    (tmp_path / "model.bin").write_bytes(pickle.dumps(Malicious(f"{tmp_path}/made")))
+    with pytest.raises(DataError, match="expected nothing but tensors"):
+        TorchFile(str(tmp_path / "model.bin"))
+    assert os.listdir(tmp_path) == ["model.bin"]
+
+
+# A tensor of a storage of 4 numbers, written opcode by opcode: `c` names, `(…t` makes a tuple,
+# `Q` is a storage's persistent id, `R` calls.
+TENSOR = (
+    b"\x80\x02}X\x01\x00\x00\x00wctorch._utils\n_rebuild_tensor_v2\n"
+    b"((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpu"
+    b"K\x04tQK%c(K\x02K%ct(K%cK%ct\x89}tRs."
+)
+
+
+@pytest.mark.parametrize(
+    ("offset", "rows", "strides", "is_inside"),
+    [
+        (0, 2, (2, 1), True),
+        (1, 1, (1, 2), True),
+        (1, 2, (2, 1), False),
+        (0, 2, (2, 3), False),
+        (0, 200, (0, 100), False),
+    ],
+)
+def test_a_tensor_stays_inside_its_storage(tmp_path, offset, rows, strides, is_inside):
+    numbers = np.array([2, 3, 5, 7], np.float32)
+    with zipfile.ZipFile(tmp_path / "model.bin", "w") as archive:
+        archive.writestr("a/data.pkl", TENSOR % (offset, rows, *strides))
+        archive.writestr("a/data/0", struct.pack("<4f", *numbers))
+    if is_inside:
+        file = TorchFile(str(tmp_path / "model.bin"))
+        expected = [[numbers[offset + i * strides[0] + j * strides[1]] for j in range(rows)]
+                    for i in range(2)]  # fmt: skip
+        np.testing.assert_array_equal(file.read("w"), expected)
+    else:
+        with pytest.raises(DataError, match="w: expected a tensor inside its storage"):
+            TorchFile(str(tmp_path / "model.bin"))

@@ -1,0 +1,67 @@
+"""Every code block of the README and the documentation is one that could run."""
+
+import ast
+import importlib.util
+import pathlib
+import re
+
+import pytest
+from absl import flags
+
+from official.xlnet import cli
+from tests.helpers.documents import DOCUMENTS, LANGUAGES, ROOT, blocks, commands
+
+# What commands of parsed blocks may call besides our own.
+OTHERS = {"source", "uv", "cd", "docker", "curl", "jupytext", "kubectl", "git", "pip", "export"}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_blocks_name_their_language_and_are_valid(path):
+    text = path.read_text(encoding="utf-8")
+    hidden = re.search(
+        r"^    (xlnet|python|make|pip) .*", re.sub(r"```.*?```", "", text, flags=re.S), re.M
+    )
+    assert not hidden, f"{path.name}: not in a block with a language: {hidden}"
+    for block in blocks(path):
+        place = f"{path.name}, line {block.line}"
+        assert block.language in LANGUAGES, place
+        if block.language == "python" and "--8<--" not in block.code:
+            ast.parse(block.code, place)
+        if block.language == "sh":
+            for words in commands(block):
+                check(words, place, block.is_run)
+
+
+def check(words, place, is_run):
+    """A command exists and knows its flags."""
+    while re.fullmatch(r"[A-Z_0-9]+=.*", words[0]):
+        words = words[1:]
+    if words[0] == "xlnet":
+        check_verb(words[1], words[2:], place)
+    elif words[:2] == ["python", "-m"] or words[0].endswith("bin/python"):
+        if words[1] == "-m" and words[2] != "pytest":
+            assert importlib.util.find_spec(words[2]), place
+    elif words[0] == "python":
+        assert (ROOT / words[1]).exists(), place
+    elif words[0] == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
+        assert words[1] in targets, place
+    else:
+        assert words[0] in OTHERS, f"{place}: {words[0]}"
+        assert not is_run or words[0] == "source", f"{place}: is marked as one that is run"
+
+
+def check_verb(verb, arguments, place):
+    if verb.startswith("-"):
+        return
+    path = pathlib.Path(cli.__file__).parent / "commands" / f"{verb}.py"
+    assert path.exists(), f"{place}: unknown verb {verb}"
+    module = importlib.import_module(f"official.xlnet.commands.{verb}")
+    known = set(module.FLAGS)
+    for argument in arguments:
+        if argument.startswith("--"):
+            name = argument[2:].partition("=")[0]
+            assert name in known or name.removeprefix("no") in known, f"{place}: {argument}"
+    config = [a.partition("=")[2] for a in arguments if a.startswith("--config=")]
+    assert all((ROOT / path).exists() for path in config if path.startswith("configs/")), place
+    assert isinstance(module.FLAGS, flags.FlagValues)

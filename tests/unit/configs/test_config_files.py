@@ -1,0 +1,57 @@
+"""The recipes in configs/ load, say how they are run, and hold the figures they claim."""
+
+import pathlib
+
+import pytest
+
+from official.xlnet.configs.experiment import XLNetConfig
+
+CONFIGS = sorted((pathlib.Path(__file__).parents[3] / "configs").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_recipe_loads_and_opens_with_its_commands(path):
+    config = XLNetConfig.load(str(path))
+    head = path.read_text().split("\nmodel:")[0]
+    assert f"--config=configs/{path.name}" in head
+    if "xlnet vocab" in head:
+        assert f"--size={config.model.vocab_size}" in head
+
+
+def test_large_is_table_7_of_the_paper():
+    config = XLNetConfig.load(str(next(path for path in CONFIGS if path.name == "large.yaml")))
+    model, data, training = config.model, config.data, config.training
+    assert (model.num_layers, model.d_model, model.num_heads, model.d_head) == (24, 1024, 16, 64)
+    assert (model.d_inner, model.vocab_size, model.mem_len) == (4096, 32000, 384)
+    assert (model.dropout, model.dropatt) == (0.1, 0.1)
+    assert (data.seq_len, data.reuse_len, data.num_predict, data.target_ratio) == (512, 256, 85, 6)
+    assert data.bidirectional
+    assert (training.batch_size, training.learning_rate, training.num_steps) == (8192, 4e-4, 500000)
+    assert (training.warmup_steps, training.adam_epsilon) == (40000, 1e-6)
+    assert (training.weight_decay, training.decay_power) == (0.01, 1.0)
+
+
+def test_rows_of_the_ablation_differ_in_what_their_names_say():
+    directory = CONFIGS[0].parent / "ablation"
+    rows = {path.stem: XLNetConfig.load(str(path)) for path in directory.glob("*.yaml")}
+    base = rows["xlnet_k6"].as_dict()
+
+    def changes(config):
+        return {
+            key
+            for section, values in config.as_dict().items()
+            for key, value in values.items()
+            if value != base[section][key]
+        }
+
+    assert {name: changes(config) for name, config in rows.items()} == {
+        "bert": {"kind", "mem_len", "target_unit", "max_span", "target_draws", "next_sentence"},
+        "dae_transformer_xl": {"kind"},
+        "dae_equal_compute": {"kind", "num_steps"},
+        "xlnet_k7": {"target_ratio", "num_predict"},
+        "xlnet_k6": set(),
+        "no_memory": {"mem_len"},
+        "no_span": {"target_unit", "max_span"},
+        "no_bidirectional": {"bidirectional"},
+        "next_sentence": {"next_sentence"},
+    }

@@ -1,0 +1,115 @@
+"""Every window once, whatever batch sizes a run has had."""
+
+import json
+import os
+import random
+
+import numpy as np
+import pytest
+
+from benchmarks.data.random_records import write_data_set
+from official.xlnet.data.lane_schedule import LaneSchedule, Piece, Position
+from official.xlnet.data.pretraining_dataset import pretraining_dataset
+
+BATCH_SIZES = (2, 4, 6, 8)
+
+
+def read(position, windows_per_lane, num_steps):
+    """(number, window) [B] of every step, and the position after them."""
+    schedule = LaneSchedule(position, windows_per_lane)
+    steps = []
+    for step in range(num_steps):
+        number_B, window_B, _ = schedule.step_windows(step)
+        steps.append(list(zip(number_B.tolist(), window_B.tolist(), strict=True)))
+    return steps, schedule.position(num_steps)
+
+
+def test_by_hand():
+    """Three windows a lane; after two steps of 4 rows come batches of 2, then of 6."""
+    steps, position = read(Position.start(4), 3, 2)
+    assert steps == [[(0, 0), (1, 0), (2, 0), (3, 0)], [(0, 1), (1, 1), (2, 1), (3, 1)]]
+    smaller = position.resized(2)
+    assert smaller.waiting == (Piece(2, 2, 2), Piece(3, 2, 2))
+    steps, position = read(smaller, 3, 3)
+    assert steps == [[(0, 2), (1, 2)], [(2, 2), (3, 2)], [(4, 0), (5, 0)]]
+    steps, _ = read(position.resized(6), 3, 3)
+    assert steps[0] == [(4, 1), (5, 1), (6, 0), (7, 0), (8, 0), (9, 0)]
+    assert steps[2] == [(10, 0), (11, 0), (6, 2), (7, 2), (8, 2), (9, 2)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_window_is_lost_or_read_twice_when_the_batch_changes(seed):
+    rng = random.Random(seed)
+    windows_per_lane = rng.randint(1, 6)
+    position = Position.start(rng.choice(BATCH_SIZES))
+    seen = []
+    for _ in range(5):
+        num_steps = rng.randint(0, 3 * windows_per_lane)
+        steps, after = read(position, windows_per_lane, num_steps)
+        # A stop in between changes nothing.
+        stop = rng.randint(0, num_steps)
+        first, between = read(position, windows_per_lane, stop)
+        rest, at_end = read(between, windows_per_lane, num_steps - stop)
+        assert (first + rest, at_end) == (steps, after)
+        for step in steps:
+            assert [number % 2 for number, _ in step] == [row % 2 for row in range(len(step))]
+            seen.extend(step)
+        saved = json.loads(json.dumps(after.as_dict()))
+        position = Position.from_dict(saved).resized(rng.choice(BATCH_SIZES))
+    pieces = [piece for piece in (*position.rows, *position.waiting) if piece is not None]
+    left = [(p.number, window) for p in pieces for window in range(p.window, windows_per_lane)]
+    begun = [(n, window) for n in range(position.next_number) for window in range(windows_per_lane)]
+    assert sorted(seen + left) == begun
+
+
+@pytest.fixture(scope="module")
+def data_set(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("records"))
+    write_data_set(path, 19, 7, 8, 5)  # Eight lanes of five windows that advance by seven.
+    return path
+
+
+def test_the_pipeline_follows_the_schedule_and_hides_lost_memory(data_set):
+    """Batches of 8, then 4 from step 3 on, then 8 from step 8 on, over two epochs."""
+    position, seen = Position.start(8), []
+    for batch_size, num_steps in ((8, 3), (4, 5), (8, 7)):
+        position = position.resized(batch_size)
+        schedule = LaneSchedule(position, 5)
+        data = pretraining_dataset(data_set, batch_size, position=position)
+        for step, batch in enumerate(data.take(num_steps).as_numpy_iterator()):
+            number_B, window_B, memory_from_B = schedule.step_windows(step)
+            np.testing.assert_array_equal(batch["window_id"], number_B % 8 * 5 + window_B)
+            np.testing.assert_array_equal(batch["epoch"], number_B // 8)
+            np.testing.assert_array_equal(batch["context_length"], 7 * (window_B - memory_from_B))
+            seen += zip(batch["epoch"].tolist(), batch["window_id"].tolist(), strict=True)
+        position = schedule.position(num_steps)
+    assert len(seen) == len(set(seen)) == 100
+    # Lanes 4 to 7 were read up to window 3, then waited and lost their memory.
+    assert sorted(seen)[:40] == [(0, window) for window in range(40)]
+
+
+@pytest.mark.parametrize("damage", ["flipped byte", "vanished"])
+def test_a_lane_that_changes_during_a_run_is_named(data_set, tmp_path, damage, monkeypatch):
+    """In data too large for checksums at the start."""
+    import shutil
+
+    from official.xlnet.data import pretraining_dataset
+    from official.xlnet.errors import DataError
+
+    path = str(shutil.copytree(data_set, tmp_path / "data"))
+    monkeypatch.setattr(pretraining_dataset, "_CHECKSUM_LIMIT_BYTES", 0)
+    lane = os.path.join(path, "train-00005-of-00008.tfrecord")
+    data = pretraining_dataset(path, 4)
+    if damage == "vanished":
+        os.remove(lane)
+    else:
+        with open(lane, "r+b") as file:
+            file.seek(300)
+            byte = file.read(1)[0]
+            file.seek(300)
+            file.write(bytes([byte ^ 1]))
+    with (
+        pytest.raises(DataError, match=r"train-00005-of-00008.tfrecord: expected"),
+        pretraining_dataset.reading_errors(path, "train"),
+    ):
+        list(data.take(10))

@@ -1,0 +1,330 @@
+"""Which window is read when, by which row; what a batch holds; what is refused."""
+
+import dataclasses
+import itertools
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks.data.random_records import write_data_set, write_lane
+from official.xlnet.configs.data import DataConfig
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
+from official.xlnet.data import pretraining_dataset as reading
+from official.xlnet.data import schema
+from official.xlnet.data.pretraining_dataset import evaluation_batch_size, pretraining_dataset
+from official.xlnet.data.schema import Manifest
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.modeling.objectives import permutation_sampling
+from official.xlnet.tokenization import special_tokens
+from official.xlnet.tokenization.tokenizer import Tokenizer
+
+T, REUSE, LANES, WINDOWS = 19, 7, 6, 5
+CONFIG = XLNetConfig(
+    model=ModelConfig(vocab_size=97),
+    data=DataConfig(seq_len=T, reuse_len=REUSE, num_predict=3, target_ratio=6.0),
+)
+
+
+@pytest.fixture(scope="module")
+def data_set(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("records"))
+    return path, write_data_set(path, T, REUSE, LANES, WINDOWS)
+
+
+@pytest.fixture
+def own_data_set(tmp_path):
+    """One that a test may damage."""
+    windows = write_data_set(str(tmp_path), T, REUSE, LANES, WINDOWS)
+    return str(tmp_path), windows
+
+
+def read(path, num_steps=None, **arguments):
+    dataset = pretraining_dataset(path, **arguments)
+    return list(itertools.islice(dataset.as_numpy_iterator(), num_steps))
+
+
+def expected_reads(batch_size, num_steps, num_lanes=LANES, first_step=0):
+    """(epoch, window id) [B] of every step: each row walks through its lanes."""
+    steps = []
+    for step in range(first_step, first_step + num_steps):
+        round_number, index = divmod(step, WINDOWS)
+        numbers = [round_number * batch_size + b for b in range(batch_size)]
+        steps.append([(g // num_lanes, g % num_lanes * WINDOWS + index) for g in numbers])
+    return steps
+
+
+def reads(batches):
+    return [
+        list(zip(batch["epoch"].tolist(), batch["window_id"].tolist(), strict=True))
+        for batch in batches
+    ]
+
+
+def replace_lane(path, windows, lane, rows):
+    """Writes a lane of other rows and its checksum, as a faulty writer would."""
+    name = schema.lane_file("train", lane, LANES)
+    manifest = Manifest.load(path)
+    train = manifest.splits["train"]
+    sha256 = write_lane(os.path.join(path, name), windows, rows)
+    train = dataclasses.replace(train, files={**train.files, name: sha256})
+    dataclasses.replace(manifest, splits={"train": train}).save(path)
+
+
+@pytest.mark.parametrize("batch_size", [2, 4, 6])
+def test_rows_read_their_lanes_in_order(data_set, batch_size):
+    path, _ = data_set
+    num_steps = 4 * LANES * WINDOWS // batch_size
+    batches = read(path, num_steps, batch_size=batch_size)
+    got = reads(batches)
+    assert got == expected_reads(batch_size, num_steps)
+    # Every window exactly once in each of the four epochs.
+    everything = list(itertools.chain(*got))
+    assert sorted(everything) == list(itertools.product(range(4), range(LANES * WINDOWS)))
+    for batch in batches:
+        assert batch["is_reversed"].tolist() == [False, True] * (batch_size // 2)
+
+
+def test_odd_batches_of_data_in_one_direction(tmp_path):
+    write_data_set(str(tmp_path), T, 0, num_lanes=5, windows_per_lane=WINDOWS, bidirectional=False)
+    batches = read(str(tmp_path), 25, batch_size=3)
+    assert reads(batches) == expected_reads(3, 25, num_lanes=5)
+    assert not np.any([batch["is_reversed"] for batch in batches])
+
+
+def test_what_a_batch_holds(data_set):
+    path, windows = data_set
+    tokenizer = Tokenizer(os.path.join(path, special_tokens.VOCAB_FILE))
+    for batch in read(path, batch_size=6, epochs=1):
+        for b, w in enumerate(batch["window_id"]):
+            ids = windows["token_ids"][w]
+            np.testing.assert_array_equal(batch["token_ids"][b], ids)
+            np.testing.assert_array_equal(
+                batch["segment_ids"][b],
+                schema.segment_ids(REUSE, windows["a_length"][w], windows["b_length"][w]),
+            )
+            pieces = [tokenizer.id_to_piece(i) for i in ids]
+            np.testing.assert_array_equal(
+                batch["is_word_start"][b], [piece[0] in "▁<" for piece in pieces]
+            )
+            np.testing.assert_array_equal(
+                batch["can_be_target"][b],
+                [piece not in special_tokens.SPECIAL_PIECES for piece in pieces],
+            )
+            for name in ("is_reversed", "context_length", "is_next"):
+                assert batch[name][b] == windows[name][w]
+
+
+def test_static_shapes_and_types(data_set):
+    spec = pretraining_dataset(data_set[0], batch_size=4).element_spec
+    types = {name: (tensor.dtype.name, tensor.shape.as_list()) for name, tensor in spec.items()}
+    assert types == {
+        "token_ids": ("int32", [4, T]),
+        "segment_ids": ("int32", [4, T]),
+        "is_word_start": ("bool", [4, T]),
+        "can_be_target": ("bool", [4, T]),
+        "is_reversed": ("bool", [4]),
+        "context_length": ("int32", [4]),
+        "is_next": ("int32", [4]),
+        "window_id": ("int64", [4]),
+        "epoch": ("int32", [4]),
+    }
+
+
+@pytest.mark.parametrize("start_step", [1, 4, 5, 13, 1_000_003])
+def test_resume_reads_on_where_it_stopped(data_set, start_step):
+    batches = read(data_set[0], 11, batch_size=4, start_step=start_step)
+    assert reads(batches) == expected_reads(4, 11, first_step=start_step)
+
+
+def test_targets_are_fresh_in_every_epoch_and_the_same_after_a_resume(data_set):
+    def orders(batches):
+        fed = [
+            name for name in batches[0] if name not in ("segment_ids", "context_length", "is_next")
+        ]
+        return [
+            permutation_sampling.sample_targets_and_order(
+                **{name: tf.constant(batch[name]) for name in fed}, data=CONFIG.data, seed=1
+            ).order.numpy()
+            for batch in batches
+        ]
+
+    steps = orders(read(data_set[0], 10, batch_size=6))
+    np.testing.assert_array_equal(
+        steps[7:], orders(read(data_set[0], 3, batch_size=6, start_step=7))
+    )
+    assert all((steps[i] != steps[i + 5]).any(axis=1).all() for i in range(5))
+
+
+def test_evaluation_ends_after_its_epochs(data_set):
+    dataset = pretraining_dataset(data_set[0], batch_size=2, epochs=1, start_step=4)
+    assert dataset.cardinality() == len(list(dataset)) == LANES * WINDOWS // 2 - 4
+    endless = pretraining_dataset(data_set[0], batch_size=2)
+    assert endless.cardinality() == tf.data.INFINITE_CARDINALITY
+
+
+@pytest.mark.parametrize(
+    ("num_pipelines", "num_replicas"), [(1, 2), (2, 2), (3, 3), (1, 6), (3, 6)]
+)
+def test_pipelines_share_the_rows(data_set, num_pipelines, num_replicas):
+    """What all replicas read in a step, side by side, is the batch of a single machine."""
+    parts = [
+        reads(
+            read(
+                data_set[0],
+                8 * num_replicas // num_pipelines,
+                batch_size=6,
+                start_step=3,
+                input_context=tf.distribute.InputContext(num_pipelines, i, num_replicas),
+            )
+        )
+        for i in range(num_pipelines)
+    ]
+    local = num_replicas // num_pipelines
+    steps = [
+        list(
+            itertools.chain(
+                *(itertools.chain(*part[i * local : (i + 1) * local]) for part in parts)
+            )
+        )
+        for i in range(8)
+    ]
+    assert steps == expected_reads(6, 8, first_step=3)
+
+
+def test_under_a_strategy(data_set):
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    dataset = strategy.distribute_datasets_from_function(
+        lambda context: pretraining_dataset(data_set[0], 4, input_context=context)
+    )
+    got = [
+        [[batch[name].numpy().tolist() for name in ("epoch", "window_id")]]
+        for batch in itertools.islice(dataset, 7)
+    ]
+    assert [list(zip(*step[0], strict=True)) for step in got] == expected_reads(4, 7)
+
+
+def test_evaluation_batch_size():
+    assert evaluation_batch_size(16, 16, True) == 16
+    assert evaluation_batch_size(14, 12, True) == 2
+    assert evaluation_batch_size(15, 12, False) == 5
+    assert evaluation_batch_size(7, 5, False) == 1
+    with pytest.raises(ConfigError, match=r"at least 2"):
+        evaluation_batch_size(14, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"batch_size": 8}, "from 1 to 6.*num_lanes"),
+        ({"batch_size": 0}, "from 1 to 6"),
+        ({"batch_size": 3}, "even number.* 3"),
+        ({"batch_size": 4, "epochs": 1}, "divisor of 6.*such as 2.* 4"),
+        (
+            {"batch_size": 2, "input_context": tf.distribute.InputContext(1, 0, 4)},
+            "multiple of the 4 replicas",
+        ),
+    ],
+)
+def test_batches_that_do_not_fit(data_set, arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        pretraining_dataset(data_set[0], **arguments)
+
+
+@pytest.mark.parametrize(
+    ("section", "override", "message"),
+    [
+        ("data", {"seq_len": 23}, "seq_len 19.*seq_len 23"),
+        ("data", {"reuse_len": 8}, "reuse_len 7.*reuse_len 8"),
+        ("data", {"bidirectional": False}, "bidirectional True.*bidirectional False"),
+        ("model", {"vocab_size": 89}, "97 pieces.*vocab_size 89"),
+    ],
+)
+def test_records_of_other_lengths(data_set, section, override, message):
+    pretraining_dataset(data_set[0], 2, config=CONFIG)
+    changed = dataclasses.replace(getattr(CONFIG, section), **override)
+    with pytest.raises(DataError, match=message):
+        pretraining_dataset(
+            data_set[0], 2, config=dataclasses.replace(CONFIG, **{section: changed})
+        )
+
+
+def test_vocabulary_of_the_model(data_set, tmp_path):
+    path, _ = data_set
+    pretraining_dataset(path, 2, vocab=os.path.join(path, special_tokens.VOCAB_FILE))
+    other = tmp_path / "other.model"
+    other.write_bytes(b"other")
+    with pytest.raises(DataError, match=r"other.model.*the vocabulary of the records in"):
+        pretraining_dataset(path, 2, vocab=str(other))
+
+
+def test_missing_things(own_data_set):
+    path, _ = own_data_set
+    with pytest.raises(DataError, match=r"no data set at"):
+        pretraining_dataset(os.path.join(path, "nowhere"), 2)
+    with pytest.raises(DataError, match=r"expected a split 'heldout', got train"):
+        pretraining_dataset(path, 2, split="heldout")
+    os.remove(os.path.join(path, "train-00003-of-00006.tfrecord"))
+    with pytest.raises(DataError, match=r"train-00003-of-00006.tfrecord: expected a record file"):
+        pretraining_dataset(path, 2)
+
+
+def truncate(path):
+    os.truncate(path, os.path.getsize(path) - 11)
+
+
+def make_foreign(path):
+    with open(path, "wb") as file:
+        file.write(b"This is no record file. " * 40)
+
+
+def use_another_schema(path):
+    with tf.io.TFRecordWriter(path) as writer:
+        for _ in range(WINDOWS):
+            writer.write(tf.train.Example().SerializeToString())
+
+
+def drop_a_window(path):
+    records = list(tf.data.TFRecordDataset(path).as_numpy_iterator())
+    with tf.io.TFRecordWriter(path) as writer:
+        for record in records[:-1]:
+            writer.write(record)
+
+
+@pytest.mark.parametrize("damage", [truncate, make_foreign, use_another_schema, drop_a_window])
+@pytest.mark.parametrize("is_large", [False, True])
+def test_damaged_lanes_are_named(own_data_set, damage, is_large, monkeypatch):
+    """Small data sets are refused at once, large ones when the damage is met."""
+    path, _ = own_data_set
+    name = schema.lane_file("train", 2, LANES)
+    damage(os.path.join(path, name))
+    monkeypatch.setattr(pretraining_dataset, "_CHECKSUM_LIMIT_BYTES", 0 if is_large else 1 << 30)
+    if is_large:
+        dataset = pretraining_dataset(path, 6)
+    with pytest.raises(DataError, match=f"{name}: expected SHA-256"):
+        if not is_large:
+            pretraining_dataset(path, 6)
+        with reading.reading_errors(path, "train"):
+            list(dataset.take(WINDOWS + 1))
+
+
+@pytest.mark.parametrize("rows", [range(14, 9, -1), range(10, 14), range(10, 16)])
+def test_windows_out_of_order(own_data_set, rows):
+    path, windows = own_data_set
+    replace_lane(path, windows, 2, rows)
+    dataset = pretraining_dataset(path, 6)
+    with (
+        pytest.raises(DataError, match=r"out of order.*expected window ids"),
+        reading.reading_errors(path, "train"),
+    ):
+        list(dataset.take(WINDOWS + 1))
+
+
+def test_other_errors_pass_through(data_set):
+    with (
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"mine"),
+        reading.reading_errors(data_set[0], "train"),
+    ):
+        raise tf.errors.InvalidArgumentError(None, None, "mine")

@@ -1,0 +1,258 @@
+"""Generation: the cache changes nothing, blanks see both sides, draws follow their distribution."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference import cached_decoding, generation
+from official.xlnet.inference.generation import fill_blanks, generate
+from official.xlnet.inference.sampling import Sampling, choose
+from official.xlnet.modeling.layers.relative_attention import NEVER_VISIBLE
+from official.xlnet.tokenization.blanks import parse_blanks
+from official.xlnet.tokenization.special_tokens import EOD_ID
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.small_language_model import NumberTokenizer, random_model
+
+NUM_SLOTS = 29
+
+
+@pytest.fixture(scope="module")
+def model():
+    return random_model()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(vocab_file):
+    return Tokenizer(vocab_file)
+
+
+@pytest.fixture(scope="module")
+def text_model(tokenizer):
+    return random_model(vocab_size=tokenizer.vocab_size)
+
+
+def uncached(model, ids, targets):
+    """Logits [targets, V] by the whole encoder, every token placed in one factorization order."""
+    order = np.zeros([1, len(ids)], np.int32)
+    order[0, targets] = np.arange(1, len(targets) + 1)
+    outputs = model(
+        {
+            "token_ids": tf.constant([ids], tf.int32),
+            "order": tf.constant(order),
+            "target_positions": tf.constant([targets], tf.int32),
+        }
+    )
+    return outputs["logits"][0].numpy()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"untie_r": False}, {"clamp_len": 5}, {"attention_type": "uni"}, {"mem_len": 0}],
+    ids=str,
+)
+def test_cached_and_uncached_distributions_agree(settings):
+    model = random_model(**settings)
+    random = np.random.default_rng(1)
+    # Rows: a continuation, three blanks out of order, and a blank before anything else.
+    lengths = [19, 23, 11]
+    targets = [list(range(8, 19)), [17, 3, 4, 11], [0, 9]]
+    ids = [random.integers(9, 31, length) for length in lengths]
+    num_tokens = 23
+    token_ids = np.zeros([3, num_tokens], np.int32)
+    order = np.full([3, NUM_SLOTS], NEVER_VISIBLE, np.int32)
+    positions = np.full([3, NUM_SLOTS], NUM_SLOTS - 1, np.int32)
+    for row, (row_ids, row_targets) in enumerate(zip(ids, targets, strict=True)):
+        token_ids[row, : len(row_ids)] = row_ids
+        token_ids[row, row_targets] = random.integers(0, 31, len(row_targets))  # Never seen.
+        order[row, : len(row_ids)] = 0
+        order[row, row_targets] = np.arange(1, len(row_targets) + 1)
+        positions[row, : len(row_targets)] = row_targets
+
+    order = tf.constant(order)
+    cache = cached_decoding.prefill(model.encoder, tf.constant(token_ids), order)
+    projected = cached_decoding.project_positions(model.encoder, NUM_SLOTS)
+    wanted = [uncached(model, i, t) for i, t in zip(ids, targets, strict=True)]
+    token = np.zeros(3, np.int32)
+    compared = 0
+    for number in range(max(map(len, targets))):
+        logits, cache = cached_decoding.step(
+            model,
+            cache,
+            projected,
+            order,
+            tf.constant(number),
+            tf.constant(token),
+            tf.constant(positions[:, max(0, number - 1)]),
+            tf.constant(positions[:, number]),
+        )
+        found = tf.nn.log_softmax(logits).numpy()
+        for row, row_targets in enumerate(targets):
+            if number < len(row_targets):
+                expected = tf.nn.log_softmax(wanted[row][number]).numpy()
+                np.testing.assert_allclose(found[row], expected, atol=1e-5)
+                token[row] = ids[row][row_targets[number]]
+                compared += 1
+    assert compared == 17
+
+
+def test_greedy_continuation_is_that_of_a_loop_over_the_whole_encoder(model):
+    tokenizer = NumberTokenizer(31)
+    prompts = ["9 20 11", "30 29 28 27 26 10 12"]
+    results = generate(model, tokenizer, prompts, 5, Sampling(temperature=0))
+    for prompt, result in zip(prompts, results, strict=True):
+        ids = tokenizer.encode(prompt)
+        targets = []
+        for _ in range(5):
+            targets.append(len(ids))
+            logits = uncached(model, [*ids, 0], targets)[-1]
+            logits[[0, 1, 2, 3, 4, 5, 6]] = -np.inf
+            ids.append(int(logits.argmax()))
+            if ids[-1] == EOD_ID:
+                ids.pop()
+                break
+        assert tokenizer.encode(result) == ids
+
+
+def test_continuation_ends_with_the_document():
+    model = random_model()
+    model.lm_head.bias.assign(100.0 * tf.one_hot(EOD_ID, 31))
+    assert generate(model, NumberTokenizer(31), ["9 10 ", "11"], 50) == ["9 10", "11"]
+
+
+def test_seeds_and_neighbours(text_model, tokenizer, monkeypatch):
+    monkeypatch.setattr(generation, "BATCH_SIZE", 2)
+    prompts = ["The first", "The second, which is longer"] * 2
+    first = generate(text_model, tokenizer, prompts, 7, Sampling(seed=3))
+    assert generate(text_model, tokenizer, prompts, 7, Sampling(seed=3)) == first
+    assert generate(text_model, tokenizer, prompts[:2], 7, Sampling(seed=3)) == first[:2]
+    assert generate(text_model, tokenizer, prompts, 7, Sampling(seed=4)) != first
+    assert first[0] != first[2]
+    assert all(text.startswith(prompt) for prompt, text in zip(prompts, first, strict=True))
+
+
+def test_one_graph_serves_all_tokens_and_prompts_of_a_length(text_model, tokenizer):
+    generate(text_model, tokenizer, ["The first"], 9)
+    before = cached_decoding.decode.experimental_get_tracing_count()
+    for number in (1, 5, 10):
+        generate(text_model, tokenizer, ["Another"], number, Sampling(0.7, 5, 0.9))
+    assert cached_decoding.decode.experimental_get_tracing_count() == before
+
+
+@pytest.mark.parametrize(
+    "temperature, top_k, top_p",
+    [(1.0, 0, 1.0), (0.5, 0, 1.0), (2.0, 4, 1.0), (1.0, 0, 0.6), (1.5, 5, 0.7), (1.0, 1, 1.0)],
+)
+def test_draws_follow_the_restricted_distribution(temperature, top_k, top_p):
+    num_draws = 4001
+    logits = np.random.default_rng(2).normal(0, 1.5, 13).astype(np.float32)
+    logits[[3, 7]] = -np.inf
+    p = np.exp(logits / temperature) / np.exp(logits / temperature).sum()
+    by_rank = np.argsort(-p)
+    keep = np.cumsum(p[by_rank]) - p[by_rank] < top_p
+    if top_k:
+        keep[top_k:] = False
+    p[by_rank[~keep]] = 0
+    uniform = (np.arange(num_draws) / num_draws).astype(np.float32)
+    tokens = choose(
+        tf.constant(np.tile(logits, [num_draws, 1])),
+        tf.constant(uniform),
+        tf.constant(temperature),
+        tf.constant(top_k),
+        tf.constant(top_p),
+    )
+    found = np.bincount(tokens.numpy(), minlength=13) / num_draws
+    np.testing.assert_allclose(found, p / p.sum(), atol=2 / num_draws)
+
+
+def test_draw_at_the_end_of_the_distribution_is_a_token_that_was_kept():
+    logits = tf.constant([[0.0, 3.0, -np.inf, 1.0]])
+    largest = tf.constant([np.nextafter(1.0, 0.0, dtype=np.float32)])
+    one = tf.constant(1.0)
+    assert choose(logits, largest, one, tf.constant(0), one).numpy() == [0]
+    assert choose(logits, largest, one, tf.constant(2), one).numpy() == [3]
+
+
+def blanked(model, tokenizer, text, lengths):
+    """Log-likelihoods and ids of greedily filled blanks."""
+    parsed = parse_blanks(tokenizer, text)
+    [result] = generation._fill(model, tokenizer, parsed, [lengths], Sampling(temperature=0))
+    return parsed, result
+
+
+def test_blanks_are_filled_given_everything_around_them(text_model, tokenizer):
+    text = "The ____{2} is evaluated first, then ____, and that is all."
+    parsed, (fillings, scores) = blanked(text_model, tokenizer, text, [2, 1])
+    before, middle, after = parsed.ids
+    ids = [*before, *fillings[0], *middle, *fillings[1], *after]
+    first = len(before)
+    targets = [first, first + 1, first + 2 + len(middle)]
+    log_p = tf.nn.log_softmax(uncached(text_model, ids, targets)).numpy()
+    filled = np.concatenate(fillings)
+    np.testing.assert_allclose(np.concatenate(scores), log_p[range(3), filled], atol=1e-5)
+    allowed = generation._allowed(tokenizer)[[1, 3, 1]]
+    np.testing.assert_array_equal(filled, np.where(allowed, log_p, -np.inf).argmax(axis=1))
+
+
+@pytest.mark.parametrize("changed", ["The ____ sat on a tree.", "Two ____ sat on the mat."])
+def test_both_sides_change_what_a_blank_becomes(text_model, tokenizer, changed):
+    _, (_, original) = blanked(text_model, tokenizer, "The ____ sat on the mat.", [1])
+    _, (_, other) = blanked(text_model, tokenizer, changed, [1])
+    assert abs(original[0] - other[0]) > 1e-4
+
+
+def test_text_around_blanks_stays_as_it_is(text_model, tokenizer):
+    text = "  Näïve:\t____ sat, un____ly ____{3}  …\n"
+    filled = fill_blanks(text_model, tokenizer, text)
+    assert filled == fill_blanks(text_model, tokenizer, text)
+    first, rest = filled.removeprefix("  Näïve:\t").split(" sat, un", 1)
+    assert first.strip() == first and first
+    inside, last = rest.split("ly ", 1)
+    assert inside and not inside.startswith(" ")
+    assert last.endswith("  …\n")
+
+
+def test_length_of_a_blank_is_the_one_with_the_best_pieces(text_model, tokenizer):
+    text = "The ____ sat"
+    results = [blanked(text_model, tokenizer, text, [length])[1] for length in (1, 2, 3)]
+    best = max(results, key=lambda result: np.mean(result[1][0]))
+    wanted = f"The {tokenizer.decode(best[0][0])} sat"
+    assert fill_blanks(text_model, tokenizer, text, max_length=3) == wanted
+
+
+@pytest.mark.parametrize(
+    "text, around, begins_word",
+    [
+        ("____", [[], []], [True]),
+        ("The ____ sat", [["▁The"], ["▁sat"]], [True]),
+        ("(____)", [["▁", "("], [")"]], [False]),
+        ("The ______, which", [["▁The"], [",", "▁which"]], [True]),
+    ],
+)
+def test_pieces_around_a_blank_are_those_of_the_whole_text(tokenizer, text, around, begins_word):
+    parsed = parse_blanks(tokenizer, text)
+    pieces = ["".join(tokenizer.id_to_piece(i) for i in ids) for ids in parsed.ids]
+    assert pieces == ["".join(part) for part in around]
+    assert [blank.begins_word for blank in parsed.blanks] == begins_word
+
+
+def test_wrong_input_is_named(text_model, tokenizer):
+    def fails(error, message, function, *arguments):
+        with pytest.raises(error, match=message):
+            function(text_model, tokenizer, *arguments)
+
+    fails(DataError, "text 2 is empty", generate, ["The", " \n"])
+    fails(ConfigError, "num_tokens: expected at least 1, got 0", generate, ["The"], 0)
+    fails(DataError, "is empty", fill_blanks, "")
+    fails(DataError, "expected a blank, written ____", fill_blanks, "The __ sat")
+    fails(DataError, "expected at least 1 piece, got ____{0}", fill_blanks, "The ____{0} sat")
+    fails(DataError, "at most 36 pieces, got 2 of text and 35 of", fill_blanks, "The ____{35} for")
+    fails(ConfigError, "max_length: expected at least 1, got 0", fill_blanks, "The ____", 0)
+
+
+@pytest.mark.parametrize(
+    "key, value", [("temperature", -1.0), ("top_k", -1), ("top_p", 0.0), ("top_p", 1.1)]
+)
+def test_wrong_sampling_is_named(key, value):
+    with pytest.raises(ConfigError, match=f"{key}: expected"):
+        Sampling(**{key: value})

@@ -1,0 +1,185 @@
+"""Log-likelihoods: normalised for any order, equal to a model that is shown nothing else."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.scoring import log_likelihoods, score
+from tests.helpers.small_language_model import NumberTokenizer, random_model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return random_model()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return NumberTokenizer(31)
+
+
+def random_ids(length, seed=0):
+    return np.random.default_rng([7, seed]).integers(9, 31, length)
+
+
+def as_text(ids):
+    return " ".join(map(str, ids))
+
+
+def given_only(model, ids, known):
+    """log p(ids[t]) for every t, by windows that hold nothing but the tokens where known[t]."""
+    length = len(ids)
+    own = np.eye(length, dtype=np.int32)
+    logits = model(
+        {
+            "token_ids": tf.constant(np.tile(ids, [length, 1]), tf.int32),
+            "is_padding": tf.constant(~known),
+            "order": tf.constant(own),
+            "target_positions": tf.range(length)[:, None],
+        }
+    )["logits"]
+    return np.array(tf.nn.log_softmax(logits[:, 0]))[range(length), ids]
+
+
+@pytest.mark.parametrize("order", itertools.permutations(range(3)))
+def test_probabilities_of_all_sequences_sum_to_1(order):
+    model = random_model(vocab_size=11)
+    ids = np.array(list(itertools.product(range(11), repeat=3)), np.int32)
+    shape = [len(ids), 3]
+    inputs = {
+        "token_ids": tf.constant(ids),
+        "order": tf.constant(np.broadcast_to(order, shape), tf.int32),
+        "target_positions": tf.constant(np.broadcast_to(range(3), shape), tf.int32),
+    }
+    log_p = log_likelihoods(model, inputs)[0].numpy().astype(np.float64).sum(axis=1)
+    assert np.exp(log_p).sum() == pytest.approx(1, abs=1e-5)
+    assert np.exp(log_p).max() > 3 / len(ids)  # No uniform distribution.
+
+
+def test_left_to_right_is_every_token_given_those_before_it(model, tokenizer):
+    texts = [random_ids(length, length) for length in (5, 19, 11)]
+    results = score(model, tokenizer, [as_text(ids) for ids in texts])
+    for ids, result in zip(texts, results, strict=True):
+        prefix = ids[:3][None].astype(np.int32)
+        inputs = {
+            "token_ids": tf.constant(prefix),
+            "order": tf.range(3)[None],
+            "target_positions": tf.constant([[2]]),
+        }
+        third = tf.nn.log_softmax(model(inputs)["logits"][0, 0])[ids[2]].numpy()
+        assert result.log_likelihoods[2] == pytest.approx(third, abs=1e-5)
+        inputs["order"] = tf.zeros([1, 1], tf.int32)
+        inputs["target_positions"] = tf.zeros([1, 1], tf.int32)
+        inputs["token_ids"] = tf.constant(prefix[:, :1])
+        first = tf.nn.log_softmax(model(inputs)["logits"][0, 0])[ids[0]].numpy()
+        assert result.log_likelihoods[0] == pytest.approx(first, abs=1e-5)
+        assert result.total == pytest.approx(result.log_likelihoods.sum())
+        assert result.pieces == [f"▁{i}" for i in ids]
+
+
+def test_tokens_after_a_target_never_change_its_score(model, tokenizer):
+    ids = random_ids(17)
+    changed = np.concatenate([ids[:9], random_ids(8, seed=1)])
+    first, second = score(model, tokenizer, [as_text(ids), as_text(changed)])
+    np.testing.assert_allclose(first.log_likelihoods[:9], second.log_likelihoods[:9], atol=1e-5)
+    assert np.abs(first.log_likelihoods[9:] - second.log_likelihoods[9:]).max() > 0.1
+
+
+def test_pseudo_is_every_token_given_all_others(model, tokenizer):
+    texts = [random_ids(length, length) for length in (19, 7)]
+    results = score(model, tokenizer, [as_text(ids) for ids in texts], order="pseudo")
+    for ids, result in zip(texts, results, strict=True):
+        wanted = given_only(model, ids, ~np.eye(len(ids), dtype=bool))
+        np.testing.assert_allclose(result.log_likelihoods, wanted, atol=1e-5)
+
+
+def test_random_is_the_mean_over_the_orders_that_are_drawn(model, tokenizer):
+    texts = [random_ids(length, length) for length in (17, 6)]
+    written = [as_text(ids) for ids in texts]
+    results = score(model, tokenizer, written, order="random", num_orders=3, seed=5)
+    for number, (ids, result) in enumerate(zip(texts, results, strict=True)):
+        wanted = []
+        for draw in range(3):
+            order = 1 + np.random.default_rng([5, number, draw]).permutation(len(ids))
+            inputs = {
+                "token_ids": tf.constant(ids[None], tf.int32),
+                "order": tf.constant(order[None], tf.int32),
+                "target_positions": tf.range(len(ids))[None],
+            }
+            logits = model(inputs)["logits"]
+            wanted.append(np.array(tf.nn.log_softmax(logits[0]))[range(len(ids)), ids])
+        np.testing.assert_allclose(result.log_likelihoods, np.mean(wanted, axis=0), atol=1e-5)
+        assert np.std(wanted, axis=0).max() > 0.01  # Orders matter.
+
+
+@pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])
+def test_long_text_is_read_in_windows_with_memory(model, tokenizer, order):
+    ids = random_ids(23 + 7 + 3)  # A full window, one that advances by 7, one with 3 tokens.
+    # The short text comes first in the list, and shares a batch with the long one.
+    texts = [as_text(random_ids(4)), as_text(ids)]
+    found = score(model, tokenizer, texts, order=order, seed=2)[1].log_likelihoods
+
+    random = np.random.default_rng([2, 1, 0])
+    memory, wanted = None, []
+    for start, new in ((0, 0), (7, 23), (14, 30)):
+        part = ids[start : start + 23]
+        known = new - start
+        if order == "left_to_right":
+            orders = [np.arange(len(part))]
+        elif order == "random":
+            new_order = 1 + random.permutation(len(part) - known)
+            orders = [np.concatenate([np.zeros(known, int), new_order])]
+        else:
+            orders = list(np.eye(len(part), dtype=int)[known:]) + [np.zeros(len(part), int)]
+        inputs = {
+            "token_ids": tf.constant(np.tile(part, [len(orders), 1]), tf.int32),
+            "order": tf.constant(np.stack(orders), tf.int32),
+            "target_positions": tf.constant(
+                np.tile(range(known, len(part)), [len(orders), 1]), tf.int32
+            ),
+        }
+        if memory is not None:
+            inputs["memory"] = tf.repeat(memory, len(orders), axis=1)
+            inputs["memory_length"] = tf.fill([len(orders)], min(start, 13))
+        outputs = model(inputs)
+        log_p = np.array(tf.nn.log_softmax(outputs["logits"]))
+        picked = log_p[:, range(len(part) - known), part[known:]]
+        wanted += np.diag(picked).tolist() if order == "pseudo" else picked[0].tolist()
+        memory = outputs["memory"][:, -1:]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_model_without_memory_scores_long_texts(tokenizer):
+    model = random_model(mem_len=0)
+    ids = random_ids(40)
+    first, again = score(model, tokenizer, [as_text(ids), as_text(ids[:30])])
+    assert np.isfinite(first.log_likelihoods).all()
+    np.testing.assert_allclose(first.log_likelihoods[:30], again.log_likelihoods, atol=1e-5)
+
+
+@pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])
+def test_score_of_a_text_does_not_depend_on_the_texts_after_it(model, tokenizer, order):
+    texts = [as_text(random_ids(length, length)) for length in (9, 31, 16, 23)]
+    together = score(model, tokenizer, texts, order=order, num_orders=2)
+    alone = score(model, tokenizer, texts[:3], order=order, num_orders=2)[-1]
+    np.testing.assert_allclose(alone.log_likelihoods, together[2].log_likelihoods, atol=1e-5)
+
+
+def test_lengths_share_few_graphs(tokenizer):
+    model = random_model(seq_len=64)
+    before = log_likelihoods.experimental_get_tracing_count()
+    for length in (1, 3, 16, 17, 31, 32, 33, 50, 64):
+        score(model, tokenizer, [as_text(random_ids(length))])
+    assert log_likelihoods.experimental_get_tracing_count() - before == 3
+
+
+def test_wrong_input_is_named(model, tokenizer):
+    with pytest.raises(DataError, match="text 2 is empty"):
+        score(model, tokenizer, ["9 10", "  "])
+    with pytest.raises(ConfigError, match="order: expected one of left_to_right"):
+        score(model, tokenizer, ["9"], order="backwards")
+    with pytest.raises(ConfigError, match="num_orders: expected at least 1"):
+        score(model, tokenizer, ["9"], order="random", num_orders=0)

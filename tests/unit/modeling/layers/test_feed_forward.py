@@ -1,0 +1,38 @@
+"""The feed-forward part against its formula, where its inner rows are longer than d_inner."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS, FeedForward, inner_width
+
+INNER = 1024
+ROWS = np.random.default_rng(0).standard_normal((2, 7, 5)).astype(np.float32)
+
+
+def formula(rows, inner_kernel, inner_bias, outer_kernel, outer_bias):
+    inner = ACTIVATIONS["gelu"](tf.tensordot(rows, inner_kernel, 1) + inner_bias)
+    return tf.tensordot(inner, outer_kernel, 1) + outer_bias
+
+
+@pytest.mark.parametrize("seed", [None, [3, 5]], ids=["inference", "training"])
+def test_output_and_gradients(seed):
+    assert inner_width(INNER) > INNER
+    layer = FeedForward(INNER, init_std=0.5)
+    layer.build([None, None, ROWS.shape[-1]])
+    layer.inner_bias.assign(np.linspace(-1, 1, INNER))
+    rows, results = tf.constant(ROWS), []
+    for function in (layer, lambda rows, seed: formula(rows, *layer.trainable_variables)):
+        with tf.GradientTape() as tape:
+            tape.watch(rows)
+            output = function(rows, seed=None if seed is None else tf.constant(seed))
+        operands = [rows, *layer.trainable_variables]
+        results.append([output, *tape.gradient(output, operands, tf.cos(output))])
+    for got, wanted in zip(*results, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_only_colliding_rows_are_longer():
+    assert [inner_width(width) for width in (512, 1000, 1024, 3072)] == [512, 1000, 1040, 3088]
+    assert inner_width(1024, tf.bfloat16) == 1024
+    assert inner_width(2048, tf.bfloat16) == 2080

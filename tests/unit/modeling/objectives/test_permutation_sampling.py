@@ -1,0 +1,274 @@
+"""Targets and orders: a worked example, a sequential oracle, and the rules every draw obeys."""
+
+import dataclasses
+import fractions
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.configs.data import DataConfig
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.objectives import permutation_sampling
+from official.xlnet.modeling.ops import stateless_random
+from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, SEP_ID
+
+WORDS = DataConfig(seq_len=61, reuse_len=23, num_predict=11, target_ratio=5.5, max_span=5)
+SETTINGS = [
+    WORDS,
+    dataclasses.replace(WORDS, reuse_len=0, target_ratio=6.0, max_span=1),
+    dataclasses.replace(WORDS, target_unit="token", target_ratio=1.0, num_predict=58),
+    dataclasses.replace(WORDS, num_predict=1, max_span=3),
+]
+
+
+def make_rows(data, num_rows, seed=0):
+    """Random windows: eod here and there, two SEP and CLS, every second row reversed."""
+    rng = np.random.default_rng(seed)
+    token_ids = rng.integers(9, 100, [num_rows, data.seq_len])
+    token_ids[rng.random(token_ids.shape) < 0.02] = EOD_ID
+    a_end = rng.integers(data.reuse_len + 1, data.seq_len - 3, num_rows)
+    token_ids[np.arange(num_rows), a_end] = SEP_ID
+    token_ids[:, -2:] = SEP_ID, CLS_ID
+    return {
+        "token_ids": tf.constant(token_ids, tf.int32),
+        "is_word_start": tf.constant(rng.random(token_ids.shape) < 0.65),
+        "can_be_target": tf.constant(token_ids >= 9),
+        "is_reversed": tf.constant(np.arange(num_rows) % 2 == 1),
+        "epoch": tf.constant(rng.integers(0, 5, num_rows), tf.int32),
+        "window_id": tf.constant(rng.permutation(num_rows), tf.int64),
+    }
+
+
+def sample(rows, data, seed=3):
+    sampled = permutation_sampling.sample_targets_and_order(**rows, data=data, seed=seed)
+    return permutation_sampling.Targets(*(tensor.numpy() for tensor in sampled))
+
+
+def target_sets(targets):
+    return [
+        set(positions[mask > 0].tolist())
+        for positions, mask in zip(targets.target_positions, targets.target_mask, strict=True)
+    ]
+
+
+def word_of_each_token(is_word_start, is_special, is_reversed):
+    """For every token of a row the number of its word, and whether its beginning is shown."""
+    if is_reversed:
+        words, _ = word_of_each_token(is_word_start[::-1], is_special[::-1], False)
+        return max(words) - words[::-1], np.ones(len(words), bool)
+    words, shown, word, is_shown = [], [], 0, False
+    for i, starts in enumerate(is_word_start):
+        after_special = i > 0 and (is_special[i] or is_special[i - 1])
+        word += bool(starts or after_special)
+        is_shown = is_shown or starts or after_special
+        words.append(word)
+        shown.append(is_shown)
+    return np.array(words), np.array(shown)
+
+
+def oracle(row, data, seed):
+    """The definition for one row, in loops over Python numbers."""
+    specials = ~row["can_be_target"]
+    words, shown = word_of_each_token(row["is_word_start"], specials, row["is_reversed"])
+    if data.target_unit == "token":
+        words, shown = np.arange(data.seq_len), np.ones(data.seq_len, bool)
+    first_budget = round(data.num_predict * data.reuse_len / data.seq_len)
+    halves = [(0, data.reuse_len, first_budget)] if data.reuse_len else []
+    halves.append((data.reuse_len, data.seq_len, data.num_predict - first_budget))
+    num_contexts = [math.ceil((end - start) / data.target_ratio) + 1 for start, end, _ in halves]
+    num_draws = [
+        1 + 3 * s + 2 * (end - start)
+        for s, (start, end, _) in zip(num_contexts, halves, strict=True)
+    ]
+    uniform = stateless_random.row_uniform(
+        seed, 0, row["epoch"][None], row["window_id"][None], sum(num_draws)
+    )
+    draws = iter(uniform.numpy()[0].astype(np.float64))
+    targets, order, lowest = set(), [], 0
+    for s, (start, end, budget) in zip(num_contexts, halves, strict=True):
+        phase = next(draws)
+        lengths, places, ranks = ([next(draws) for _ in range(s)] for _ in range(3))
+        unit_draws, order_draws = ([next(draws) for _ in range(end - start)] for _ in range(2))
+        units = []
+        for i in range(start, end):
+            if i == start or words[i] != words[i - 1]:
+                units.append([])
+            units[-1].append(i)
+        # Contexts, from left to right, in exact arithmetic.
+        ratio, tick = fractions.Fraction(round(data.target_ratio * 4096), 4096), 4096
+        harmonic = np.cumsum(1 / np.arange(1, data.max_span + 1))
+        rank_of_unit = {u: 1 + unit_draws[u] for u in range(len(units))}
+        begin = None
+        for k in range(s):
+            if k == 0:
+                n = 1 + int(lengths[0] * data.max_span)
+                begin = -fractions.Fraction(int(phase * int(n * ratio * tick)), tick)
+            else:
+                n = 1 + sum(lengths[k] >= np.float32(h / harmonic[-1]) for h in harmonic[:-1])
+            slack = int(n * (ratio - 1) * tick)
+            span = begin + fractions.Fraction(int(places[k] * (slack + 1)), tick)
+            for u in range(len(units)):
+                if span <= u < span + n:
+                    rank_of_unit[u] = ranks[k]
+            begin += n * ratio
+        chosen, left = set(), budget
+        cut_words = {words[end - 1]} & {words[end]} if end < data.seq_len else set()
+        cut_words |= {words[start]} & {words[start - 1]} if start else set()
+        ranked = sorted(rank_of_unit, key=lambda u: (np.float32(rank_of_unit[u]), u))
+        ranked = [
+            units[u]
+            for u in ranked
+            if not specials[units[u][0]]
+            and shown[units[u][0]]
+            and words[units[u][0]] not in cut_words
+        ]
+        for _ in range(4):
+            taken = 0
+            fitting = [unit for unit in ranked if unit[0] not in chosen and len(unit) <= left]
+            for unit in fitting:
+                if taken + len(unit) > left:
+                    break
+                taken += len(unit)
+                chosen.update(unit)
+            left -= taken
+        with_place = [
+            i for i in range(start, end) if i in chosen or row["token_ids"][i] in (SEP_ID, CLS_ID)
+        ]
+        with_place.sort(key=lambda i: order_draws[i - start])
+        order += [
+            lowest + 1 + with_place.index(i) if i in with_place else lowest
+            for i in range(start, end)
+        ]
+        targets |= chosen
+        lowest = end + 1
+    return targets, order
+
+
+@pytest.mark.parametrize("data", SETTINGS)
+def test_equals_the_sequential_definition(data):
+    rows = make_rows(data, num_rows=40)
+    targets = sample(rows, data)
+    for b, chosen in enumerate(target_sets(targets)):
+        row = {name: tensor[b].numpy() for name, tensor in rows.items()}
+        row["epoch"], row["window_id"] = rows["epoch"][b], rows["window_id"][b]
+        expected_targets, expected_order = oracle(row, data, seed=3)
+        assert chosen == expected_targets
+        assert targets.order[b].tolist() == expected_order
+
+
+def test_worked_example():
+    """One word in each half can be a target, and P has room for exactly these two words."""
+    data = DataConfig(seq_len=11, reuse_len=5, num_predict=4)  # 2 tokens in each half
+    #                  ▁w  x ▁y  z ▁c | d ▁e  f SEP SEP CLS
+    token_ids = [[20, 21, 22, 23, 24, 25, 26, 27, SEP_ID, SEP_ID, CLS_ID]] * 2
+    forward = [True, False, True, False, True, False, True, False, True, True, True]
+    # The same flags where the word start is the last token: x▁ … reads  w x▁ y z▁ …
+    backward = [False, True, False, True, False, True, False, True, True, True, True]
+    rows = {
+        "token_ids": tf.constant(token_ids),
+        "is_word_start": tf.constant([forward, backward]),
+        "can_be_target": tf.constant(token_ids) >= 9,
+        "is_reversed": tf.constant([False, True]),
+        "epoch": tf.constant([0, 0]),
+        "window_id": tf.constant([0, 1], tf.int64),
+    }
+    seen = set()
+    for seed in range(20):
+        targets = sample(rows, data, seed)
+        assert targets.target_mask.tolist() == [[1, 1, 1, 1]] * 2
+        for positions, order in zip(targets.target_positions, targets.order, strict=True):
+            # ▁c d straddles the halves and is never a target; ▁w x or ▁y z is one, and ▁e f.
+            assert positions.tolist() in ([0, 1, 6, 7], [2, 3, 6, 7])
+            seen.add(tuple(positions))
+            first, second = positions[:2], [6, 7, 8, 9, 10]
+            assert sorted(order[first]) == [1, 2]
+            assert sorted(order[second]) == [7, 8, 9, 10, 11]
+            assert (np.delete(order[:5], first) == 0).all()
+            assert order[5] == 6
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("data", SETTINGS)
+def test_rules_of_every_draw(data):
+    rows = make_rows(data, num_rows=300, seed=1)
+    targets = sample(rows, data)
+    assert targets.order.dtype == np.int32
+    assert targets.target_positions.dtype == np.int32
+    assert targets.target_mask.dtype == np.float32
+    ids, special = rows["token_ids"].numpy(), ~rows["can_be_target"].numpy()
+    half = np.arange(data.seq_len) >= data.reuse_len
+    for b, chosen in enumerate(target_sets(targets)):
+        order, used = targets.order[b], targets.target_mask[b] > 0
+        positions = targets.target_positions[b]
+        # Slots: ascending real targets first, then 0.
+        assert (np.diff(positions[used]) > 0).all()
+        assert used.tolist() == sorted(used, reverse=True) and (positions[~used] == 0).all()
+        is_target = np.isin(np.arange(data.seq_len), list(chosen))
+        assert not (is_target & special[b]).any()
+        if data.target_unit == "word":
+            words, _ = word_of_each_token(
+                rows["is_word_start"][b].numpy(), special[b], rows["is_reversed"][b]
+            )
+            for word in np.unique(words[is_target]):
+                assert is_target[words == word].all()
+        # Order: context below everything else of its half, no two of the others equal.
+        placed = is_target | np.isin(ids[b], (SEP_ID, CLS_ID))
+        assert np.unique(order[placed]).size == placed.sum()
+        if data.reuse_len:
+            assert order[~half].max() < order[half].min()
+        for part in (half, ~half) if data.reuse_len else (half,):
+            context, others = order[part & ~placed], order[part & placed]
+            lowest = context.min() if context.size else order[part].min() - 1
+            assert (context == lowest).all()
+            assert sorted(others) == list(range(lowest + 1, lowest + 1 + others.size))
+
+
+@pytest.mark.parametrize("data", SETTINGS[:2])
+def test_same_with_and_without_xla(data):
+    rows = make_rows(data, num_rows=7)
+    for jit_compile in (True, False):
+
+        @tf.function(jit_compile=jit_compile)
+        def sample_compiled(rows):
+            return permutation_sampling.sample_targets_and_order(**rows, data=data, seed=3)
+
+        compiled = sample_compiled(rows)
+        assert compiled.order.shape == [7, data.seq_len]
+        assert compiled.target_positions.shape == [7, data.num_predict]
+        for got, expected in zip(compiled, sample(rows, data), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_a_draw_depends_on_seed_epoch_and_window_only():
+    rows = make_rows(WORDS, num_rows=13)
+    targets = sample(rows, WORDS)
+    picked = [11, 2, 5]
+    again = sample({name: tf.gather(tensor, picked) for name, tensor in rows.items()}, WORDS)
+    for got, expected in zip(again, targets, strict=True):
+        np.testing.assert_array_equal(got, expected[picked])
+    for other in (
+        sample({**rows, "epoch": rows["epoch"] + 1}, WORDS),
+        sample({**rows, "window_id": rows["window_id"] + 100}, WORDS),
+        sample(rows, WORDS, seed=4),
+    ):
+        assert (other.order != targets.order).any(axis=1).all()
+
+
+def test_nothing_to_choose():
+    rows = make_rows(WORDS, num_rows=2)
+    rows["can_be_target"] = tf.zeros_like(rows["can_be_target"])
+    targets = sample(rows, WORDS)
+    assert not targets.target_mask.any() and not targets.target_positions.any()
+
+
+def test_other_orders():
+    assert permutation_sampling.causal_order(2, 3).numpy().tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert permutation_sampling.visible_order(2, 3).numpy().tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_spans_too_long_for_32_bits():
+    data = dataclasses.replace(WORDS, max_span=5000)
+    with pytest.raises(ConfigError, match=r"max_span.*5000"):
+        sample(make_rows(data, num_rows=2), data)

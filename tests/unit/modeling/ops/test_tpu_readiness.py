@@ -1,0 +1,45 @@
+"""What a TPU asks of the training step, as far as it shows without one."""
+
+import re
+
+import pytest
+import tensorflow as tf
+import tf_keras
+from test_training_step import make_model
+
+from tests.helpers.tiny import random_windows
+
+# Operations of XLA that work on arrays of fixed shape, which every XLA device has.
+DEVICE_OPS = """
+abs add and bitcast-convert broadcast call ceil clamp compare concatenate conditional constant
+convert convolution copy cosine divide dot dynamic-slice dynamic-update-slice exponential
+exponential-minus-one floor gather get-tuple-element iota is-finite log log-plus-one maximum
+minimum multiply negate not or pad parameter power reduce reduce-window remainder reshape reverse
+round-nearest-even rsqrt scatter select set-dimension-size shift-left shift-right-arithmetic
+shift-right-logical sign sine slice sort sqrt subtract tanh transpose tuple while xor
+"""
+
+
+@pytest.fixture(scope="module", params=["float32", "mixed_bfloat16"])
+def module(request):
+    """The step's HLO, as TensorFlow hands it to any XLA device."""
+    tf_keras.mixed_precision.set_global_policy(request.param)
+    try:
+        model = make_model(dropout=0.1, dropatt=0.1)
+        step = tf.function(model.train_step, jit_compile=True)
+        return step.experimental_get_compiler_ir(random_windows(0))(stage="hlo")
+    finally:
+        tf_keras.mixed_precision.set_global_policy("float32")
+
+
+def test_the_step_is_one_module_of_device_operations(module):
+    ops = set(re.findall(r"^\s*(?:ROOT )?[\w.%-]+ = .*?[\])}] ([a-z][a-z0-9-]*)\(", module, re.M))
+    assert {"dot", "while"} & ops
+    # No calls of the host: infeed, outfeed, send, recv, custom-call.
+    unknown = ops - set(DEVICE_OPS.split())
+    assert not unknown
+
+
+def test_shapes_are_static(module):
+    """f32[<=8] would be an array of at most eight numbers."""
+    assert "<=" not in module

@@ -1,0 +1,385 @@
+"""Signatures of every task against the Keras model and the Python tokenizer."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import ConfigError
+from official.xlnet.inference.network.length_buckets import Buckets
+from official.xlnet.inference.network.packed_encoder import ServedEncoder
+from official.xlnet.inference.network.stored_weights import StoredMatrix
+from official.xlnet.inference.task_prediction import predict_examples
+from official.xlnet.serving.factory import task_service
+from official.xlnet.serving.graph.settings import Settings, default_lengths
+from official.xlnet.serving.services.encoder import EncoderService
+from official.xlnet.serving.services.language_model import LanguageModelService
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.served_models import (
+    by_label,
+    examples_of,
+    inputs_of,
+    mixed_texts,
+    random_task,
+    tokenizers,
+)
+from tests.helpers.tiny import random_inputs, tiny_encoder
+
+SETTINGS = Settings(lengths=(11, 23), max_characters=5000)
+ONE_LENGTH = Settings(lengths=(23,), max_characters=5000)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tokenizers()[0]
+
+
+@pytest.fixture(scope="module")
+def graph_tokenizer():
+    return tokenizers()[1]
+
+
+@pytest.fixture(scope="module")
+def served(tokenizer, graph_tokenizer):
+    """(service, outputs for texts, examples, predictions of Keras) of a kind of task."""
+    known = {}
+
+    def make(name, number=19, settings=ONE_LENGTH, **task):
+        key = name, *sorted(task.items())
+        if key not in known:
+            model, python_task = random_task(name, **task)
+            service = task_service(model, tokenizer, graph_tokenizer, settings)
+            examples = examples_of(name, number)
+            inputs = {n: tf.constant(x) for n, x in inputs_of(examples).items()}
+            outputs = {n: x.numpy() for n, x in service.serve_texts(**inputs).items()}
+            expected = list(predict_examples(model, python_task, examples))
+            known[key] = service, outputs, examples, expected
+        return known[key]
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["classification", "multi_label"])
+def test_classes(served, name):
+    _, outputs, _, expected = served(name, settings=SETTINGS)
+    for row, prediction in enumerate(expected):
+        assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
+        if name == "classification":
+            assert outputs["label"][row].decode() == prediction["label"]
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"long_texts": "truncate"},
+        {"long_texts": "windows", "max_windows": 3, "window_stride": 7},
+        {"long_texts": "windows", "max_windows": 2, "window_stride": 31},
+        {"long_texts": "memory", "max_windows": 3},
+    ],
+)
+def test_long_texts(served, settings, side):
+    _, outputs, _, expected = served("classification", truncation_side=side, **settings)
+    for row, prediction in enumerate(expected):
+        assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
+
+
+def test_pairs(tokenizer, graph_tokenizer):
+    model, task = random_task("classification")
+    settings = Settings(lengths=(23,), text_columns=("first", "second"))
+    service = task_service(model, tokenizer, graph_tokenizer, settings)
+    first, second = mixed_texts(19), mixed_texts(19, seed=1)[::-1]
+    examples = [TextExample("", pair) for pair in zip(first, second, strict=True)]
+    outputs = service.serve_texts(first=tf.constant(first), second=tf.constant(second))
+    outputs = {name: x.numpy() for name, x in outputs.items()}
+    for row, prediction in enumerate(predict_examples(model, task, examples)):
+        assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
+
+
+def test_numbers(served):
+    _, outputs, _, expected = served("regression", summary="mean")
+    np.testing.assert_allclose(outputs["score"], [p["score"] for p in expected], atol=1e-5)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_choices(served, side):
+    _, outputs, examples, expected = served("multiple_choice", truncation_side=side)
+    for row, (example, prediction) in enumerate(zip(examples, expected, strict=True)):
+        found = outputs["probabilities"][row, : len(example.choices)]
+        np.testing.assert_allclose(found, prediction["probabilities"], atol=1e-5)
+        assert outputs["choice"][row] == prediction["choice"]
+
+
+@pytest.mark.parametrize(("scoring", "side"), [("kernel", "right"), ("summary", "left")])
+def test_ranking(served, scoring, side):
+    settings = {"query_length": 7, "truncation_side": side}
+    _, outputs, _, expected = served("ranking", scoring=scoring, **settings)
+    np.testing.assert_allclose(outputs["score"], [p["score"] for p in expected], atol=1e-5)
+
+
+def test_tags(served):
+    _, outputs, examples, expected = served("token_classification")
+    for row, (example, prediction) in enumerate(zip(examples, expected, strict=True)):
+        number = len(example.words)
+        words = [word.decode() for word in outputs["words"][row]]
+        tags = [tag.decode() for tag in outputs["tags"][row]]
+        assert words[:number] == list(example.words) and not any(words[number:])
+        assert tags[:number] == prediction["tags"] and not any(tags[number:])
+
+
+def test_several_tasks(served):
+    _, outputs, _, expected = served("multitask")
+    for row, prediction in enumerate(expected):
+        found = by_label(outputs, row, "tone_")
+        assert found == pytest.approx(prediction["probabilities"], abs=1e-5)
+    assert outputs["length_score"].shape == (len(expected),)
+
+
+def test_answers(served):
+    _, outputs, examples, expected = served(
+        "question_answering",
+        number=31,
+        settings=SETTINGS,
+        query_length=5,
+        window_stride=5,
+        answer_length=7,
+    )
+    for row, (example, prediction) in enumerate(zip(examples, expected, strict=True)):
+        assert outputs["null_score"][row] == pytest.approx(prediction["no_answer_score"], abs=1e-5)
+        assert outputs["best_span"][row].decode() == prediction["best_span"], example.context
+        assert outputs["answer"][row].decode() == prediction["answer"]
+        if prediction["n_best"]:
+            best = prediction["n_best"][0]
+            assert outputs["score"][row] == pytest.approx(best["log_probability"], abs=1e-5)
+        if prediction["answer"]:
+            start, end = outputs["start"][row], outputs["end"][row]
+            assert example.context[start:end] == prediction["answer"]
+            assert start == prediction["start"]
+        else:
+            assert outputs["start"][row] == outputs["end"][row] == -1
+
+
+def test_examples_signature(served):
+    for name in ("classification", "multiple_choice"):
+        service, outputs, examples, _ = served(name)
+        serialized = []
+        inputs = inputs_of(examples)
+        for row in range(len(examples)):
+            feature = {}
+            for key, values in inputs.items():
+                value = values[row] if isinstance(values[row], list) else [values[row]]
+                texts = [text.encode() for text in value if text or key != "choices"]
+                feature[key] = tf.train.Feature(bytes_list=tf.train.BytesList(value=texts))
+            example = tf.train.Example(features=tf.train.Features(feature=feature))
+            serialized.append(example.SerializeToString())
+        found = service.serve_examples(tf.constant(serialized))
+        np.testing.assert_allclose(found["probabilities"], outputs["probabilities"], atol=1e-6)
+
+
+def test_token_ids_signature(served, tokenizer):
+    service, outputs, examples, _ = served("classification")
+    ids = [tokenizer.encode(example.texts[0])[:21] for example in examples]
+    longest = max(map(len, ids)) + 2
+    token_ids = [[7] * (longest - 2 - len(row)) + row + [4, 3] for row in ids]
+    segments = [[4] * (longest - 2 - len(row)) + [0] * len(row) + [0, 2] for row in ids]
+    found = service.serve_tokens(
+        token_ids=tf.constant(token_ids), segment_ids=tf.constant(segments)
+    )
+    np.testing.assert_allclose(found["probabilities"], outputs["probabilities"], atol=1e-6)
+
+
+WRONG_TOKENS = [
+    ([[9, 4, 3]], [[0, 0]], "expected one shape"),
+    ([[9] * 24], [[0] * 24], "token_ids: expected up to 23 tokens, got 24"),
+    ([[211, 4, 3]], [[0, 0, 2]], "token_ids: expected ids from 0 to 210, got 211"),
+    ([[9, -7, 3]], [[0, 0, 2]], "token_ids: expected ids from 0 to 210, got -7"),
+    ([[9, 4, 3]], [[0, 0, 3]], "segment_ids: expected 0 to 2, or 4"),
+    ([[9, 4, 3]], [[0, 2, 4]], "padding .4. on the left"),
+]
+
+
+@pytest.fixture(scope="module")
+def serve_tokens(served):
+    service = served("classification")[0]
+    function = tf.function(service.serve_tokens, autograph=False)
+    return function.get_concrete_function(**service.token_specs())
+
+
+@pytest.mark.parametrize(("token_ids", "segment_ids", "message"), WRONG_TOKENS)
+def test_wrong_tokens(serve_tokens, token_ids, segment_ids, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        serve_tokens(token_ids=tf.constant(token_ids), segment_ids=tf.constant(segment_ids))
+
+
+def test_wrong_texts(served):
+    service = served("classification")[0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="up to 5000 characters, got 5001"):
+        service.serve_texts(text=tf.constant(["the", "é" * 5001]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="text"):
+        service.serve_examples(tf.constant([tf.train.Example().SerializeToString()]))
+    service = served("multiple_choice")[0]
+    texts = {"passage": tf.constant(["a", "b"]), "question": tf.constant(["a"])}
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"equal numbers of rows, got 1, 2, 1"):
+        service.serve_texts(choices=tf.constant([["a", "b"]]), **texts)
+    texts["passage"] = tf.constant(["a"])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected 2 to 4 in a row, got 5"):
+        service.serve_texts(choices=tf.constant([["a"] * 5]), **texts)
+
+
+def test_no_rows(served):
+    outputs = served("classification")[0].serve_texts(text=tf.constant([], tf.string))
+    assert outputs["probabilities"].shape == (0, 3)
+
+
+@pytest.fixture(scope="module")
+def embedding(graph_tokenizer):
+    encoder = tiny_encoder(vocab_size=211)
+    return encoder, EncoderService(encoder, graph_tokenizer, SETTINGS)
+
+
+def test_embeddings(embedding, graph_tokenizer):
+    encoder, service = embedding
+    texts = mixed_texts(13)
+    outputs = service.serve_texts(text=tf.constant(texts))
+    packed = graph_tokenizer.pack([graph_tokenizer(tf.constant(texts))], 23)
+    expected = encoder(packed)["content"].numpy()
+    real = ~packed["is_padding"].numpy()
+    for row in range(len(texts)):
+        number = int(outputs["num_tokens"][row])
+        assert number == real[row].sum()
+        found = outputs["embeddings"][row].numpy()
+        np.testing.assert_allclose(found[-number:], expected[row, -number:], atol=1e-5)
+        assert not found[:-number].any()
+        mean = expected[row, -number:].mean(axis=0)
+        np.testing.assert_allclose(outputs["mean"][row], mean, atol=1e-5)
+        np.testing.assert_allclose(outputs["cls"][row], expected[row, -1], atol=1e-5)
+
+
+def test_short_batches_are_short(embedding):
+    service = embedding[1]
+    assert service.serve_texts(text=tf.constant(["the", "of"]))["embeddings"].shape[1] == 11
+    longer = service.serve_texts(text=tf.constant(["the", "of " * 30]))
+    assert longer["embeddings"].shape[1] == 23
+
+
+def test_language_model(tokenizer, graph_tokenizer):
+    from official.xlnet.inference.scoring import score
+    from tests.helpers.small_language_model import random_model
+
+    model = random_model(vocab_size=211, clamp_len=9)
+    pieces = [tokenizer.id_to_piece(i) for i in range(211)]
+    service = LanguageModelService(model, pieces, graph_tokenizer, ONE_LENGTH)
+    texts = [text for text in mixed_texts(17) if 0 < len(tokenizer.encode(text)) <= 23]
+    outputs = service.serve_texts(text=tf.constant([*texts, "", "of " * 40]))
+    for row, expected in enumerate(score(model, tokenizer, texts)):
+        number = len(expected.pieces)
+        assert float(outputs["log_likelihood"][row]) == pytest.approx(expected.total, abs=2e-4)
+        found = outputs["log_likelihoods"][row].numpy()
+        np.testing.assert_allclose(found[-number:], expected.log_likelihoods, atol=1e-5)
+        assert [p.decode() for p in outputs["pieces"][row].numpy()[-number:]] == expected.pieces
+    assert outputs["num_tokens"].numpy()[-2:].tolist() == [0, 23]
+    assert outputs["is_truncated"].numpy().tolist() == [False] * (len(texts) + 1) + [True]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"untie_r": False, "activation": "relu"},
+        {"attention_type": "uni", "clamp_len": 5, "activation": "gelu_exact"},
+        {"d_inner": 1024},  # Stored with longer rows; see `feed_forward.inner_width`.
+    ],
+)
+def test_served_encoder(changes):
+    encoder = tiny_encoder(mem_len=0, **changes)
+    served = ServedEncoder(encoder, max_length=17)
+    inputs = random_inputs(1, padding=True)
+    inputs = {name: inputs[name] for name in ("token_ids", "segment_ids", "is_padding")}
+    expected = encoder(inputs)["content"].numpy()
+    real = ~inputs["is_padding"]
+    tensors = [tf.constant(inputs[n]) for n in ("token_ids", "segment_ids", "is_padding")]
+    np.testing.assert_allclose(served(*tensors).numpy()[real], expected[real], atol=5e-6)
+    last = served(*tensors, last_only=True).numpy()
+    np.testing.assert_allclose(last[:, 0], expected[:, -1], atol=5e-6)
+
+
+def test_encoder_without_targets_has_no_query_stream():
+    encoder = tiny_encoder(mem_len=0)
+
+    @tf.function
+    def content(token_ids):
+        return encoder({"token_ids": token_ids})["content"]
+
+    def products(function, *specs):
+        graph = function.get_concrete_function(*specs).graph
+        assert all(x is not encoder.mask_embedding.handle for x, _ in graph.captures)
+        kinds = ("MatMul", "BatchMatMulV2")
+        found = [op for op in graph.get_operations() if op.type in kinds]
+        # Products with a vector are the sums of layer norms.
+        return sum(all(1 not in x.shape[-2:] for x in op.inputs) for op in found)
+
+    # Query, key, value, two of positions, two of scores, output, weighted sum, feed-forward.
+    assert products(content, tf.TensorSpec([2, 7], tf.int32)) == 11 * 2
+
+
+@pytest.mark.parametrize(
+    ("storage", "error"), [("float32", 0), ("float16", 5e-4), ("bfloat16", 4e-3), ("int8", 8e-3)]
+)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_stored_matrix(storage, error, axis):
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((13, 7)).astype(np.float32) * rng.uniform(0.1, 9, (13, 1))
+    stored = StoredMatrix(matrix.astype(np.float32), storage, axis)
+    x, y = rng.standard_normal((5, 13)), rng.standard_normal((5, 7))
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    largest = np.abs(matrix).max()
+    found = [
+        (stored.multiply(x), x @ matrix, 30 * error * largest),
+        (stored.multiply(y, transpose=True), y @ matrix.T, 30 * error * largest),
+        (stored.rows(tf.constant([[3, 0]])), matrix[None, [3, 0]], error * largest),
+    ]
+    for got, expected, allowed in found:
+        np.testing.assert_allclose(got, expected, atol=allowed + 1e-5 * largest, rtol=1e-5)
+
+
+def test_buckets_run_few_rows_at_a_time(monkeypatch):
+    from official.xlnet.inference.network import length_buckets
+
+    monkeypatch.setattr(length_buckets, "_TOKENS_AT_ONCE", 20)
+    run = Buckets(lambda x: {"sum": tf.reduce_sum(x["a"], axis=1), "a": x["a"]}, (3, 7), ("a",))
+    rng = np.random.default_rng(0)
+    number = rng.integers(0, 8, 31)
+    is_padding = np.arange(7) < 7 - number[:, None]
+    a = np.where(is_padding, 0, rng.integers(1, 99, (31, 7)))
+    outputs = tf.function(run)({"a": tf.constant(a), "is_padding": tf.constant(is_padding)})
+    np.testing.assert_array_equal(outputs["sum"], a.sum(axis=1))
+    np.testing.assert_array_equal(outputs["a"], a)
+
+
+def test_settings():
+    assert default_lengths(100) == (16, 32, 64, 100)
+    assert default_lengths(11) == (11,)
+    for wrong in ({"lengths": (32, 16)}, {"lengths": (3,)}, {"lengths": (16,), "weights": "int4"}):
+        with pytest.raises(ConfigError):
+            Settings(**wrong).check(4)
+
+
+@pytest.mark.slow
+def test_offsets_of_real_text(vocab_file):
+    from tokenizer_oracle import nasty_lines, real_lines
+
+    from official.xlnet.serving.graph.offsets import OffsetTokenizer
+
+    for lowercase, keep_accents in ((False, False), (True, True)):
+        tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
+        offsets = tf.function(OffsetTokenizer(tokenizer, GraphTokenizer(tokenizer)).__call__)
+        for lines, share in ((real_lines(2000), 0.999), (nasty_lines(2000), 0.7)):
+            ids, starts, ends = (x.to_list() for x in offsets(tf.constant(lines)))
+            same = 0
+            for row, line in enumerate(lines):
+                expected_ids, spans = tokenizer.encode_with_offsets(line)
+                assert ids[row] == expected_ids
+                found = list(zip(starts[row], ends[row], strict=True))
+                same += found == spans
+            assert same / len(lines) >= share

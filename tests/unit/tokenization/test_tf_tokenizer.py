@@ -1,0 +1,113 @@
+import itertools
+import random
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import sentencepiece
+import tensorflow as tf
+
+from official.xlnet.errors import DataError
+from official.xlnet.tokenization.packing import pack_columns
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.tokenizer_oracle import SPECIAL_TEXT, nasty_lines, real_lines
+
+KINDS = list(itertools.product([False, True], [False, True]))
+
+
+@pytest.fixture(scope="module")
+def graph(vocab_file):
+    return GraphTokenizer(Tokenizer(vocab_file))
+
+
+def check_against_python(vocab_file, texts, lowercase, keep_accents):
+    tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
+    graph = GraphTokenizer(tokenizer)
+    ids = tf.function(graph.__call__, input_signature=[tf.TensorSpec([None], tf.string)])(texts)
+    assert ids.dtype == tf.int32
+    expected = [row.tolist() for row in tokenizer.encode_batch(texts)]
+    assert ids.to_list() == expected
+
+
+@pytest.mark.parametrize(("lowercase", "keep_accents"), KINDS)
+def test_same_ids(vocab_file, lowercase, keep_accents):
+    texts = [*real_lines(500), *nasty_lines(500), *SPECIAL_TEXT, "", " ", "Σ", "\u0301 a", "ΑΣ'"]
+    texts += ["\0", "a\0b", "\ue000\0", "€ 5,000,000 £–€00000000000", "漢 000 é 5,000 " * 200]
+    check_against_python(vocab_file, texts, lowercase, keep_accents)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lowercase", "keep_accents"), KINDS)
+def test_same_ids_on_many_lines(vocab_file, lowercase, keep_accents):
+    texts = real_lines(20000) + nasty_lines(20000)
+    check_against_python(vocab_file, texts, lowercase, keep_accents)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lowercase", "keep_accents"), KINDS)
+def test_same_ids_of_every_character(vocab_file, lowercase, keep_accents):
+    characters = [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i < 0xE000]
+    patterns = ("x{}y", "AΣ{}", "AΣ{}A", "{}Σ")
+    texts = [pattern.format(c) for pattern in patterns for c in characters]
+    check_against_python(vocab_file, texts, lowercase, keep_accents)
+
+
+def test_what_is_not_utf8_is_replaced_as_python_does(vocab_file, graph):
+    draw = random.Random(0)
+    awkward = [0x61, 0x20, 0x80, 0xBF, 0xC0, 0xC3, 0xE2, 0x82, 0xED, 0xA0, 0xF0, 0x9F, 0xF4, 0xFF]
+    texts = [bytes(draw.choices(awkward, k=draw.randint(0, 9))) for _ in range(3000)]
+    expected = Tokenizer(vocab_file).encode_batch([t.decode("utf-8", "replace") for t in texts])
+    assert graph(texts).to_list() == [row.tolist() for row in expected]
+
+
+def test_saved_model_is_complete(vocab_file, graph, tmp_path):
+    class Service(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokenizer = graph
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * 2)
+        def inputs(self, a, b):
+            return self.tokenizer.pack([self.tokenizer(a), self.tokenizer(b)], 29)
+
+    service = Service()
+    signatures = {"serving_default": service.inputs.get_concrete_function()}
+    tf.saved_model.save(service, str(tmp_path / "here"), signatures)
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    served = tf.saved_model.load(str(tmp_path / "there")).signatures["serving_default"]
+
+    lines = [line.strip() for line in real_lines(50) + nasty_lines(50)]
+    tokenizer = Tokenizer(vocab_file)
+    columns = [[tokenizer.encode(line) for line in half] for half in (lines[::2], lines[1::2])]
+    got = served(a=tf.constant(lines[::2]), b=tf.constant(lines[1::2]))
+    for name, values in pack_columns(columns, 29).items():
+        np.testing.assert_array_equal(got[name], values)
+
+
+def test_very_long_texts(vocab_file, graph):
+    text = "the Python statement, 5,000 é " * 1000
+    assert graph([text, "a"]).to_list() == [
+        row.tolist() for row in Tokenizer(vocab_file).encode_batch([text, "a"])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model_type": "bpe"}, "unigram type"),
+        ({"normalization_rule_name": "identity", "vocab_size": 24}, "with a normalizer"),
+        ({"byte_fallback": True, "vocab_size": 280}, "byte pieces, got <0x00>"),
+    ],
+)
+def test_vocabularies_that_cannot_be_run_in_a_graph(tmp_path, settings, message):
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the cat sat on the mat, then it ate"] * 9),
+        model_prefix=str(tmp_path / "other"),
+        control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"],
+        minloglevel=2,
+        **{"vocab_size": 28, **settings},
+    )
+    with pytest.raises(DataError, match=message):
+        GraphTokenizer(Tokenizer(str(tmp_path / "other.model")))

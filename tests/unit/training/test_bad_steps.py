@@ -1,0 +1,155 @@
+"""Losses that are no numbers or that jump: what changes, and what is said."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from test_training_step import make_model, state
+
+from benchmarks.data.random_records import write_data_set
+from official.xlnet.checkpoints.model_directory import create_model_dir, load_pretrainer
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.lane_schedule import LaneSchedule, Position
+from official.xlnet.errors import DivergedError
+from official.xlnet.modeling.models import xlnet_pretrainer
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime.metrics_log import EVENTS_FILE
+from official.xlnet.training import divergence, replay
+from official.xlnet.training.divergence import Watch
+from official.xlnet.training.pretraining import pretrain
+from tests.helpers.tiny import random_windows
+
+
+@pytest.mark.parametrize("clip_norm", [0.0, 1.0])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_bad_gradient_changes_nothing(clip_norm, bad, monkeypatch):
+    model = make_model(clip_norm=clip_norm)
+    model.train_step(random_windows(0))
+    before = [*state(model), *(v.numpy() for v in model.optimizer.variables[2:])]
+    accumulate = xlnet_pretrainer.accumulate
+
+    def spoil(*arguments):
+        gradients, loss_sum, memory = accumulate(*arguments)
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        gradients[5] += bad * tf.cast(tf.range(tf.size(gradients[5])) == 0, tf.float32)[0]
+        memory = tf.where(tf.range(memory.shape[2])[:, None] == 1, bad, memory)
+        return gradients, loss_sum, memory
+
+    monkeypatch.setattr(xlnet_pretrainer, "accumulate", spoil)
+    memory = model.memory.states.numpy()
+    model.reset_metrics()
+    figures = model.train_step(random_windows(1))
+    assert not np.isfinite(figures["gradient_norm"])
+    assert int(model.optimizer.iterations) == 2
+    assert np.isfinite(model.memory.states).all()
+    model.memory.states.assign(memory)
+    after = [*state(model), *(v.numpy() for v in model.optimizer.variables[2:])]
+    for ours, theirs in zip(after, before, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_figures_of_a_step():
+    model = make_model(clip_norm=0.5)
+    batch = random_windows(0, context_length=[0, 3, 7, 99])
+    figures = {name: float(value) for name, value in model.train_step(batch).items()}
+    assert set(figures) == {"loss", "gradient_norm", "memory_valid"}
+    assert figures["gradient_norm"] > 0.5  # Before clipping.
+    assert figures["memory_valid"] == pytest.approx((0 + 3 + 7 + 7) / (4 * 7))
+    assert {m.name for m in make_model(mem_len=0).metrics} == {"loss", "gradient_norm"}
+
+
+def test_replay_finds_the_layer_the_windows_and_the_weights():
+    model = make_model()
+    batch = random_windows(3, batch=11)
+    assert replay.first_bad_value(model, batch) == replay.Finding("", [])
+    losses_B = np.concatenate([replay.row_losses(model, x) for x in replay._slices(batch)])
+    worst = replay.worst_windows(model, batch, 3)
+    order = np.argsort(-losses_B)[:3]
+    assert [window for window, _ in worst] == batch["window_id"].numpy()[order].tolist()
+    assert worst[0][1] == pytest.approx(losses_B.max())
+
+    # One word piece overflows: only the windows that hold it are to blame.
+    embeddings = model.encoder.word_embedding.embeddings
+    saved = embeddings.numpy()
+    piece = int(batch["token_ids"][9, 0])
+    embeddings.scatter_nd_update([[piece]], [np.full(saved.shape[1], 1e38)])
+    finding = replay.first_bad_value(model, batch)
+    holds = (batch["token_ids"].numpy() == piece).any(axis=1)
+    first = np.flatnonzero(holds)[0] // 8 * 8
+    suspects = batch["window_id"].numpy()[first : first + 8][holds[first : first + 8]]
+    assert finding.where == "the output of layer_0"
+    assert set(finding.windows) <= set(suspects.tolist())
+    assert finding.windows
+    embeddings.assign(saved)
+    assert replay.first_bad_value(model, batch).where == ""
+
+    kernel = model.encoder.blocks[1].feed_forward.trainable_variables[0]
+    kernel.assign(kernel * np.nan)
+    assert replay.first_bad_value(model, batch).where == f"the weights {kernel.name}"
+
+
+class Events(list):
+    def event(self, kind, **details):
+        self.append({"kind": kind, **details})
+
+
+def make_watch(skip, events):
+    schedule = LaneSchedule(Position.start(4), windows_per_lane=5)
+    model = make_model()
+    batches = {}
+    read = lambda index: batches.setdefault(index, random_windows(index))  # noqa: E731
+    return Watch(model, schedule, 6, 5, read, events, start_step=100, skip=skip)
+
+
+def test_a_spike_is_reported_with_its_windows():
+    events = Events()
+    watcher = make_watch(True, events)
+    rng = np.random.default_rng(0)
+    for step in range(101, 301):
+        assert watcher.see(step, step, 3 + 0.1 * rng.standard_normal(), 1.0)
+    assert not events
+    assert watcher.see(301, 301, 9.0, 1.0)
+    (event,) = events
+    assert (event["kind"], event["step"], event["loss"]) == ("loss spike", 301, 9.0)
+    # Step 301 is 200 after the position: 40 lanes in, row b reads number 160 + b.
+    assert event["windows"] == [number % 6 * 5 for number in range(160, 164)]
+    batch = random_windows(200)
+    assert {window for window, _ in event["worst_windows"]} <= set(batch["window_id"].numpy())
+
+
+def test_bad_steps_stop_a_run_or_are_skipped_for_a_while(monkeypatch):
+    monkeypatch.setattr(replay, "first_bad_value", lambda *_: replay.Finding("", []))
+    with pytest.raises(DivergedError, match=r"step 101: loss nan.*windows 0, 5, 10, 15"):
+        make_watch(False, Events()).see(101, 101, np.nan, 1.0)
+    events = Events()
+    watcher = make_watch(True, events)
+    for step in range(101, 101 + divergence._MOST_BAD_STEPS - 1):
+        assert not watcher.see(step, step, 1.0, np.inf)
+    with pytest.raises(DivergedError):
+        watcher.see(110, 110, 1.0, np.inf)
+    assert [event["step"] for event in events] == list(range(101, 111))
+
+
+def test_a_run_from_broken_weights_stops_and_names_the_layer(tmp_path):
+    data = str(tmp_path / "data")
+    write_data_set(data, 19, 7, 4, 5)
+    tree = {
+        "model": {"vocab_size": 97, "num_layers": 2, "d_model": 22, "num_heads": 2},
+        "data": {"seq_len": 19, "reuse_len": 7, "num_predict": 3, "num_lanes": 4},
+        "training": {"batch_size": 4, "num_steps": 9, "warmup_steps": 0},
+    }
+    config = XLNetConfig.from_dict(tree)
+    config.set("d_inner=29")
+    config.set("mem_len=7")
+    broken = XLNetPretrainer(config)
+    weights = broken.encoder.blocks[1].feed_forward.trainable_variables[0]
+    weights.assign(tf.fill(weights.shape, 3e38))
+    create_model_dir(str(tmp_path / "broken"), config, f"{data}/spiece.model")
+    tf.train.Checkpoint(model=broken).save(str(tmp_path / "broken/ckpt"))
+    with pytest.raises(DivergedError, match=r"step 1: loss nan.* the output of layer_1; windows"):
+        pretrain(config, data, str(tmp_path / "model"), init_from=str(tmp_path / "broken"))
+    (event,) = map(json.loads, (tmp_path / "model" / EVENTS_FILE).read_text().splitlines())
+    assert sorted(event["windows"]) == [0, 5, 10, 15]
+    assert not list(tmp_path.glob("model/ckpt-*")), "nothing is saved of a broken run"
+    assert load_pretrainer(str(tmp_path / "broken")) is not None
