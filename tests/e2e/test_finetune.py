@@ -15,6 +15,7 @@ import yaml
 from official.xlnet import cli
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
 from official.xlnet.runtime.history import HistoryWriter, read_history
 from tests.helpers.corpora import WORDS, vocabulary_dir
@@ -131,7 +132,7 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(
     monkeypatch.setattr(HistoryWriter, "write", interrupted)
     assert finetune(*arguments) == cli.EXIT_INTERRUPTED
     assert len(read_history(output)) == 33
-    assert finetune(*arguments) == cli.EXIT_PREEMPTED
+    assert finetune(*arguments) == PreemptedError.exit_status
     assert f"told to leave at step 47, which is saved in {output}" in capfd.readouterr().err
     assert tf.train.latest_checkpoint(os.path.join(output, "run")).endswith("-47")
     monkeypatch.undo()

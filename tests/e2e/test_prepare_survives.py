@@ -24,7 +24,7 @@ CHANGES = dict(seq_len=61, reuse_len=29, num_lanes=8, heldout_fraction=0.1)
 
 SCRIPT = """
 import json, sys
-from data_prep.prepare import prepare
+from data_prep.pipelines.prepare import prepare
 from tests.corpora import data_config
 vocab, pattern, output, changes = sys.argv[1:]
 figures = prepare([pattern], vocab, data_config(**json.loads(changes)), output, num_workers=2)
@@ -202,6 +202,6 @@ def test_spawned_workers_do_not_load_tensorflow():
 
 
 def _loads_tensorflow():
-    import data_prep.prepare  # noqa: F401
+    import data_prep.pipelines.prepare  # noqa: F401
 
     return "tensorflow" in sys.modules

@@ -25,6 +25,7 @@ from official.xlnet import cli
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import PreemptedError
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate
 from official.xlnet.training.pretraining import pretrain
@@ -115,7 +116,7 @@ def test_run_told_to_leave_and_then_killed_continues_as_if_nothing_had_been(
 
     moment = random.randint(4, 20)
     left, status, out, err = stop(start(), killed, moment, signal.SIGTERM)
-    assert (status, out) == (cli.EXIT_PREEMPTED, "")
+    assert (status, out) == (PreemptedError.exit_status, "")
     saved = f"told to leave at step {len(left)}, which is saved in {killed}"
     assert saved in err.splitlines()[-1]
     assert newest_checkpoint(killed).record["step"] == len(left) >= moment

@@ -93,11 +93,11 @@ def test_a_lane_that_changes_during_a_run_is_named(data_set, tmp_path, damage, m
     """In data too large for checksums at the start."""
     import shutil
 
-    from official.xlnet.data import pretraining_dataset
+    from official.xlnet.data import pretraining_dataset as reading
     from official.xlnet.errors import DataError
 
     path = str(shutil.copytree(data_set, tmp_path / "data"))
-    monkeypatch.setattr(pretraining_dataset, "_CHECKSUM_LIMIT_BYTES", 0)
+    monkeypatch.setattr(reading, "_CHECKSUM_LIMIT_BYTES", 0)
     lane = os.path.join(path, "train-00005-of-00008.tfrecord")
     data = pretraining_dataset(path, 4)
     if damage == "vanished":

@@ -300,7 +300,7 @@ def test_damaged_lanes_are_named(own_data_set, damage, is_large, monkeypatch):
     path, _ = own_data_set
     name = schema.lane_file("train", 2, LANES)
     damage(os.path.join(path, name))
-    monkeypatch.setattr(pretraining_dataset, "_CHECKSUM_LIMIT_BYTES", 0 if is_large else 1 << 30)
+    monkeypatch.setattr(reading, "_CHECKSUM_LIMIT_BYTES", 0 if is_large else 1 << 30)
     if is_large:
         dataset = pretraining_dataset(path, 6)
     with pytest.raises(DataError, match=f"{name}: expected SHA-256"):

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
-from test_training_step import make_model, state
 
 from benchmarks.data.random_records import write_data_set
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_pretrainer
@@ -18,6 +17,7 @@ from official.xlnet.runtime.metrics_log import EVENTS_FILE
 from official.xlnet.training import divergence, replay
 from official.xlnet.training.divergence import Watch
 from official.xlnet.training.pretraining import pretrain
+from tests.helpers.compiled import make_model, state
 from tests.helpers.tiny import random_windows
 
 

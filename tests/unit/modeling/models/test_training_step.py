@@ -10,10 +10,9 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops import xla_kernels
 from official.xlnet.runtime.distribution import limit_threads
-from official.xlnet.training.optimization import create_optimizer
+from tests.helpers.compiled import make_model, state
 from tests.helpers.tiny import (
     LAYERS,
     MEMORY,
@@ -21,8 +20,6 @@ from tests.helpers.tiny import (
     VOCAB,
     WIDTH,
     random_windows,
-    randomize,
-    tiny_config,
 )
 
 ROWS = 4
@@ -36,18 +33,6 @@ def bfloat16():
     tf_keras.mixed_precision.set_global_policy("float32")
 
 
-def make_model(is_random=True, jit_compile=None, **changes):
-    """A compiled model; `is_random` gives large random values to every variable."""
-    tf_keras.utils.set_random_seed(11)
-    model = XLNetPretrainer(tiny_config(**changes))
-    if is_random:
-        randomize(model.trainable_variables, seed=3, scale=0.1)
-    optimizer = create_optimizer(model.config.training, model.config.model.num_layers)
-    optimizer.build(model.trainable_variables)
-    model.compile(optimizer, jit_compile=jit_compile)
-    return model
-
-
 def train(model, steps=3, step=None):
     """The loss of each of some steps, on another batch each; eagerly by default."""
     losses = []
@@ -55,11 +40,6 @@ def train(model, steps=3, step=None):
         model.reset_metrics()
         losses.append(float((step or model.train_step)(random_windows(number))["loss"]))
     return losses
-
-
-def state(model):
-    """All that a run carries from step to step, but for the optimizer's moments."""
-    return [variable.numpy() for variable in [*model.trainable_variables, model.memory.states]]
 
 
 def assert_same_state(model, other, atol):

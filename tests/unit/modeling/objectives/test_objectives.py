@@ -173,13 +173,14 @@ def test_next_sentence_adds_its_gradient_and_is_not_reported():
 
 def test_settings_that_cannot_work():
     for changes, message in (
-        ({"kind": "masked"}, "objective.kind"),
         ({"mask_share": 0.95}, "objective.mask_share"),
         ({"kind": "causal", "next_sentence": True}, "objective.next_sentence"),
         ({"phrases": "[New York]"}, "data.target_unit"),
     ):
         with pytest.raises(ConfigError, match=message):
             tiny_config(**changes)
+    with pytest.raises(ConfigError, match=r"objective\.kind"):
+        create_objective(tiny_config(kind="masked"))
 
 
 def test_phrases_are_words(vocab_file):

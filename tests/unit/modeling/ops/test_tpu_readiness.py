@@ -5,8 +5,8 @@ import re
 import pytest
 import tensorflow as tf
 import tf_keras
-from test_training_step import make_model
 
+from tests.helpers.compiled import make_model
 from tests.helpers.tiny import random_windows
 
 # Operations of XLA that work on arrays of fixed shape, which every XLA device has.
