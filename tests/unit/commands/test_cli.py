@@ -31,11 +31,11 @@ def run():
     if _FAIL.value == "bug":
         raise ValueError("a bug of ours")
     if _FAIL.value == "config":
-        from official.xlnet.config import XLNetConfig
+        from official.xlnet.configs.experiment import XLNetConfig
 
         XLNetConfig.from_dict({"model": {"d_modle": 3}}, source="my.yaml")
     if _FAIL.value == "data":
-        from official.xlnet.features import DataError
+        from official.xlnet.errors import DataError
 
         raise DataError("lane 3 is broken:\\n expected 5, got 7")
     if _FAIL.value == "missing":

@@ -110,6 +110,6 @@ def test_a_lane_that_changes_during_a_run_is_named(data_set, tmp_path, damage, m
             file.write(bytes([byte ^ 1]))
     with (
         pytest.raises(DataError, match=r"train-00005-of-00008.tfrecord: expected"),
-        pretraining_dataset.reading_errors(path, "train"),
+        reading.reading_errors(path, "train"),
     ):
         list(data.take(10))

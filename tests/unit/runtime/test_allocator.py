@@ -7,9 +7,9 @@ import pytest
 
 _SCRIPT = """
 import tensorflow as tf
-from benchmarks.worker import resident_bytes
-from official.xlnet.allocator import release_memory
-from official.xlnet.config import TrainingConfig
+from benchmarks.harness.worker import resident_bytes
+from official.xlnet.runtime.allocator import release_memory
+from official.xlnet.configs.training import TrainingConfig
 
 release_memory(TrainingConfig(release_memory={release}))
 tf.ones([])

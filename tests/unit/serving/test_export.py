@@ -367,7 +367,7 @@ def test_settings():
 
 @pytest.mark.slow
 def test_offsets_of_real_text(vocab_file):
-    from tokenizer_oracle import nasty_lines, real_lines
+    from tests.helpers.tokenizer_oracle import nasty_lines, real_lines
 
     from official.xlnet.serving.graph.offsets import OffsetTokenizer
 
