@@ -1,4 +1,4 @@
-"""A batch in slices, one update: one after the other saves memory, side by side saves time."""
+"""Gradient accumulation over slices of a batch: in sequence to save memory, or in parallel."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from official.xlnet.modeling.objectives.base import Task
+from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
 
 
-def accumulate(gradients: Callable, task: Task, seed: tf.Tensor, num_slices: int):
+def accumulate(gradients: Callable, task: ObjectiveBatch, seed: tf.Tensor, num_slices: int):
     """Sums what `gradients(slice of task, seed)` returns over `num_slices` slices of rows.
 
     Peak memory is that of one slice. Where gradients are sums over rows, as with a loss that is
     divided by the target count of the whole batch, the result does not depend on the slicing.
 
     Args:
-      gradients: maps a `Task` and a dropout seed int32 [2] to (list of gradients, None where a
-        variable has none, loss sum, memory [L, rows, M, D] or None).
+      gradients: maps an `ObjectiveBatch` and a dropout seed int32 [2] to (list of gradients, None
+        where a variable has none, loss sum, memory [L, rows, M, D] or None).
       task: the whole batch; the number of rows is a multiple of `num_slices`.
       seed: int32 [2]; each slice gets its own.
       num_slices: number of slices.
@@ -72,7 +72,7 @@ def in_parallel(gradients: Callable, num_slices: int) -> Callable:
     if num_slices == 1:
         return gradients
 
-    def summed(task: Task, seed: tf.Tensor):
+    def summed(task: ObjectiveBatch, seed: tf.Tensor):
         parts = [
             gradients(_slice(task, number, num_slices), fold_in(seed, number))
             for number in range(num_slices)
@@ -93,7 +93,7 @@ def _dense(gradients) -> list[tf.Tensor]:
     return [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
 
 
-def _slice(task: Task, number: int | tf.Tensor, num_slices: int) -> Task:
+def _slice(task: ObjectiveBatch, number: int | tf.Tensor, num_slices: int) -> ObjectiveBatch:
     """The rows of one of `num_slices` slices of a batch."""
     batch_size = task.labels_BP.shape[0]
     if batch_size % num_slices:
@@ -111,4 +111,4 @@ def _slice(task: Task, number: int | tf.Tensor, num_slices: int) -> Task:
         name: rows(value, axis=1 if name == "memory" else 0) for name, value in task.inputs.items()
     }
     is_next_B = None if task.is_next_B is None else rows(task.is_next_B)
-    return Task(inputs, rows(task.labels_BP), rows(task.mask_BP), is_next_B)
+    return ObjectiveBatch(inputs, rows(task.labels_BP), rows(task.mask_BP), is_next_B)

@@ -13,7 +13,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.modeling.objectives.base import Task as Slices
+from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
 
 Batch = dict[str, tf.Tensor]
@@ -130,7 +130,7 @@ class XLNetTaskModel(tf_keras.Model):
 
         def step(batch):
             rows = batch["weight"][:, None]
-            task = Slices(batch, rows, rows)
+            task = ObjectiveBatch(batch, rows, rows)
             training = self.config.training
             of_task = in_parallel(gradients, training.parallel_slices)
             total, loss_sum, _ = accumulate(of_task, task, seed, training.accumulate_steps)

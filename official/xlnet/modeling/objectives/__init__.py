@@ -1,6 +1,6 @@
 """What is trained for: from a batch of windows to orders, targets and labels.
 
-An objective is a function from a batch to `Task`; the encoder, the training step and the
+An objective is a function from a batch to `ObjectiveBatch`; the encoder, the training step and the
 records know nothing about it. `objective.kind` of the configuration names one:
 
 | kind | order | input | read from |
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.modeling.objectives.base import Objective, Task
+from official.xlnet.modeling.objectives.base import Objective, ObjectiveBatch
 from official.xlnet.modeling.objectives.causal_lm import causal_objective
 from official.xlnet.modeling.objectives.denoising import denoising_objective
 from official.xlnet.modeling.objectives.permutation_lm import permutation_objective
@@ -39,7 +39,7 @@ def create_objective(config: XLNetConfig) -> Objective:
     if not config.objective.next_sentence:
         return objective
 
-    def with_next_sentence(batch) -> Task:
+    def with_next_sentence(batch) -> ObjectiveBatch:
         return objective(batch)._replace(is_next_B=batch["is_next"])
 
     return with_next_sentence

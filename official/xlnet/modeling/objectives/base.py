@@ -14,7 +14,7 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
 )
 
 
-class Task(NamedTuple):
+class ObjectiveBatch(NamedTuple):
     """One batch as the model sees it.
 
     Attributes:
@@ -31,7 +31,7 @@ class Task(NamedTuple):
     is_next_B: tf.Tensor | None = None
 
 
-Objective = Callable[[dict[str, tf.Tensor]], Task]
+Objective = Callable[[dict[str, tf.Tensor]], ObjectiveBatch]
 
 
 def draw_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> Targets:

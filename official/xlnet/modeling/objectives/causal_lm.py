@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.objectives.base import Objective, Task, direction
+from official.xlnet.modeling.objectives.base import Objective, ObjectiveBatch, direction
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 
 
@@ -23,7 +23,7 @@ def causal_objective(config: XLNetConfig) -> Objective:
     length = data.reuse_len or data.seq_len
     num_rows = min(length, data.seq_len - 1)
 
-    def objective(batch: dict[str, tf.Tensor]) -> Task:
+    def objective(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
         size = batch["token_ids"].shape[0]
         inputs = {
             "token_ids": batch["token_ids"][:, :length],
@@ -34,6 +34,8 @@ def causal_objective(config: XLNetConfig) -> Objective:
         }
         following = slice(1, num_rows + 1)
         is_target_BP = batch["can_be_target"][:, following]
-        return Task(inputs, batch["token_ids"][:, following], tf.cast(is_target_BP, tf.float32))
+        return ObjectiveBatch(
+            inputs, batch["token_ids"][:, following], tf.cast(is_target_BP, tf.float32)
+        )
 
     return objective

@@ -7,7 +7,7 @@ import tensorflow as tf
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.objectives.base import (
     Objective,
-    Task,
+    ObjectiveBatch,
     direction,
     draw_number,
     draw_targets,
@@ -43,7 +43,7 @@ def denoising_objective(config: XLNetConfig) -> Objective:
     settings, data = config.objective, config.data
     num_pieces = config.model.vocab_size - NUM_SPECIAL
 
-    def objective(batch: dict[str, tf.Tensor]) -> Task:
+    def objective(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
         drawn = draw_targets(batch, config)
         token_ids_BT = batch["token_ids"]
         seq_len = token_ids_BT.shape[1]
@@ -72,6 +72,6 @@ def denoising_objective(config: XLNetConfig) -> Objective:
             is_second_half_T = tf.range(seq_len) >= data.reuse_len
             inputs["order"] = tf.zeros_like(token_ids_BT) + tf.cast(is_second_half_T, tf.int32)
         labels_BP = tf.gather(token_ids_BT, drawn.target_positions, batch_dims=1)
-        return Task(inputs, labels_BP, tf.cast(drawn.target_mask, tf.float32))
+        return ObjectiveBatch(inputs, labels_BP, tf.cast(drawn.target_mask, tf.float32))
 
     return objective

@@ -5,7 +5,12 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.objectives.base import Objective, Task, direction, draw_targets
+from official.xlnet.modeling.objectives.base import (
+    Objective,
+    ObjectiveBatch,
+    direction,
+    draw_targets,
+)
 
 
 def permutation_objective(config: XLNetConfig) -> Objective:
@@ -18,7 +23,7 @@ def permutation_objective(config: XLNetConfig) -> Objective:
     (`token` and 1).
     """
 
-    def objective(batch: dict[str, tf.Tensor]) -> Task:
+    def objective(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
         drawn = draw_targets(batch, config)
         inputs = {
             "token_ids": batch["token_ids"],
@@ -28,6 +33,6 @@ def permutation_objective(config: XLNetConfig) -> Objective:
             **direction(batch, config),
         }
         labels_BP = tf.gather(batch["token_ids"], drawn.target_positions, batch_dims=1)
-        return Task(inputs, labels_BP, tf.cast(drawn.target_mask, tf.float32))
+        return ObjectiveBatch(inputs, labels_BP, tf.cast(drawn.target_mask, tf.float32))
 
     return objective

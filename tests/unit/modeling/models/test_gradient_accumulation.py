@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from official.xlnet.modeling.models.gradient_accumulation import accumulate
-from official.xlnet.modeling.objectives.base import Task
+from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from tests.helpers.graphs import above
 
 
@@ -18,7 +18,7 @@ def test_a_slice_begins_when_the_one_before_is_done():
 
     @tf.function
     def step(mask_BP):
-        task = Task({}, tf.zeros([6, 5], tf.int32), mask_BP)
+        task = ObjectiveBatch({}, tf.zeros([6, 5], tf.int32), mask_BP)
         return accumulate(gradients, task, tf.zeros([2], tf.int32), num_slices=3)
 
     operations = step.get_concrete_function(tf.TensorSpec([6, 5])).graph.get_operations()
