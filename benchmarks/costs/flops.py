@@ -8,7 +8,7 @@ operations, and a fast step hides it.
 `necessary` is the least that XLNet's equations ask for: query rows at targets only, position
 keys once for both directions and all rows, K distances a row, no gradient into memory. `computed`
 is what our step does: it differs in the scores per distance, which are products of whole blocks
-(see `relative_position`), and in inner rows, which are slightly longer on a CPU (see
+(see `relative_shift`), and in inner rows, which are slightly longer on a CPU (see
 `feed_forward`). `tests/unit/benchmarks/test_flops.py` holds the step to it.
 """
 
@@ -18,7 +18,7 @@ import dataclasses
 
 from benchmarks.harness.workload import Shape
 from official.xlnet.modeling.layers.feed_forward import inner_width
-from official.xlnet.modeling.layers.relative_position import ConsecutiveRows
+from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows
 
 TRAINING, FORWARD = 3, 1
 # Forward and the gradient of one operand: the other one is data.

@@ -79,11 +79,11 @@ def time_cached(model, num_tokens: int) -> np.ndarray:
     step = cached_decoding.step
 
     def timed_step(*arguments):
-        logits, cache = step(*arguments)
+        logits, caches = step(*arguments)
         with tf.control_dependencies([logits]):
             noted = tf.py_function(lambda: times.append(time.perf_counter()), [], [])
         with tf.control_dependencies([noted]):
-            return tf.identity(logits), cache
+            return tf.identity(logits), caches
 
     # Nothing ends early: the end of a document is improbable.
     model.lm_head.bias.assign(-100.0 * tf.one_hot(EOD_ID, model.config.model.vocab_size))

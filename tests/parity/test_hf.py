@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.layers import relative_position
+from official.xlnet.modeling.layers import relative_shift
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops import xla_kernels
@@ -56,7 +56,7 @@ def set_block_size(monkeypatch):
         xla_kernels.fused.cache_clear()
 
     def set_size(size):
-        monkeypatch.setattr(relative_position, "BLOCK_SIZE", size)
+        monkeypatch.setattr(relative_shift, "BLOCK_SIZE", size)
         clear()
 
     yield set_size

@@ -8,7 +8,7 @@ from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference import cached_decoding, generation
 from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.sampling import Sampling, choose
-from official.xlnet.modeling.layers.relative_attention import NEVER_VISIBLE
+from official.xlnet.modeling.layers.two_stream_mask import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -71,7 +71,6 @@ def test_cached_and_uncached_distributions_agree(settings):
 
     order = tf.constant(order)
     cache = cached_decoding.prefill(model.encoder, tf.constant(token_ids), order)
-    projected = cached_decoding.project_positions(model.encoder, NUM_SLOTS)
     wanted = [uncached(model, i, t) for i, t in zip(ids, targets, strict=True)]
     token = np.zeros(3, np.int32)
     compared = 0
@@ -79,7 +78,6 @@ def test_cached_and_uncached_distributions_agree(settings):
         logits, cache = cached_decoding.step(
             model,
             cache,
-            projected,
             order,
             tf.constant(number),
             tf.constant(token),

@@ -20,8 +20,12 @@ import tensorflow as tf
 
 from official.xlnet.inference.network.stored_weights import StoredMatrix
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS, FeedForward, inner_width
-from official.xlnet.modeling.layers.relative_attention import RelativeAttention, RelativeBiases
-from official.xlnet.modeling.layers.relative_position import ConsecutiveRows, sinusoids
+from official.xlnet.modeling.layers.relative_attention import (
+    RelativeBiases,
+    TwoStreamRelativeAttention,
+)
+from official.xlnet.modeling.layers.relative_position import sinusoids
+from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows
 from official.xlnet.modeling.layers.xlnet_block import LAYER_NORM_EPSILON, ResidualNorm, XLNetBlock
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.special_tokens import SEGMENT_CLS
@@ -136,7 +140,9 @@ class _ServedBlock(tf.Module):
 
 
 class _ServedAttention(tf.Module):
-    def __init__(self, attention: RelativeAttention, shared: RelativeBiases, table_RD, storage):
+    def __init__(
+        self, attention: TwoStreamRelativeAttention, shared: RelativeBiases, table_RD, storage
+    ):
         super().__init__(name="attention")
         biases = attention.biases if attention.untie_r else shared
         self._heads, self._width = attention.num_heads, attention.d_head

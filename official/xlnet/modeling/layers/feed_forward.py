@@ -6,7 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.stateless_dropout import dropout
+from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call
 from official.xlnet.modeling.ops.xla_kernels import fused
 
 # XLNet's own code computes the tanh form of GELU; HF's "gelu" is the exact one.
@@ -35,13 +35,27 @@ def _has_accelerator() -> bool:
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class FeedForward(tf_keras.layers.Layer):
-    """dropout(activation(x W1 + b1)) W2 + b2; the residual's dropout follows in `ResidualNorm`.
+    """Position-wise feed-forward network: dropout(activation(x W1 + b1)) W2 + b2.
+
+    The dropout of the residual follows in `ResidualNorm`.
 
     Args:
-      d_inner: F.
+      d_inner: width of the inner layer, F.
       activation: a key of `ACTIVATIONS`.
-      dropout: rate after the activation.
+      dropout: dropout rate after the activation.
       init_std: standard deviation of the normal initializer.
+
+    Call arguments:
+      hidden_states: [B, X, D].
+      training: whether dropout is applied.
+      dropout_seed: int32 [2], makes dropout a pure function of it. Default: a random seed.
+
+    Returns:
+      [B, X, D].
+
+    Example:
+      >>> FeedForward(d_inner=16)(tf.zeros([2, 5, 8])).shape
+      TensorShape([2, 5, 8])
     """
 
     def __init__(
@@ -68,22 +82,30 @@ class FeedForward(tf_keras.layers.Layer):
         self.outer_bias = self.add_weight("outer_bias", [d_model], initializer="zeros")
         super().build(input_shape)
 
-    def call(self, rows_BXD: tf.Tensor, seed: tf.Tensor | None = None) -> tf.Tensor:
-        """[B, X, D] → [B, X, D]; `seed` int32 [2] switches dropout on."""
+    def call(
+        self,
+        hidden_states: tf.Tensor,
+        training: bool | None = None,
+        dropout_seed: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        seed = dropout_seed_of_call(training, dropout_seed)
         kernels = [tf.convert_to_tensor(k) for k in (self.inner_kernel, self.outer_kernel)]
         bias_F = tf.convert_to_tensor(self.inner_bias)
-        extra = 0 if seed is None else inner_width(self.d_inner, rows_BXD.dtype) - self.d_inner
+        extra = inner_width(self.d_inner, hidden_states.dtype) - self.d_inner if training else 0
         if extra:  # Zeros, whose activations and gradients are zeros too.
             paddings = [[0, 0], [0, extra]], [[0, extra], [0, 0]]
             kernels = [tf.pad(*pair) for pair in zip(kernels, paddings, strict=True)]
             bias_F = tf.pad(bias_F, [[0, extra]])
-        inner_BXF = tf.nn.bias_add(tf.tensordot(rows_BXD, kernels[0], axes=1), bias_F)
-        if seed is None:
-            inner_BXF = ACTIVATIONS[self.activation](inner_BXF)
-        else:
+        inner_BXF = tf.nn.bias_add(tf.tensordot(hidden_states, kernels[0], axes=1), bias_F)
+        if training:
             inner_BXF = fused(_activate, self.activation, self.dropout)(inner_BXF, seed)
+        else:
+            inner_BXF = ACTIVATIONS[self.activation](inner_BXF)
         outer_BXD = tf.tensordot(inner_BXF, kernels[1], axes=1)
         return tf.nn.bias_add(outer_BXD, self.outer_bias)
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape(input_shape)
 
     def get_config(self):
         return {

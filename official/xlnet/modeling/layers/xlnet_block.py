@@ -9,19 +9,40 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.modeling.layers.feed_forward import FeedForward
-from official.xlnet.modeling.layers.relative_attention import RelativeAttention
-from official.xlnet.modeling.ops.stateless_dropout import dropout, fold_in
+from official.xlnet.modeling.layers.relative_attention import (
+    KeyValueCache,
+    RelativeBiases,
+    TwoStreamRelativeAttention,
+)
+from official.xlnet.modeling.layers.relative_position import Sinusoids
+from official.xlnet.modeling.layers.two_stream_mask import TwoStreamMask
+from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.ops.xla_kernels import fused, row_sums
 
 LAYER_NORM_EPSILON = 1e-12
+# What the dropout seed of a block is folded with for each of its parts.
+ATTENTION, ATTENTION_NORM, FEED_FORWARD, FEED_FORWARD_NORM = range(4)
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class ResidualNorm(tf_keras.layers.Layer):
-    """layer_norm(x + dropout(change)), computed in float32.
+    """Residual connection and layer norm: layer_norm(x + dropout(change)), in float32.
 
     Args:
-      dropout: rate on the change.
+      dropout: dropout rate of the change.
+
+    Call arguments:
+      hidden_states: [B, X, D].
+      change: [B, X, D], what is added.
+      training: whether dropout is applied.
+      dropout_seed: int32 [2], makes dropout a pure function of it. Default: a random seed.
+
+    Returns:
+      [B, X, D].
+
+    Example:
+      >>> ResidualNorm()(tf.constant([[[1.0, 3.0]]]), tf.constant([[[0.0, 2.0]]])).numpy()
+      array([[[-1.,  1.]]], dtype=float32)
     """
 
     def __init__(self, dropout: float = 0.0, **kwargs):
@@ -35,14 +56,21 @@ class ResidualNorm(tf_keras.layers.Layer):
         super().build(input_shape)
 
     def call(
-        self, x_BXD: tf.Tensor, change_BXD: tf.Tensor, seed: tf.Tensor | None = None
+        self,
+        hidden_states: tf.Tensor,
+        change: tf.Tensor,
+        training: bool | None = None,
+        dropout_seed: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """[B, X, D] → [B, X, D]; `seed` int32 [2] switches dropout on."""
+        seed = dropout_seed_of_call(training, dropout_seed)
         normalize: Callable = functools.partial(_normalize, 0.0)
-        if seed is not None:
+        if training:
             normalize = fused(_normalize, self.dropout)
         gamma_D, beta_D = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
-        return normalize(x_BXD, change_BXD, gamma_D, beta_D, seed)
+        return normalize(hidden_states, change, gamma_D, beta_D, seed)
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape(input_shape)
 
     def get_config(self):
         return {**super().get_config(), "dropout": self.dropout}
@@ -60,18 +88,34 @@ def _normalize(rate: float, x_BXD, change_BXD, gamma_D, beta_D, seed):
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class XLNetBlock(tf_keras.layers.Layer):
-    """h = norm(h + attention(h)); h = norm(h + feed_forward(h)), for the rows of both streams.
+    """One XLNet layer, for the rows of both streams.
+
+        h = norm(h + attention(h));  h = norm(h + feed_forward(h))
 
     Args:
-      num_heads: N.
-      d_head: H.
-      d_inner: F.
+      num_heads: number of attention heads, N.
+      d_head: width of an attention head, H.
+      d_inner: width of the feed-forward network's inner layer, F.
       activation: see `FeedForward`.
-      dropout: rate after projections and feed-forward matrices.
-      dropatt: rate on attention probabilities.
+      dropout: dropout rate after projections and feed-forward matrices.
+      dropatt: dropout rate of attention probabilities.
       untie_r: whether the layer has its own relative biases.
+      attention_type: `bi`, or `uni` where no row attends to a later position.
       init_std: standard deviation of the normal initializer.
-      recompute_attention: see `RelativeAttention`.
+      recompute_attention: whether the backward pass computes attention probabilities again.
+
+    Call arguments: those of `TwoStreamRelativeAttention`.
+
+    Returns:
+      Hidden states of both streams, [B, T + P, D]; with `cache` or `return_attention_scores` a
+      pair, as `TwoStreamRelativeAttention` returns it.
+
+    Example:
+      >>> hidden_states = tf.random.normal([2, 5, 8])
+      >>> block = XLNetBlock(num_heads=2, d_head=4, d_inner=16)
+      >>> mask = TwoStreamAttentionMask()(hidden_states)
+      >>> block(hidden_states, mask, RelativePositionEncoding()(hidden_states)).shape
+      TensorShape([2, 5, 8])
     """
 
     def __init__(
@@ -83,6 +127,7 @@ class XLNetBlock(tf_keras.layers.Layer):
         dropout: float = 0.0,
         dropatt: float = 0.0,
         untie_r: bool = True,
+        attention_type: str = "bi",
         init_std: float = 0.02,
         recompute_attention: bool = False,
         **kwargs,
@@ -96,15 +141,27 @@ class XLNetBlock(tf_keras.layers.Layer):
             "dropout": dropout,
             "dropatt": dropatt,
             "untie_r": untie_r,
+            "attention_type": attention_type,
             "init_std": init_std,
             "recompute_attention": recompute_attention,
         }
-        self.attention = RelativeAttention(
-            num_heads, d_head, dropatt, untie_r, init_std, recompute_attention, name="attention"
+        policy = self.dtype_policy
+        self.attention = TwoStreamRelativeAttention(
+            num_heads,
+            d_head,
+            dropatt,
+            untie_r,
+            attention_type,
+            init_std,
+            recompute_attention,
+            dtype=policy,
+            name="attention",
         )
-        self.attention_norm = ResidualNorm(dropout, name="attention_norm")
-        self.feed_forward = FeedForward(d_inner, activation, dropout, init_std, name="feed_forward")
-        self.feed_forward_norm = ResidualNorm(dropout, name="feed_forward_norm")
+        self.attention_norm = ResidualNorm(dropout, dtype=policy, name="attention_norm")
+        self.feed_forward = FeedForward(
+            d_inner, activation, dropout, init_std, dtype=policy, name="feed_forward"
+        )
+        self.feed_forward_norm = ResidualNorm(dropout, dtype=policy, name="feed_forward_norm")
 
     def build(self, input_shape):
         for layer in (
@@ -117,19 +174,52 @@ class XLNetBlock(tf_keras.layers.Layer):
                 layer.build(input_shape)
         super().build(input_shape)
 
-    def call(self, rows_BXD: tf.Tensor, seed: tf.Tensor | None = None, **attention) -> tf.Tensor:
-        """[B, X, D] → [B, X, D].
+    def call(
+        self,
+        hidden_states: tf.Tensor,
+        mask: TwoStreamMask,
+        position_encoding: Sinusoids | None = None,
+        memory: tf.Tensor | None = None,
+        is_reversed: tf.Tensor | None = None,
+        shared_biases: RelativeBiases | None = None,
+        cache: KeyValueCache | None = None,
+        training: bool | None = None,
+        dropout_seed: tf.Tensor | None = None,
+        return_attention_scores: bool = False,
+    ):
+        seed = dropout_seed_of_call(training, dropout_seed)
 
-        Args:
-          rows_BXD: rows of both streams.
-          seed: int32 [2] switches dropout on.
-          **attention: further arguments of `RelativeAttention.call`.
-        """
-        seeds = [None] * 4 if seed is None else [fold_in(seed, number) for number in range(4)]
-        attended = self.attention(rows_BXD, seed=seeds[0], **attention)
-        rows_BXD = self.attention_norm(rows_BXD, attended, seed=seeds[1])
-        changed = self.feed_forward(rows_BXD, seed=seeds[2])
-        return self.feed_forward_norm(rows_BXD, changed, seed=seeds[3])
+        def seed_of(number):
+            return None if seed is None else fold_in(seed, number)
+
+        attended = self.attention(
+            hidden_states,
+            mask=mask,
+            position_encoding=position_encoding,
+            memory=memory,
+            is_reversed=is_reversed,
+            shared_biases=shared_biases,
+            cache=cache,
+            training=training,
+            dropout_seed=seed_of(ATTENTION),
+            return_attention_scores=return_attention_scores,
+        )
+        extra = None
+        if cache is not None or return_attention_scores:
+            attended, extra = attended
+        hidden_states = self.attention_norm(
+            hidden_states, attended, training=training, dropout_seed=seed_of(ATTENTION_NORM)
+        )
+        changed = self.feed_forward(
+            hidden_states, training=training, dropout_seed=seed_of(FEED_FORWARD)
+        )
+        hidden_states = self.feed_forward_norm(
+            hidden_states, changed, training=training, dropout_seed=seed_of(FEED_FORWARD_NORM)
+        )
+        return hidden_states if extra is None else (hidden_states, extra)
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape(input_shape)
 
     def get_config(self):
         return {**super().get_config(), **self.settings}

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from official.xlnet.modeling.ops.shapes import sizes
+
 
 def to_heads(x_BXD: tf.Tensor, kernel_DNH: tf.Tensor) -> tf.Tensor:
     """einsum("bxd,dnh->bnxh")."""
     d_model, heads, d_head = kernel_DNH.shape
     projected = tf.tensordot(x_BXD, tf.reshape(kernel_DNH, [d_model, heads * d_head]), axes=1)
-    projected_BXNH = tf.reshape(projected, [-1, x_BXD.shape[1], heads, d_head])
+    projected_BXNH = tf.reshape(projected, [-1, sizes(x_BXD)[1], heads, d_head])
     return tf.transpose(projected_BXNH, [0, 2, 1, 3])
 
 
@@ -23,4 +25,4 @@ def from_heads(x_BNXH: tf.Tensor, kernel_DNH: tf.Tensor) -> tf.Tensor:
     merged = tf.reshape(tf.transpose(x_BNXH, [0, 2, 1, 3]), [-1, heads * d_head])
     kernel = tf.reshape(kernel_DNH, [d_model, heads * d_head])
     projected = tf.matmul(merged, kernel, transpose_b=True)
-    return tf.reshape(projected, [-1, x_BNXH.shape[2], d_model])
+    return tf.reshape(projected, [-1, sizes(x_BNXH)[2], d_model])

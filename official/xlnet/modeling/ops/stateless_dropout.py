@@ -12,6 +12,8 @@ import math
 
 import tensorflow as tf
 
+from official.xlnet.modeling.ops.shapes import Size, sizes
+
 
 def _mix(x: tf.Tensor) -> tf.Tensor:
     """MurmurHash3's 32-bit finalizer: every input bit changes every output bit half the time."""
@@ -34,11 +36,25 @@ def fold_in(seed: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
     return tf.bitcast(_hash(counters, seed), tf.int32)
 
 
-def keep_mask(shape: list[int], rate: float, seed: tf.Tensor) -> tf.Tensor:
-    """Bool tensor of static `shape`, each element True with probability 1 - rate.
+def dropout_seed_of_call(training: bool | None, dropout_seed: tf.Tensor | None) -> tf.Tensor | None:
+    """The seed of a layer's dropout, int32 [2]: the given one or a new one; None at inference.
 
     Args:
-      shape: static shape; up to 2³² elements.
+      training: whether dropout is applied.
+      dropout_seed: int32 [2], which makes dropout a pure function of it; None for a random seed.
+    """
+    if not training:
+        return None
+    if dropout_seed is None:
+        return tf.random.uniform([2], tf.int32.min, tf.int32.max, tf.int32)
+    return tf.cast(dropout_seed, tf.int32)
+
+
+def keep_mask(shape: list[Size], rate: float, seed: tf.Tensor) -> tf.Tensor:
+    """Bool tensor of `shape`, each element True with probability 1 - rate.
+
+    Args:
+      shape: the sizes, static or not; up to 2³² elements.
       rate: probability of False, in [0, 1); used to a precision of 2⁻³².
       seed: int32 [2].
     """
@@ -51,10 +67,10 @@ def dropout(x: tf.Tensor, rate: float, seed: tf.Tensor | None) -> tf.Tensor:
     """`x` with elements zeroed with probability `rate`, the rest divided by 1 - rate.
 
     Args:
-      x: floating tensor of static shape.
+      x: floating tensor.
       rate: in [0, 1).
       seed: int32 [2], or None for no dropout (inference).
     """
     if seed is None or rate == 0:
         return x
-    return tf.where(keep_mask(x.shape.as_list(), rate, seed), x / (1 - rate), tf.zeros([], x.dtype))
+    return tf.where(keep_mask(sizes(x), rate, seed), x / (1 - rate), tf.zeros([], x.dtype))

@@ -16,23 +16,26 @@ from collections.abc import Callable, Hashable
 
 import tensorflow as tf
 
+from official.xlnet.modeling.ops.shapes import sizes
+
 
 @functools.cache
 def compiled(function: Callable, *static: Hashable) -> Callable:
     """`function(*static, *tensors)` as one XLA kernel of its tensors.
 
-    Eager calls run op by op: they are for tests and small work, where compiling costs more
-    than it saves.
+    XLA compiles anew for every shape. So calls run op by op where an axis besides the first one,
+    the batch, is not static: every length would be another kernel. So do eager calls, which are
+    for tests and small work.
 
     Args:
-      function: module-level function; its tensors have static shapes.
+      function: module-level function.
       *static: its leading arguments that are no tensors.
     """
     bound = functools.partial(function, *static)
     kernel = tf.function(bound, jit_compile=True, autograph=False)
 
     def call(*tensors):
-        if tf.executing_eagerly():
+        if tf.executing_eagerly() or not _are_static(tensors):
             return bound(*tensors)
         # Grappler cannot see the shapes that a compiled kernel returns.
         return tf.nest.map_structure(lambda x: tf.ensure_shape(x, x.shape), kernel(*tensors))
@@ -71,12 +74,17 @@ def row_sums(x: tf.Tensor) -> tf.Tensor:
     would write the operand to memory and read it again.
 
     Args:
-      x: floating [..., K], K static.
+      x: floating [..., K].
 
     Returns:
       [...].
     """
-    return tf.linalg.matvec(x, tf.ones([x.shape[-1]], x.dtype))
+    return tf.linalg.matvec(x, tf.ones([sizes(x)[-1]], x.dtype))
+
+
+def _are_static(tensors) -> bool:
+    """Whether all sizes but that of the first axis, the batch, are known."""
+    return all(x.shape[1:].is_fully_defined() for x in tf.nest.flatten(tensors))
 
 
 def _gradients(function, *arguments):

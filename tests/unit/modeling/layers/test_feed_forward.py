@@ -1,5 +1,7 @@
 """The feed-forward part against its formula, where its inner rows are longer than d_inner."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -22,10 +24,11 @@ def test_output_and_gradients(seed):
     layer.build([None, None, ROWS.shape[-1]])
     layer.inner_bias.assign(np.linspace(-1, 1, INNER))
     rows, results = tf.constant(ROWS), []
-    for function in (layer, lambda rows, seed: formula(rows, *layer.trainable_variables)):
+    ours = functools.partial(layer, training=seed is not None, dropout_seed=seed)
+    for function in (ours, lambda rows: formula(rows, *layer.trainable_variables)):
         with tf.GradientTape() as tape:
             tape.watch(rows)
-            output = function(rows, seed=None if seed is None else tf.constant(seed))
+            output = function(rows)
         operands = [rows, *layer.trainable_variables]
         results.append([output, *tape.gradient(output, operands, tf.cos(output))])
     for got, wanted in zip(*results, strict=True):

@@ -1,87 +1,10 @@
-"""Sinusoids and relative shifts against loops over rows and keys."""
-
-import itertools
+"""Sinusoids against their formula, from static and from unknown sizes."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.layers import relative_position
-from official.xlnet.modeling.layers.relative_position import ConsecutiveRows, TargetRows, sinusoids
-
-BATCH, HEADS, WIDTH, MEMORY = 3, 2, 5, 7
-SHAPES = [  # T, M, block size
-    (13, MEMORY, 4),
-    (13, MEMORY, 5),
-    (12, 0, 4),
-    (11, MEMORY, 2),
-    (1, MEMORY, 4),
-    (2, 0, 128),
-    (131, 3, 128),
-]
-
-
-@pytest.fixture(params=SHAPES, ids=str)
-def shape(request, monkeypatch):
-    num_tokens, num_memory, block_size = request.param
-    monkeypatch.setattr(relative_position, "BLOCK_SIZE", block_size)
-    return num_tokens, num_memory
-
-
-def random_rows(num_tokens, num_memory, consecutive, table_rows=BATCH):
-    """Rows, a table of positions, the rows' positions, and their class."""
-    rng = np.random.default_rng(num_tokens)
-    num_keys, num_distances = num_memory + num_tokens, num_memory + 2 * num_tokens - 1
-    if consecutive:
-        position = np.broadcast_to(np.arange(num_tokens), [BATCH, num_tokens])
-        rows = ConsecutiveRows(num_tokens, num_keys)
-    else:
-        position = rng.integers(0, num_tokens, [BATCH, 3])
-        rows = TargetRows(num_tokens, num_keys)
-    query = rng.standard_normal([BATCH, HEADS, position.shape[1], WIDTH]).astype(np.float32)
-    table = rng.standard_normal([table_rows, HEADS, num_distances, WIDTH]).astype(np.float32)
-    return query, table, position.astype(np.int32), rows
-
-
-@pytest.mark.parametrize("table_rows", [1, BATCH])
-@pytest.mark.parametrize("consecutive", [True, False])
-def test_score_of_row_and_key_is_that_of_their_distance(shape, consecutive, table_rows):
-    num_tokens, num_memory = shape
-    query, table, position, rows = random_rows(*shape, consecutive, table_rows)
-    wanted = np.zeros([BATCH, HEADS, position.shape[1], num_memory + num_tokens])
-    for b, n, q, j in itertools.product(*map(range, wanted.shape)):
-        distance = position[b, q] - (j - num_memory)
-        row_of_distance = num_memory + num_tokens - 1 - distance  # The first row is the farthest.
-        wanted[b, n, q, j] = query[b, n, q] @ table[b % table_rows, n, row_of_distance]
-    scores = rows.scores(tf.constant(query), tf.constant(table))
-    np.testing.assert_allclose(rows.to_keys(scores, position), wanted, atol=1e-5)
-
-
-@pytest.mark.parametrize("consecutive", [True, False])
-def test_from_keys_is_the_transpose_of_to_keys(shape, consecutive):
-    """Every unit vector of keys goes to the one distance that it is read from."""
-    query, table, position, rows = random_rows(*shape, consecutive)
-    scores = rows.scores(tf.constant(query), tf.constant(table))
-    rng = np.random.default_rng(1)
-    x = rng.integers(-9, 10, scores.shape).astype(np.float32)
-    by_key = rows.to_keys(tf.constant(x), position)
-    y = rng.integers(-9, 10, by_key.shape).astype(np.float32)
-    back = rows.from_keys(tf.constant(y), position)
-    assert back.shape == scores.shape
-    assert np.sum(by_key.numpy() * y) == np.sum(x * back.numpy())
-    np.testing.assert_array_equal(rows.to_keys(back, position), y)
-    with tf.GradientTape() as tape:
-        tape.watch(scores)
-        shifted = rows.to_keys(scores, position)
-    np.testing.assert_array_equal(tape.gradient(shifted, scores, tf.constant(y)), back)
-
-
-def test_blocks_cover_the_rows(shape):
-    num_tokens, num_memory = shape
-    rows = ConsecutiveRows(num_tokens, num_tokens + num_memory)
-    assert rows.block <= relative_position.BLOCK_SIZE
-    assert 0 <= rows.padding < rows.block
-    assert rows.num_blocks * rows.block == num_tokens + rows.padding
+from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, sinusoids
 
 
 @pytest.mark.parametrize("clamp_len", [0, 4])
@@ -96,3 +19,27 @@ def test_sinusoids(clamp_len):
             angle = clamped / 10000 ** (2 * c / width)
             np.testing.assert_allclose(sine[row, c], np.sin(angle), atol=1e-7)
             np.testing.assert_allclose(cosine[row, c], np.cos(angle), atol=1e-7)
+
+
+@pytest.mark.parametrize("clamp_len", [0, 4])
+def test_layer(clamp_len):
+    layer = RelativePositionEncoding(clamp_len)
+    hidden_states, memory = np.zeros([3, 1999, 6]), np.zeros([3, 7, 6])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 6])] * 2)
+    def dynamic(hidden_states, memory):
+        return layer(hidden_states, memory=memory)
+
+    for with_memory in (False, True):
+        wanted = sinusoids(1999, 7 if with_memory else 0, 6, clamp_len)
+        got = [layer(hidden_states, memory=memory if with_memory else None)]
+        if with_memory:
+            got.append(dynamic(hidden_states, memory))
+        for table in got:
+            np.testing.assert_allclose(table.sine, wanted.sine, atol=1e-6)
+            np.testing.assert_allclose(table.cosine, wanted.cosine, atol=1e-6)
+
+
+def test_layer_gives_its_compute_dtype():
+    layer = RelativePositionEncoding(dtype="mixed_bfloat16")
+    assert layer(np.zeros([2, 3, 4])).sine.dtype == tf.bfloat16

@@ -10,7 +10,13 @@ import tf_keras
 
 from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.lm_head import LMHead
-from official.xlnet.modeling.layers.relative_attention import RelativeAttention, RelativeBiases
+from official.xlnet.modeling.layers.relative_attention import (
+    RelativeBiases,
+    TwoStreamRelativeAttention,
+)
+from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
+from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
+from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import ResidualNorm, XLNetBlock
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
@@ -29,11 +35,15 @@ from tests.helpers.tiny import (
 CONFIG = tiny_config(untie_r=False, clamp_len=5, recompute="block")
 LAYERS = {
     RelativeBiases: {"num_heads": 3, "d_head": 5, "init_std": 0.1},
-    RelativeAttention: {
+    RelativePositionEncoding: {"clamp_len": 3},
+    RelativeSegmentEncoding: {"num_heads": 3, "d_head": 5, "init_std": 0.1},
+    TwoStreamAttentionMask: {},
+    TwoStreamRelativeAttention: {
         "num_heads": 3,
         "d_head": 5,
         "dropatt": 0.2,
         "untie_r": False,
+        "attention_type": "uni",
         "init_std": 0.1,
         "recompute": True,
     },
@@ -47,6 +57,7 @@ LAYERS = {
         "dropout": 0.3,
         "dropatt": 0.2,
         "untie_r": False,
+        "attention_type": "uni",
         "init_std": 0.1,
         "recompute_attention": True,
     },

@@ -103,4 +103,4 @@ def test_feed_forward_drops_after_its_activation():
     seed = tf.constant(SEED)
     inner = tf.nn.gelu(x @ layer.inner_kernel + layer.inner_bias, approximate=True)
     wanted = dropout(inner, 0.4, seed) @ layer.outer_kernel + layer.outer_bias
-    np.testing.assert_allclose(layer(x, seed=seed), wanted, atol=1e-5)
+    np.testing.assert_allclose(layer(x, training=True, dropout_seed=seed), wanted, atol=1e-5)

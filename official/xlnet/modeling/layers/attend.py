@@ -1,0 +1,147 @@
+"""Masked softmax attention over the sum of the three score terms, with its own backward pass."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows, is_static
+from official.xlnet.modeling.layers.two_stream_mask import Keys, Rows, can_attend
+from official.xlnet.modeling.ops.shapes import sizes
+from official.xlnet.modeling.ops.stateless_dropout import dropout, keep_mask
+from official.xlnet.modeling.ops.xla_kernels import compiled, row_sums
+
+_HIDDEN = -1e30  # The score of a key that a row may not attend to.
+
+
+class Pattern(NamedTuple):
+    """What is static about who attends to whom.
+
+    Attributes:
+      distances: how scores per distance become scores per key.
+      causal: whether keys at later positions are hidden (`uni` attention).
+    """
+
+    distances: ConsecutiveRows | TargetRows
+    causal: bool
+
+
+class ScoreTerms(NamedTuple):
+    """The three terms of the scores of Q rows, divided by √H.
+
+    Attributes:
+      content: (q + r_w)·k, [B, N, Q, K].
+      positional: (q + r_r)·r per distance, as `Pattern.distances.scores` gives it.
+      segment: (q + r_s)·(seg_different - seg_same), [B, N, Q].
+    """
+
+    content: tf.Tensor
+    positional: tf.Tensor
+    segment: tf.Tensor
+
+
+def attention_probabilities(
+    terms: ScoreTerms, rows: Rows, keys: Keys, pattern: Pattern
+) -> tf.Tensor:
+    """softmax_j(score)(i, j) before dropout, float32 [B, N, Q, K]; 0 in rows that see no key."""
+    p_BNQK = tf.nn.softmax(_masked_scores(pattern, *terms, rows, keys))
+    visible_BQK = can_attend(rows, keys, pattern.causal)
+    return tf.where(visible_BQK[:, None], p_BNQK, 0.0)
+
+
+def attend(
+    terms: ScoreTerms,
+    value_BNKH: tf.Tensor,
+    rows: Rows,
+    keys: Keys,
+    pattern: Pattern,
+    rate: float,
+    seed: tf.Tensor | None,
+) -> tf.Tensor:
+    """Softmax, dropout and weighted sum of values, [B, N, Q, H].
+
+    A row that may see no key gets zeros. The backward pass is written out, so that of all
+    [B, N, Q, K] tensors only the probabilities p are kept: dropout is drawn again from its seed,
+    and Σ_j p_j dp_j = output · d_output.
+
+    Args:
+      terms: the terms of the scores.
+      value_BNKH: values.
+      rows: the query rows.
+      keys: the keys.
+      pattern: distances and causality.
+      rate: dropout rate of the probabilities.
+      seed: int32 [2], or None at inference.
+    """
+    use_kernels = seed is not None and is_static(pattern.distances)
+    kernel: Callable = compiled if use_kernels else functools.partial
+    rate = 0.0 if seed is None else rate
+    seed = tf.zeros([2], tf.int32) if seed is None else seed
+    masked_scores = kernel(_masked_scores, pattern)
+    drop = kernel(_drop, rate, value_BNKH.dtype)
+    score_gradients = kernel(_score_gradients, rate)
+    # TensorFlow copies blocks faster than XLA loops over them; XLA gathers faster.
+    copies = isinstance(pattern.distances, ConsecutiveRows)
+    from_keys = pattern.distances.from_keys if copies else kernel(pattern.distances.from_keys)
+
+    @tf.custom_gradient
+    def weigh(content_BNQK, positional, segment_BNQ, value_BNKH):
+        scores_BNQK = masked_scores(content_BNQK, positional, segment_BNQ, rows, keys)
+        p_BNQK = tf.nn.softmax(scores_BNQK)
+        output_BNQH = tf.matmul(drop(p_BNQK, seed), value_BNKH)
+
+        def gradient(d_output_BNQH):
+            dots_BNQH = tf.cast(d_output_BNQH, tf.float32) * tf.cast(output_BNQH, tf.float32)
+            # Drawing again must not be optimized away to keeping what was drawn first.
+            with tf.control_dependencies([d_output_BNQH]):
+                same_seed = tf.identity(seed)
+            d_value_BNKH = tf.matmul(drop(p_BNQK, same_seed), d_output_BNQH, transpose_a=True)
+            with tf.control_dependencies([d_value_BNKH]):  # One array of this size goes first.
+                d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
+            mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
+            d_content, d_segment = score_gradients(
+                p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys
+            )
+            d_positional = from_keys(d_content, rows.positions)
+            return d_content, d_positional, d_segment, d_value_BNKH
+
+        return output_BNQH, gradient
+
+    output_BNQH = weigh(*terms, value_BNKH)
+    sees_any_BQ = tf.reduce_any(can_attend(rows, keys, pattern.causal), axis=-1)
+    return output_BNQH * tf.cast(sees_any_BQ, output_BNQH.dtype)[:, None, :, None]
+
+
+def _masked_scores(pattern: Pattern, content_BNQK, positional, segment_BNQ, rows, keys):
+    """The sum of the three terms, float32 [B, N, Q, K], hugely negative where keys are hidden.
+
+    Softmax ignores what a row adds to all its scores, so seg_same needs no term of its own.
+    """
+    score = tf.cast(content_BNQK, tf.float32)
+    score += tf.cast(pattern.distances.to_keys(positional, rows.positions), tf.float32)
+    segment = tf.cast(segment_BNQ, tf.float32)[..., None]
+    score += tf.where(_is_different(rows, keys), segment, 0.0)
+    return tf.where(can_attend(rows, keys, pattern.causal)[:, None], score, _HIDDEN)
+
+
+def _drop(rate: float, dtype: tf.DType, p_BNQK, seed):
+    return tf.cast(dropout(p_BNQK, rate, seed), dtype)
+
+
+def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys):
+    """d_score = p (d_p - Σ p d_p), per key and, for the segment term, summed over keys."""
+    dtype = d_dropped_BNQK.dtype
+    d_p = tf.cast(d_dropped_BNQK, tf.float32)
+    if rate:
+        d_p = tf.where(keep_mask(sizes(d_p), rate, seed), d_p / (1 - rate), 0.0)
+    d_score = p_BNQK * (d_p - mean_BNQ[..., None])
+    d_segment_BNQ = row_sums(tf.where(_is_different(rows, keys), d_score, 0.0))
+    return tf.cast(d_score, dtype), tf.cast(d_segment_BNQ, dtype)
+
+
+def _is_different(rows: Rows, keys: Keys) -> tf.Tensor:
+    """Whether row and key are of different segments, bool [B, 1, Q, K]."""
+    return (rows.segment_ids[:, :, None] != keys.segment_ids[:, None, :])[:, None]

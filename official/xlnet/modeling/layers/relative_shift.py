@@ -1,0 +1,151 @@
+"""The relative shift: from scores per distance to scores per key, and back.
+
+Scores of a query row with the R distances of `relative_position` become scores with its K keys:
+key j of the row at position i is at distance number T - 1 - i + j. How that is computed depends
+on where the rows are: at all positions one after the other (the content stream), or at any (the
+query stream, which lives at the targets only).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import tensorflow as tf
+
+from official.xlnet.modeling.ops.shapes import Size, sizes
+
+# Rows that share one slice of the position table. A block of c rows computes K + c - 1
+# distances for K keys each; smaller blocks waste less and make more, smaller products.
+BLOCK_SIZE = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class ConsecutiveRows:
+    """Query rows at positions 0 … T - 1: the content stream.
+
+    Rows are taken in blocks of c, and every block sees only the W = K + c - 1 rows of the table
+    that it needs. Where the number of tokens is not static there is one block.
+
+    Attributes:
+      num_tokens: number of rows, T.
+      num_keys: number of keys, K.
+    """
+
+    num_tokens: Size
+    num_keys: Size
+
+    @property
+    def num_blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.num_tokens // BLOCK_SIZE) if is_static(self) else 1
+
+    @property
+    def block(self) -> Size:
+        """Number of rows of a block, c."""
+        if is_static(self):
+            return -(-self.num_tokens // self.num_blocks)
+        return tf.maximum(self.num_tokens, 2)  # The shift below needs two.
+
+    @property
+    def padding(self) -> Size:
+        """Number of rows that are added to fill the last block."""
+        return self.num_blocks * self.block - self.num_tokens
+
+    def scores(self, query_BNTH: tf.Tensor, position_BNRH: tf.Tensor) -> tf.Tensor:
+        """Scores of every row with the distances of its block, [B, N, blocks, c, W]."""
+        heads, _, width = sizes(position_BNRH)[1:]
+        query_BNTH = tf.pad(query_BNTH, [[0, 0], [0, 0], [0, self.padding], [0, 0]])
+        query_BNbcH = tf.reshape(query_BNTH, [-1, heads, self.num_blocks, self.block, width])
+        position_BNRH = tf.pad(position_BNRH, [[0, 0], [0, 0], [self.padding, 0], [0, 0]])
+        starts = [self.block * b for b in reversed(range(self.num_blocks))]
+        window = self.num_keys + self.block - 1
+        size = [-1, heads, window, width]
+        windows = [tf.slice(position_BNRH, [0, 0, start, 0], size) for start in starts]
+        position_BNbWH = tf.stack(windows, axis=2)
+        return tf.matmul(query_BNbcH, position_BNbWH, transpose_b=True)
+
+    def to_keys(self, score_BNbcW: tf.Tensor, position_BT: tf.Tensor) -> tf.Tensor:
+        """The relative shift: scores per distance → scores per key, [B, N, T, K].
+
+        Row i of a block holds its K scores from element c - 1 - i on. Seen as one flat buffer,
+        that is a matrix whose rows are one element shorter, from element c - 1 on.
+        """
+        del position_BT  # Known: 0 … T - 1.
+        if self._is_one_row:
+            return score_BNbcW[:, :, 0]
+        heads, blocks, c, w = sizes(score_BNbcW)[1:]
+        flat = tf.reshape(score_BNbcW, [-1, heads, blocks, c * w])
+        flat = flat[..., c - 1 : c - 1 + c * (w - 1)]
+        shifted = tf.reshape(flat, [-1, heads, blocks, c, w - 1])[..., : self.num_keys]
+        shifted = tf.reshape(shifted, [-1, heads, blocks * c, self.num_keys])
+        return shifted[:, :, : self.num_tokens]
+
+    def from_keys(self, score_BNTK: tf.Tensor, position_BT: tf.Tensor) -> tf.Tensor:
+        """The transpose of `to_keys`: [B, N, T, K] → [B, N, blocks, c, W], 0 where no key is."""
+        del position_BT
+        if self._is_one_row:
+            return score_BNTK[:, :, None]
+        heads, blocks, c = score_BNTK.shape[1], self.num_blocks, self.block
+        w = self.num_keys + c - 1
+        padding = self.padding
+        if not isinstance(padding, int) or padding:  # Padding by nothing would copy it all.
+            score_BNTK = tf.pad(score_BNTK, [[0, 0], [0, 0], [0, padding], [0, 0]])
+        score = tf.reshape(score_BNTK, [-1, heads, blocks, c, self.num_keys])
+        score = tf.pad(score, [[0, 0]] * 4 + [[0, w - 1 - self.num_keys]])
+        flat = tf.reshape(score, [-1, heads, blocks, c * (w - 1)])
+        flat = tf.pad(flat, [[0, 0]] * 3 + [[c - 1, 1]])
+        return tf.reshape(flat, [-1, heads, blocks, c, w])
+
+    @property
+    def _is_one_row(self) -> bool:
+        return isinstance(self.num_tokens, int) and self.num_tokens == 1
+
+
+@dataclasses.dataclass(frozen=True)
+class TargetRows:
+    """Query rows at any positions: the query stream, which lives at the targets only.
+
+    Attributes:
+      num_tokens: number of positions, T.
+      num_keys: number of keys, K.
+    """
+
+    num_tokens: Size
+    num_keys: Size
+
+    def scores(self, query_BNPH: tf.Tensor, position_BNRH: tf.Tensor) -> tf.Tensor:
+        """Scores of every row with every distance, [B, N, P, R]."""
+        return tf.matmul(query_BNPH, position_BNRH, transpose_b=True)
+
+    def to_keys(self, score_BNPR: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
+        """Scores per distance → scores per key, [B, N, P, K], for rows at `position_BP`."""
+        first_BP = self.num_tokens - 1 - position_BP
+        return _roll(score_BNPR, -first_BP)[..., : self.num_keys]
+
+    def from_keys(self, score_BNPK: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
+        """The transpose of `to_keys`: [B, N, P, K] → [B, N, P, R], 0 where no key is."""
+        margin = self.num_tokens - 1
+        padded_BNPR = tf.pad(score_BNPK, [[0, 0]] * 3 + [[0, margin]])
+        return _roll(padded_BNPR, margin - position_BP)
+
+
+def is_static(distances: ConsecutiveRows | TargetRows) -> bool:
+    """Whether the numbers of tokens and keys are known when the graph is built."""
+    return isinstance(distances.num_tokens, int) and isinstance(distances.num_keys, int)
+
+
+def _roll(x_BNPR: tf.Tensor, shift_BP: tf.Tensor) -> tf.Tensor:
+    """tf.roll(x[b, :, p], shift[b, p], axis=-1) of every b and p.
+
+    Moving whole rows takes half the time of a gather of elements. (A slice would do, but
+    XLA compiles again for every new begin of one.)
+    """
+    _, heads, num_rows, length = sizes(x_BNPR)
+    x_XNR = tf.reshape(tf.transpose(x_BNPR, [0, 2, 1, 3]), [-1, heads, length])
+    rolled_XNR = tf.map_fn(
+        lambda row: tf.roll(row[0], row[1], axis=-1),
+        (x_XNR, tf.reshape(shift_BP, [-1])),
+        fn_output_signature=x_BNPR.dtype,
+    )
+    rolled_BPNR = tf.reshape(rolled_XNR, [-1, num_rows, heads, length])
+    return tf.transpose(rolled_BPNR, [0, 2, 1, 3])

@@ -1,0 +1,103 @@
+"""Relative shifts against loops over rows and keys, with sizes that are static or not."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.modeling.layers import relative_shift
+from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows
+
+BATCH, HEADS, WIDTH, MEMORY = 3, 2, 5, 7
+SHAPES = [  # T, M, block size
+    (13, MEMORY, 4),
+    (13, MEMORY, 5),
+    (12, 0, 4),
+    (11, MEMORY, 2),
+    (1, MEMORY, 4),
+    (2, 0, 128),
+    (131, 3, 128),
+]
+
+
+@pytest.fixture(params=SHAPES, ids=str)
+def shape(request, monkeypatch):
+    num_tokens, num_memory, block_size = request.param
+    monkeypatch.setattr(relative_shift, "BLOCK_SIZE", block_size)
+    return num_tokens, num_memory
+
+
+def random_rows(num_tokens, num_memory, consecutive, table_rows=BATCH):
+    """Rows, a table of positions, the rows' positions, and their class."""
+    rng = np.random.default_rng(num_tokens)
+    num_keys, num_distances = num_memory + num_tokens, num_memory + 2 * num_tokens - 1
+    if consecutive:
+        position = np.broadcast_to(np.arange(num_tokens), [BATCH, num_tokens])
+        rows = ConsecutiveRows(num_tokens, num_keys)
+    else:
+        position = rng.integers(0, num_tokens, [BATCH, 3])
+        rows = TargetRows(num_tokens, num_keys)
+    query = rng.standard_normal([BATCH, HEADS, position.shape[1], WIDTH]).astype(np.float32)
+    table = rng.standard_normal([table_rows, HEADS, num_distances, WIDTH]).astype(np.float32)
+    return query, table, position.astype(np.int32), rows
+
+
+@pytest.mark.parametrize("table_rows", [1, BATCH])
+@pytest.mark.parametrize("consecutive", [True, False])
+def test_score_of_row_and_key_is_that_of_their_distance(shape, consecutive, table_rows):
+    num_tokens, num_memory = shape
+    query, table, position, rows = random_rows(*shape, consecutive, table_rows)
+    wanted = np.zeros([BATCH, HEADS, position.shape[1], num_memory + num_tokens])
+    for b, n, q, j in itertools.product(*map(range, wanted.shape)):
+        distance = position[b, q] - (j - num_memory)
+        row_of_distance = num_memory + num_tokens - 1 - distance  # The first row is the farthest.
+        wanted[b, n, q, j] = query[b, n, q] @ table[b % table_rows, n, row_of_distance]
+    scores = rows.scores(tf.constant(query), tf.constant(table))
+    np.testing.assert_allclose(rows.to_keys(scores, position), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("consecutive", [True, False])
+def test_from_keys_is_the_transpose_of_to_keys(shape, consecutive):
+    """Every unit vector of keys goes to the one distance that it is read from."""
+    query, table, position, rows = random_rows(*shape, consecutive)
+    scores = rows.scores(tf.constant(query), tf.constant(table))
+    rng = np.random.default_rng(1)
+    x = rng.integers(-9, 10, scores.shape).astype(np.float32)
+    by_key = rows.to_keys(tf.constant(x), position)
+    y = rng.integers(-9, 10, by_key.shape).astype(np.float32)
+    back = rows.from_keys(tf.constant(y), position)
+    assert back.shape == scores.shape
+    assert np.sum(by_key.numpy() * y) == np.sum(x * back.numpy())
+    np.testing.assert_array_equal(rows.to_keys(back, position), y)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        shifted = rows.to_keys(scores, position)
+    np.testing.assert_array_equal(tape.gradient(shifted, scores, tf.constant(y)), back)
+
+
+def test_blocks_cover_the_rows(shape):
+    num_tokens, num_memory = shape
+    rows = ConsecutiveRows(num_tokens, num_tokens + num_memory)
+    assert rows.block <= relative_shift.BLOCK_SIZE
+    assert 0 <= rows.padding < rows.block
+    assert rows.num_blocks * rows.block == num_tokens + rows.padding
+
+
+@pytest.mark.parametrize("consecutive", [True, False])
+def test_sizes_that_are_not_static_change_nothing(shape, consecutive):
+    query, table, position, rows = random_rows(*shape, consecutive)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, HEADS, None, WIDTH])] * 2)
+    def there_and_back(query, table):
+        num_tokens = tf.shape(query)[2] if consecutive else tf.constant(rows.num_tokens)
+        num_keys = tf.shape(table)[2] - num_tokens + 1
+        dynamic = type(rows)(num_tokens, num_keys)
+        by_key = dynamic.to_keys(dynamic.scores(query, table), tf.constant(position))
+        back = dynamic.from_keys(by_key, tf.constant(position))
+        return by_key, dynamic.to_keys(back, tf.constant(position))
+
+    wanted = rows.to_keys(rows.scores(tf.constant(query), tf.constant(table)), position)
+    by_key, again = there_and_back(query, table)
+    np.testing.assert_allclose(by_key, wanted, atol=1e-5)
+    np.testing.assert_array_equal(again, by_key)

@@ -1,0 +1,133 @@
+"""Masks written out, from orders and from permutation masks."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.modeling.layers.two_stream_mask import (
+    ALWAYS_VISIBLE,
+    NEVER_VISIBLE,
+    Keys,
+    OrderedRows,
+    TwoStreamAttentionMask,
+    can_attend,
+)
+
+
+def mask_of(row_order, key_order, causal=False, row_position=None, num_memory=0):
+    row_position = range(len(row_order)) if row_position is None else row_position
+    rows = OrderedRows(*(tf.constant([list(x)]) for x in (row_order, row_order, row_position)))
+    key_position = tf.range(-num_memory, len(key_order) - num_memory)
+    keys = Keys(tf.constant([key_order]), tf.constant([key_order]), key_position)
+    return can_attend(rows, keys, causal)[0].numpy().astype(int).tolist()
+
+
+def test_content_mask():
+    assert mask_of([0, 2, 0, 1], [0, 2, 0, 1]) == [
+        [1, 0, 1, 0],
+        [1, 1, 1, 1],
+        [1, 0, 1, 0],
+        [1, 0, 1, 1],
+    ]
+
+
+def test_query_mask_is_closed_at_the_target_itself():
+    # Targets 1 and 3: their order minus 1.
+    assert mask_of([1, 0], [0, 2, 0, 1], row_position=[1, 3]) == [
+        [1, 0, 1, 1],
+        [1, 0, 1, 0],
+    ]
+
+
+def test_memory_and_padding():
+    # Memory of another document, memory of this one, padding, then tokens of order 0 and 1.
+    keys = [NEVER_VISIBLE, ALWAYS_VISIBLE, NEVER_VISIBLE, 0, 1]
+    assert mask_of([0, 0, 1], keys, num_memory=2) == [
+        [0, 1, 0, 1, 0],
+        [0, 1, 0, 1, 0],
+        [0, 1, 0, 1, 1],
+    ]
+
+
+def test_uni_hides_later_positions():
+    assert mask_of([0, 0, 0], [ALWAYS_VISIBLE, 0, 0, 0], causal=True, num_memory=1) == [
+        [1, 1, 0, 0],
+        [1, 1, 1, 0],
+        [1, 1, 1, 1],
+    ]
+
+
+def visible(mask, causal=False):
+    """Masks of the content and query streams, int [B, Q, K]."""
+    return [
+        can_attend(rows, mask.keys, causal).numpy().astype(int)
+        for rows in (mask.content, mask.query)
+    ]
+
+
+def test_layer_makes_both_masks():
+    """One row with everything: memory of length 1 of 2, padding, an order and a target."""
+    tokens = tf.zeros([1, 4], tf.int32)
+    mask = TwoStreamAttentionMask()(
+        tokens,
+        order=tf.constant([[0, 2, 1, 0]]),
+        is_padding=tf.constant([[True, False, False, False]]),
+        segment_ids=tf.constant([[0, 1, 1, 2]]),
+        memory=tf.ones([1, 2, 8]),
+        memory_length=tf.constant([1]),
+        target_positions=tf.constant([[1, 2]]),
+    )
+    content, query = visible(mask)
+    assert content.tolist() == [
+        [[0, 1, 0, 0, 0, 1], [0, 1, 0, 1, 1, 1], [0, 1, 0, 0, 1, 1], [0, 1, 0, 0, 0, 1]]
+    ]
+    assert query.tolist() == [[[0, 1, 0, 0, 1, 1], [0, 1, 0, 0, 0, 1]]]
+    assert mask.keys.segment_ids.numpy().tolist() == [[0, 0, 0, 1, 1, 2]]
+    assert mask.query.segment_ids.numpy().tolist() == [[1, 1]]
+    assert mask.keys.positions.numpy().tolist() == [-2, -1, 0, 1, 2, 3]
+
+
+def test_memory_that_is_zero_is_hidden():
+    memory = tf.constant(np.array([[[0.0], [1.0]], [[2.0], [0.0]]]))
+    content, _ = visible(TwoStreamAttentionMask()(tf.zeros([2, 1]), memory=memory))
+    assert content.tolist() == [[[0, 1, 1]], [[1, 0, 1]]]
+
+
+def test_perm_mask_of_an_order_gives_the_masks_of_the_order():
+    rng = np.random.default_rng(0)
+    order = np.array([rng.permutation(7) for _ in range(3)])
+    order[1] = [0, 0, 3, 0, 1, 2, 0]  # Context sees context.
+    targets = np.array([[2, 5], [4, 5], [0, 6]])
+    rest = {
+        "is_padding": rng.random([3, 7]) < 0.3,
+        "memory": rng.standard_normal([3, 5, 4]),
+        "memory_length": np.array([0, 2, 5]),
+        "target_positions": targets,
+    }
+    tokens = tf.zeros([3, 7], tf.int32)
+    # True where i may not see j.
+    perm_mask = order[:, None, :] > order[:, :, None]
+    perm_mask |= (np.arange(7) == np.arange(7)[:, None]) & (rng.random([3, 7, 1]) < 0.5)
+    by_order = TwoStreamAttentionMask()(tokens, order=order, **rest)
+    # The diagonal does not matter: content sees itself, a target never does.
+    by_mask = TwoStreamAttentionMask()(tokens, perm_mask=perm_mask, **rest)
+    for causal in (False, True):
+        for ours, wanted in zip(visible(by_mask, causal), visible(by_order, causal), strict=True):
+            np.testing.assert_array_equal(ours, wanted)
+
+
+def test_a_perm_mask_that_no_order_has():
+    """Pairs that see each other, or neither the other."""
+    perm_mask = np.array([[[0, 0, 1], [0, 0, 1], [1, 0, 0]]], bool)
+    mask = TwoStreamAttentionMask()(
+        tf.zeros([1, 3]), perm_mask=perm_mask, target_positions=[[0, 1, 2]]
+    )
+    content, query = visible(mask)
+    assert content.tolist() == [[[1, 1, 0], [1, 1, 0], [0, 1, 1]]]
+    assert query.tolist() == [[[0, 1, 0], [1, 0, 0], [0, 1, 0]]]
+
+
+def test_order_and_perm_mask_together_are_an_error():
+    tokens = tf.zeros([2, 3], tf.int32)
+    with pytest.raises(ValueError, match="expected `order` or `perm_mask`, got both"):
+        TwoStreamAttentionMask()(tokens, order=tokens, perm_mask=tf.zeros([2, 3, 3], tf.bool))
