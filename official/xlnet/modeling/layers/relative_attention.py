@@ -28,16 +28,13 @@ from official.xlnet.modeling.layers.attend import (
 from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding, biased_query
 from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows
-from official.xlnet.modeling.layers.two_stream_mask import TwoStreamMask
+from official.xlnet.modeling.layers.two_stream_mask import TwoStreamMask, named
 from official.xlnet.modeling.ops.head_projection import from_heads, to_heads
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.rematerialization import recomputed
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.stateless_dropout import dropout_seed_of_call, fold_in
 from official.xlnet.modeling.ops.xla_kernels import fused
-
-# What the dropout seed of a call is folded with for each stream.
-CONTENT_STREAM, QUERY_STREAM = 0, 1
 
 
 class KeyValueCache(NamedTuple):
@@ -156,12 +153,12 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         self.num_heads, self.d_head, self.dropatt = num_heads, d_head, dropatt
         self.untie_r, self.attention_type = untie_r, attention_type
         self.init_std, self.recompute = init_std, recompute
-        sizes_of_head = {"num_heads": num_heads, "d_head": d_head, "init_std": init_std}
+        policy = self.dtype_policy
         self.segment_encoding = RelativeSegmentEncoding(
-            **sizes_of_head, dtype=self.dtype_policy, name="segment_encoding"
+            num_heads, d_head, init_std, dtype=policy, name="segment_encoding"
         )
         if untie_r:
-            self.biases = RelativeBiases(**sizes_of_head, dtype=self.dtype_policy, name="biases")
+            self.biases = RelativeBiases(num_heads, d_head, init_std, dtype=policy, name="biases")
 
     def build(self, input_shape):
         d_model = input_shape[-1]
@@ -196,6 +193,7 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         dropout_seed: tf.Tensor | None = None,
         return_attention_scores: bool = False,
     ):
+        mask = named(mask)
         seed = dropout_seed_of_call(training, dropout_seed)
         streams = [mask.content]
         if mask.query.positions.shape[1] != 0:
@@ -213,7 +211,7 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         patterns = self._patterns(counts[0], mask, cache)
 
         attended = []
-        for number, rows in enumerate(streams):
+        for number, rows in enumerate(streams):  # Each stream draws dropout of its own.
             stream_seed = None if seed is None else fold_in(seed, number)
             attention: Callable = functools.partial(
                 self._attend, rows, mask.keys, patterns[number], stream_seed
@@ -223,7 +221,10 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
             attended.append(attention(*terms[number], key_BNKH, value_BNKH, position_BNRH))
         output_BXD = from_heads(tf.concat(attended, axis=2), self.output_kernel)
         if return_attention_scores:
-            scores = self._score_terms(patterns[0], *terms[0], key_BNKH, position_BNRH)
+            by_content, by_position, segment = terms[0]
+            scores = self._score_terms(
+                patterns[0], by_content, by_position, segment, key_BNKH, position_BNRH
+            )
             p_BNTK = attention_probabilities(scores, mask.content, mask.keys, patterns[0])
             return output_BXD, p_BNTK
         return output_BXD if cache is None else (output_BXD, cache)
@@ -285,7 +286,9 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         memory = to_heads(tf.stop_gradient(memory_BMD), kernel_DNH)
         return tf.concat([memory, projected], axis=2)
 
-    def _project_positions(self, sinusoids: Sinusoids, is_reversed_B):
+    def _project_positions(self, sinusoids: Sinusoids | None, is_reversed_B):
+        if sinusoids is None:
+            raise ValueError("expected a `position_encoding`, as there is no `cache`")
         kernels = tf.split(tf.convert_to_tensor(self.position_kernel), 2, axis=0)
         sine_1NRH, cosine_1NRH = (
             to_heads(tf.cast(half, self.compute_dtype)[None], kernel)

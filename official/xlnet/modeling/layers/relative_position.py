@@ -48,7 +48,7 @@ def sinusoids(num_tokens: int, num_memory: int, width: int, clamp_len: int = 0) 
     Example:
       >>> sine, cosine = sinusoids(num_tokens=2, num_memory=1, width=2)
       >>> sine[:, 0]  # distances 2, 1, 0, -1
-      array([ 0.9092974,  0.841471 ,  0.       , -0.841471 ], dtype=float32)
+      array([ 0.9092974 ,  0.84147096,  0.        , -0.84147096], dtype=float32)
     """
     distance_R = np.arange(num_memory + num_tokens - 1, -num_tokens, -1, dtype=np.float64)
     if clamp_len:
@@ -87,14 +87,14 @@ class RelativePositionEncoding(tf_keras.layers.Layer):
         _, num_tokens, width = sizes(hidden_states)
         num_memory = 0 if memory is None else sizes(memory)[1]
         if isinstance(num_tokens, int) and isinstance(num_memory, int):
-            halves = sinusoids(num_tokens, num_memory, width, self.clamp_len)
+            table = sinusoids(num_tokens, num_memory, width, self.clamp_len)
         else:  # In float64, as above: float32 would lose four digits at large distances.
             distance_R = tf.cast(tf.range(num_memory + num_tokens - 1, -num_tokens, -1), tf.float64)
             if self.clamp_len:
                 distance_R = tf.clip_by_value(distance_R, -self.clamp_len, self.clamp_len)
             angle_RC = distance_R[:, None] * _frequencies(width)
-            halves = tf.sin(angle_RC), tf.cos(angle_RC)
-        return Sinusoids(*(tf.cast(half, self.compute_dtype) for half in halves))
+            table = Sinusoids(tf.sin(angle_RC), tf.cos(angle_RC))
+        return Sinusoids(*(tf.cast(half, self.compute_dtype) for half in table))
 
     def get_config(self):
         return {**super().get_config(), "clamp_len": self.clamp_len}

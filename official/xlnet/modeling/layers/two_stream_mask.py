@@ -12,7 +12,7 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.ops.shapes import sizes
+from official.xlnet.modeling.ops.shapes import Size, sizes
 
 # Orders of keys that every row, or no row, may attend to.
 ALWAYS_VISIBLE, NEVER_VISIBLE = tf.int32.min, tf.int32.max
@@ -76,6 +76,15 @@ class TwoStreamMask(NamedTuple):
     content: Rows
     query: Rows
     keys: Keys
+
+
+def named(mask: TwoStreamMask | list) -> TwoStreamMask:
+    """The mask with named fields, which the layers of a loaded `.keras` file get as lists."""
+    if isinstance(mask, TwoStreamMask):
+        return mask
+    content, query, keys = mask
+    rows: type[Rows] = MaskedRows if content[0].shape.rank == 3 else OrderedRows
+    return TwoStreamMask(rows(*content), rows(*query), Keys(*keys))
 
 
 def can_attend(rows: Rows, keys: Keys, causal: bool) -> tf.Tensor:
@@ -193,7 +202,7 @@ def _memory_order(memory_BMD, memory_length_B, num_memory):
 def _with_perm_mask(mask: TwoStreamMask, perm_mask_BTT: tf.Tensor) -> TwoStreamMask:
     """The mask whose rows see the keys that `perm_mask` allows, memory and padding as before."""
     content, query, keys = mask
-    num_tokens = sizes(content.positions)[1]
+    num_tokens: Size = sizes(content.positions)[1]
     position_T = tf.range(num_tokens)
     target_BP = query.positions
     content_BTT = ~perm_mask_BTT | tf.eye(num_tokens, dtype=tf.bool)
@@ -202,7 +211,7 @@ def _with_perm_mask(mask: TwoStreamMask, perm_mask_BTT: tf.Tensor) -> TwoStreamM
     is_real_BK = keys.order != NEVER_VISIBLE
     num_memory = sizes(keys.positions)[0] - num_tokens
 
-    def masked(rows: OrderedRows, visible_BQT: tf.Tensor) -> MaskedRows:
+    def masked(rows: Rows, visible_BQT: tf.Tensor) -> MaskedRows:
         with_memory = tf.pad(visible_BQT, [[0, 0], [0, 0], [num_memory, 0]], constant_values=True)
         return MaskedRows(with_memory & is_real_BK[:, None], rows.segment_ids, rows.positions)
 

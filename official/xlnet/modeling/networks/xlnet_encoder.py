@@ -172,7 +172,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         for number, block in enumerate(self.blocks):
             layer_inputs.append(rows_BXD[:, :num_tokens])
             run = functools.partial(
-                block,
+                block.__call__,
                 mask=mask,
                 position_encoding=table,
                 memory=None if memory is None else tf.cast(memory[number], self.compute_dtype),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import tensorflow as tf
 
-Size = int | tf.Tensor
+Size: TypeAlias = "int | tf.Tensor"
 
 
 def sizes(x: tf.Tensor) -> list[Size]:
