@@ -7,12 +7,13 @@ import tf_keras
 
 from benchmarks.harness.worker import Work
 from benchmarks.harness.workload import Shape, config_of, tokens_and_segments, windows
-from official.xlnet.inference.network.packed_encoder import ServedEncoder
+from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.runtime import allocator
 from official.xlnet.runtime.distribution import limit_threads
+from official.xlnet.tokenization.special_tokens import SEGMENT_CLS
 from official.xlnet.training.optimization import create_optimizer
 
 
@@ -96,10 +97,11 @@ def _encode(shape: Shape, config) -> Work:
 def _serve(shape: Shape, config) -> Work:
     encoder = XLNetEncoder(config)
     encoder.build()
-    served = ServedEncoder(encoder, shape.seq_len)
+    packed = PackedEncoder(encoder, shape.seq_len, SEGMENT_CLS + 1)
 
     def encode(token_ids, segment_ids):
-        return served(token_ids, segment_ids, tf.zeros_like(token_ids, tf.bool))
+        is_padding = tf.zeros_like(token_ids, tf.bool)
+        return packed(token_ids, is_padding, segment_ids).vectors
 
     return _reading(encode, shape, config, encoder)
 

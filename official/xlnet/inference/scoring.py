@@ -21,8 +21,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.configs.data import DataConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.language_model import bucket
+from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.special_tokens import PAD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -62,73 +64,153 @@ def score(
 ) -> list[Score]:
     """Returns the log-likelihood of every text, without special tokens around it.
 
-    Args:
-      model: a pre-trained model.
-      tokenizer: its tokenizer.
-      texts: the texts. What one scores does not depend on the others.
-      order: `left_to_right`; `random`, the mean over `num_orders` orders drawn for every text
-        (a lower bound of the log-likelihood under their mixture); or `pseudo`, where every
-        token is given all others of its window and the memory.
-      num_orders: orders drawn for `random`.
-      seed: of the random orders.
-
-    Raises:
-      ConfigError: `order` is unknown or `num_orders` below 1.
-      DataError: a text is empty.
+    Makes a `Scorer` and calls it.
 
     Example:
       >>> [result] = score(model, tokenizer, ["The cat sat."])
       >>> list(zip(result.pieces, result.log_likelihoods.round(1)))
       [('▁The', -4.2), ('▁cat', -9.8), ('▁sat', -7.1), ('.', -1.3)]
     """
-    if order not in ORDERS:
-        raise ConfigError(f"order: expected one of {', '.join(ORDERS)}, got {order!r}")
-    if num_orders < 1:
-        raise ConfigError(f"num_orders: expected at least 1, got {num_orders}")
-    encoded = []
-    for number, text in enumerate(texts, 1):
-        ids = np.array(tokenizer.encode(text), np.int32)
-        if not ids.size:
-            raise DataError(f"text {number} is empty: expected something to score, got {text!r}")
-        encoded.append(ids)
-    if order == "pseudo":
-        results = [_score_each_token(model, ids) for ids in encoded]
-    else:
-        draws = num_orders if order == "random" else 1
-        rows = [
-            (ids, np.random.default_rng([seed, number, draw]) if order == "random" else None)
-            for number, ids in enumerate(encoded)
-            for draw in range(draws)
-        ]
-        scored = _score_in_order(model, rows)
-        results = [
-            np.mean(scored[first : first + draws], axis=0) for first in range(0, len(scored), draws)
-        ]
-    return [
-        Score(text, [tokenizer.id_to_piece(i) for i in ids], result)
-        for text, ids, result in zip(texts, encoded, results, strict=True)
-    ]
+    return Scorer(model, tokenizer)(texts, order, num_orders, seed)
 
 
-@tf.function(autograph=False)
-def log_likelihoods(
-    model: XLNetPretrainer,
-    inputs: dict[str, tf.Tensor],
-) -> tuple[tf.Tensor, tf.Tensor | None]:
-    """Log-probabilities of the tokens at some positions, each given what comes before it.
+class Scorer:
+    """A pre-trained model that is ready to score texts.
+
+    Its weights are copied, and a graph is made for each length of text when it is first needed:
+    to score often, make one and call it many times.
 
     Args:
       model: a pre-trained model.
-      inputs: what the encoder takes, with `target_positions` int32 [B, P].
+      tokenizer: its tokenizer.
 
-    Returns:
-      log_likelihood_BP: float32 [B, P], log p(x_t | x_j with order[j] < order[t]) of every target.
-      memory: [L, B, M, D] for the next window; None for a model without memory.
+    Example:
+      >>> scorer = Scorer(model, tokenizer)
+      >>> scorer(["The cat sat."])[0].total
+      -22.4
     """
-    outputs = model(inputs, training=False)
-    labels_BP = tf.gather(inputs["token_ids"], inputs["target_positions"], batch_dims=1)
-    losses_BP = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_BP, outputs["logits"])
-    return -losses_BP, outputs.get("memory")
+
+    def __init__(self, model: XLNetPretrainer, tokenizer: Tokenizer):
+        self._data = model.config.data
+        self._tokenizer = tokenizer
+        self._network = LanguageModelNetwork(model, self._data.seq_len, with_memory=True)
+
+    def __call__(
+        self,
+        texts: Sequence[str],
+        order: str = "left_to_right",
+        num_orders: int = 1,
+        seed: int = 0,
+    ) -> list[Score]:
+        """Returns the log-likelihood of every text, without special tokens around it.
+
+        Args:
+          texts: the texts. What one scores does not depend on the others.
+          order: `left_to_right`; `random`, the mean over `num_orders` orders drawn for every
+            text (a lower bound of the log-likelihood under their mixture); or `pseudo`, where
+            every token is given all others of its window and the memory.
+          num_orders: orders drawn for `random`.
+          seed: of the random orders.
+
+        Raises:
+          ConfigError: `order` is unknown or `num_orders` below 1.
+          DataError: a text is empty.
+        """
+        if order not in ORDERS:
+            raise ConfigError(f"order: expected one of {', '.join(ORDERS)}, got {order!r}")
+        if num_orders < 1:
+            raise ConfigError(f"num_orders: expected at least 1, got {num_orders}")
+        encoded = []
+        for number, text in enumerate(texts, 1):
+            ids = np.array(self._tokenizer.encode(text), np.int32)
+            if not ids.size:
+                raise DataError(
+                    f"text {number} is empty: expected something to score, got {text!r}"
+                )
+            encoded.append(ids)
+        if order == "pseudo":
+            results = [self._each_token(ids) for ids in encoded]
+        else:
+            draws = num_orders if order == "random" else 1
+            rows = [
+                (ids, np.random.default_rng([seed, number, draw]) if order == "random" else None)
+                for number, ids in enumerate(encoded)
+                for draw in range(draws)
+            ]
+            scored = self._rows_in_order(rows)
+            results = [
+                np.mean(scored[first : first + draws], axis=0)
+                for first in range(0, len(scored), draws)
+            ]
+        return [
+            Score(text, [self._tokenizer.id_to_piece(i) for i in ids], result)
+            for text, ids, result in zip(texts, encoded, results, strict=True)
+        ]
+
+    def _rows_in_order(
+        self, rows: list[tuple[np.ndarray, np.random.Generator | None]]
+    ) -> list[np.ndarray]:
+        """Scores rows of ids, each in orders of its generator or, without one, left to right."""
+        results = [np.zeros(len(ids)) for ids, _ in rows]
+        longest_first = sorted(range(len(rows)), key=lambda row: -len(rows[row][0]))
+        while longest_first:
+            windows = list(_windows(self._data, len(rows[longest_first[0]][0])))
+            batch_size = _batch_size(windows[0], len(longest_first))
+            batch, longest_first = longest_first[:batch_size], longest_first[batch_size:]
+            memory = None
+            for window in windows:
+                ids = [rows[row][0] for row in batch]
+                orders = [_order(window, len(rows[row][0]), rows[row][1]) for row in batch]
+                # Copies of the last row give the batch its static size.
+                copies = batch_size - len(batch)
+                inputs = _inputs(window, ids + copies * ids[-1:], memory)
+                inputs["order"] = tf.constant(np.stack(orders + copies * orders[-1:]), tf.int32)
+                num_new = window.end - window.new
+                scored_BP, memory = self._in_order(inputs, num_targets=num_new)
+                for row, scored_P in zip(batch, scored_BP.numpy(), strict=False):
+                    new = results[row][window.new : window.end]
+                    new[:] = scored_P[: len(new)]
+        return results
+
+    def _each_token(self, ids: np.ndarray) -> np.ndarray:
+        """Pseudo log-likelihoods of one text: every token in a row of its own."""
+        result = np.zeros(len(ids))
+        memory = None
+        for window in _windows(self._data, len(ids)):
+            positions = np.arange(window.new, min(window.end, len(ids))) - window.start
+            batch_size = _batch_size(window, len(positions))
+            for first in range(0, len(positions), batch_size):
+                part = positions[first : first + batch_size]
+                position_B = np.pad(part, [0, batch_size - len(part)], mode="edge")
+                inputs = _inputs(window, batch_size * [ids], memory)
+                scored_B = self._given_all_others(inputs, tf.constant(position_B, tf.int32))
+                result[window.start + part] = scored_B.numpy()[: len(part)]
+            if window.end < len(ids):
+                # What the next window remembers has seen every token of this one.
+                memory = self._next_memory(_inputs(window, [ids], memory))
+        return result
+
+    @tf.function(autograph=False)
+    def _in_order(self, inputs, num_targets):
+        """Values log p(x_t | x_j with order[j] < order[t]) of the last P tokens, and the memory."""
+        vectors_BPD, memory = self._network.encoder.in_order(**inputs, num_targets=num_targets)
+        labels_BP = inputs["token_ids"][:, -num_targets:]
+        return self._network.log_likelihoods(vectors_BPD, labels_BP), memory
+
+    @tf.function(autograph=False)
+    def _given_all_others(self, inputs, position_B):
+        """Values log p(x_t | x_j for all j ≠ t) of one token t of each row."""
+        num_tokens = inputs["token_ids"].shape[1]
+        is_target_BT = tf.one_hot(position_B, num_tokens, on_value=True, off_value=False)
+        vectors_BTD = self._network.encoder(**inputs, is_target=is_target_BT).vectors
+        return self._network.log_likelihoods(
+            tf.gather(vectors_BTD, position_B, batch_dims=1),
+            tf.gather(inputs["token_ids"], position_B, batch_dims=1),
+        )
+
+    @tf.function(autograph=False)
+    def _next_memory(self, inputs):
+        return self._network.encoder(**inputs).memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,8 +233,7 @@ class _Window:
         return self.start + self.length
 
 
-def _windows(model: XLNetPretrainer, num_tokens: int) -> Iterator[_Window]:
-    data = model.config.data
+def _windows(data: DataConfig, num_tokens: int) -> Iterator[_Window]:
     if num_tokens <= data.seq_len:
         yield _Window(0, min(bucket(num_tokens), data.seq_len), 0)
         return
@@ -160,38 +241,6 @@ def _windows(model: XLNetPretrainer, num_tokens: int) -> Iterator[_Window]:
     yield _Window(0, data.seq_len, 0)
     for start in range(advance, num_tokens - data.seq_len + advance, advance):
         yield _Window(start, data.seq_len, start - advance + data.seq_len)
-
-
-def _score_in_order(
-    model: XLNetPretrainer, rows: list[tuple[np.ndarray, np.random.Generator | None]]
-) -> list[np.ndarray]:
-    """Scores rows of ids, each in random orders of its generator or, without one, left to right."""
-    results = [np.zeros(len(ids)) for ids, _ in rows]
-    longest_first = sorted(range(len(rows)), key=lambda row: -len(rows[row][0]))
-    while longest_first:
-        windows = list(_windows(model, len(rows[longest_first[0]][0])))
-        batch_size = _batch_size(windows[0], len(longest_first))
-        batch, longest_first = longest_first[:batch_size], longest_first[batch_size:]
-        memory = None
-        for window in windows:
-            known = window.new - window.start
-            position_P = np.arange(known, window.length)
-            ids = [rows[row][0] for row in batch]
-            orders = [_order(window, len(rows[row][0]), rows[row][1]) for row in batch]
-            # Copies of the last row give the batch its static size.
-            copies = batch_size - len(batch)
-            scored_BP, memory = _run(
-                model,
-                window,
-                ids + copies * ids[-1:],
-                np.stack(orders + copies * orders[-1:]),
-                np.tile(position_P, [batch_size, 1]),
-                memory,
-            )
-            for row, scored_P in zip(batch, scored_BP, strict=False):
-                new = results[row][window.new : window.end]
-                new[:] = scored_P[: len(new)]
-    return results
 
 
 def _order(window: _Window, num_tokens: int, generator: np.random.Generator | None) -> np.ndarray:
@@ -205,57 +254,24 @@ def _order(window: _Window, num_tokens: int, generator: np.random.Generator | No
     return order
 
 
-def _score_each_token(model: XLNetPretrainer, ids: np.ndarray) -> np.ndarray:
-    """Pseudo log-likelihoods of one text: every token in a row of its own."""
-    result = np.zeros(len(ids))
-    memory = None
-    for window in _windows(model, len(ids)):
-        positions = np.arange(window.new, min(window.end, len(ids))) - window.start
-        batch_size = _batch_size(window, len(positions))
-        for first in range(0, len(positions), batch_size):
-            part = positions[first : first + batch_size]
-            position_B1 = np.pad(part, [0, batch_size - len(part)], mode="edge")[:, None]
-            order_BT = position_B1 == np.arange(window.length)  # 1 for the token in question.
-            scored_BP, _ = _run(model, window, batch_size * [ids], order_BT, position_B1, memory)
-            result[window.start + part] = scored_BP[: len(part), 0]
-        if window.end < len(ids):
-            # What the next window remembers has seen every token of this one.
-            order_1T = np.zeros([1, window.length])
-            memory = _run(model, window, [ids], order_1T, np.zeros([1, 1]), memory)[1]
-    return result
-
-
 def _batch_size(window: _Window, num_rows: int) -> int:
     return min(max(1, _TOKENS_PER_BATCH // window.length), bucket(num_rows))
 
 
-def _run(
-    model: XLNetPretrainer,
-    window: _Window,
-    ids: list[np.ndarray],
-    order_BT: np.ndarray,
-    position_BP: np.ndarray,
-    memory: tf.Tensor | None,
-) -> tuple[np.ndarray, tf.Tensor | None]:
-    """Runs a window of some texts: log-likelihoods float64 [B, P], and the memory it leaves.
-
-    `memory` may be of one row, for all of them.
-    """
-    token_ids_BT = np.full(order_BT.shape, PAD_ID, np.int32)
-    is_padding_BT = np.ones(order_BT.shape, bool)
+def _inputs(
+    window: _Window, ids: list[np.ndarray], memory: tf.Tensor | None
+) -> dict[str, tf.Tensor]:
+    """Inputs of the network: a window of some texts. `memory` may be of one row, for all."""
+    shape = len(ids), window.length
+    token_ids_BT = np.full(shape, PAD_ID, np.int32)
+    is_padding_BT = np.ones(shape, bool)
     for row, row_ids in enumerate(ids):
         part = row_ids[window.start : window.end]
         token_ids_BT[row, : len(part)] = part
         is_padding_BT[row, : len(part)] = False
-    inputs = {
-        "token_ids": tf.constant(token_ids_BT),
-        "is_padding": tf.constant(is_padding_BT),
-        "order": tf.constant(order_BT.astype(np.int32)),
-        "target_positions": tf.constant(position_BP.astype(np.int32)),
-    }
+    inputs = {"token_ids": tf.constant(token_ids_BT), "is_padding": tf.constant(is_padding_BT)}
     if memory is not None:
         rows = len(ids)
         inputs["memory"] = tf.repeat(memory, rows // memory.shape[1], axis=1)
         inputs["memory_length"] = tf.fill([rows], min(window.start, memory.shape[2]))
-    scored_BP, memory = log_likelihoods(model, inputs)
-    return scored_BP.numpy().astype(np.float64), memory
+    return inputs

@@ -1,8 +1,14 @@
-"""A fine-tuned model on examples: predictions in order, and figures where there are labels."""
+"""A fine-tuned model on examples: predictions in order, and metrics where there are labels.
+
+`predict_examples` and `evaluate_task`, whose weights stay, run the inference network
+(`TaskNetwork`). Evaluation during fine-tuning runs the Keras layers: the weights have changed
+since the last time, and to pack them and to make new graphs would take longer than many a dev set.
+A property test holds the two equal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,13 +18,19 @@ from official.xlnet.checkpoints import model_directory
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel, bucket_lengths
+from official.xlnet.inference.network.task_network import TaskNetwork
+from official.xlnet.modeling.models.xlnet_task_model import (
+    Batch,
+    XLNetTaskModel,
+    bucket_lengths,
+)
 from official.xlnet.tasks.batching import Unit, bucket, collate
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
 from official.xlnet.tokenization.tokenizer import load_tokenizer
 
+Forward = Callable[[Batch], Batch]
 _CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
 
 
@@ -41,43 +53,78 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
 def evaluate_task(
     model_dir: str, examples: Sequence[Example], report_dir: str | None = None
 ) -> dict[str, Any]:
-    """Figures of a fine-tuned model on labelled examples; files too, with `report_dir`."""
+    """Metrics of a fine-tuned model on labelled examples; files too, with `report_dir`."""
     require_labels(examples)
     model, task = load_task(model_dir)
-    predictions, figures = evaluate_examples(model, task, examples)
-    figures |= {"examples": len(examples), **task.counts}
+    predictions, metrics = _evaluate(_packed(model), model, task, examples)
+    metrics |= {"examples": len(examples), **task.counts}
     if report_dir:
-        write_report(report_dir, task, examples, predictions, figures)
-    return figures
+        write_report(report_dir, task, examples, predictions, metrics)
+    return metrics
 
 
 def evaluate_examples(
     model: XLNetTaskModel, task: Task, examples: Sequence[Example]
 ) -> tuple[list[Prediction], dict[str, float]]:
-    """Predictions for examples with labels, and the figures of them, `loss` included.
+    """Predictions for examples with labels, and their metrics, `loss` included.
 
-    The loss is that of training, unless the task evaluates one of its own.
+    The loss is that of training, unless the task evaluates one of its own. The model may be in
+    training: its graphs are kept and read the weights as they are.
     """
-    loss = [0.0, 0.0]
-    predictions = list(predict_examples(model, task, examples, loss))
-    figures = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
-    return predictions, figures | {"loss": figures.get("loss", loss[0] / max(loss[1], 1.0))}
+    return _evaluate(_layers(model), model, task, examples)
 
 
 def predict_examples(
-    model: XLNetTaskModel, task: Task, examples: Iterable[Example], loss: list[float] | None = None
+    model: XLNetTaskModel, task: Task, examples: Iterable[Example]
 ) -> Iterator[Prediction]:
     """Yields a prediction for each example, in order, however many there are.
 
     Args:
-      model: the model.
+      model: the model; its weights are copied when the first prediction is asked for.
       task: its task.
       examples: examples; as many are held as make up a few batches.
-      loss: if given, the sums of losses and of items are added to its two elements.
     """
+    yield from _predict(_packed(model), task, examples)
+
+
+def _packed(model: XLNetTaskModel) -> Forward:
+    """The model's weights of this moment in a `TaskNetwork`; a graph for each length."""
+    network = TaskNetwork(model, tuple(unit_lengths(model.config)))
+    return tf.function(network.forward, autograph=False)
+
+
+def _layers(model: XLNetTaskModel) -> Forward:
+    """The model itself at inference; a graph for each length, kept with the model."""
+    if not hasattr(model, "_inference"):
+        model._inference = tf.function(lambda batch: model(batch, training=False), autograph=False)
+    return model._inference
+
+
+def _evaluate(
+    forward: Forward, model: XLNetTaskModel, task: Task, examples: Sequence[Example]
+) -> tuple[list[Prediction], dict[str, float]]:
+    loss_sum = num_items = 0.0
+
+    def add_loss(batch, outputs):
+        nonlocal loss_sum, num_items
+        is_real_U = tf.cast(batch["weight"] > 0, tf.float32)
+        loss_sum += float(tf.reduce_sum(model.head.loss(outputs, batch) * is_real_U))
+        num_items += float(tf.reduce_sum(model.head.num_items(batch) * is_real_U))
+
+    predictions = list(_predict(forward, task, examples, add_loss))
+    metrics = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
+    return predictions, metrics | {"loss": metrics.get("loss", loss_sum / max(num_items, 1.0))}
+
+
+def _predict(
+    forward: Forward,
+    task: Task,
+    examples: Iterable[Example],
+    observe: Callable[[Batch, Batch], None] | None = None,
+) -> Iterator[Prediction]:
+    """Yields a prediction for each example; `observe` is given every batch and its outputs."""
     batch_size = task.config.training.batch_size
     lengths = unit_lengths(task.config)
-    forward = _forward(model)
     examples = iter(examples)
     while chunk := [e for _, e in zip(range(batch_size * _CHUNK_BATCHES), examples, strict=False)]:
         units, owners = [], []
@@ -88,14 +135,14 @@ def predict_examples(
         outputs: list[Any] = [None] * len(units)
         for indices in _by_length(units, lengths, batch_size):
             length = lengths[bucket(max(units[i].length for i in indices), lengths)]
-            batch = collate([units[i] for i in indices], length, batch_size)
-            batch_outputs = forward(batch, loss is not None)
-            for name in ("loss_sum", "num_items"):
-                if loss is not None:
-                    loss[name == "num_items"] += float(batch_outputs.pop(name))
-            arrays = {name: value.numpy() for name, value in batch_outputs.items()}
+            arrays = collate([units[i] for i in indices], length, batch_size)
+            batch = {name: tf.constant(x) for name, x in arrays.items()}
+            batch_outputs = forward(batch)
+            if observe is not None:
+                observe(batch, batch_outputs)
+            rows = {name: value.numpy() for name, value in batch_outputs.items()}
             for row, i in enumerate(indices):
-                outputs[i] = {name: value[row] for name, value in arrays.items()}
+                outputs[i] = {name: value[row] for name, value in rows.items()}
         of_example: list[list] = [[] for _ in chunk]
         for owner, output in zip(owners, outputs, strict=True):
             of_example[owner].append(output)
@@ -110,29 +157,6 @@ def require_labels(examples: Sequence[Example]) -> None:
             hasattr(example, "label") and example.label is None
         ):
             raise DataError(f"{example.id}: expected a label to evaluate with, got none")
-
-
-def _forward(model: XLNetTaskModel):
-    """The model at inference as a graph for each length; kept with the model."""
-    if not hasattr(model, "_inference"):
-
-        @tf.function
-        def inference(batch, with_loss):
-            outputs = model(batch, training=False)
-            if with_loss:
-                real_U = tf.cast(batch["weight"] > 0, tf.float32)
-                loss_U, items_U = model.head.loss(outputs, batch), model.head.num_items(batch)
-                outputs |= {
-                    "loss_sum": tf.reduce_sum(loss_U * real_U),
-                    "num_items": tf.reduce_sum(items_U * real_U),
-                }
-            return outputs
-
-        def run(batch, with_loss):
-            return inference({name: tf.constant(x) for name, x in batch.items()}, with_loss)
-
-        model._inference = run
-    return model._inference
 
 
 def _by_length(units: list[Unit], lengths: list[int], batch_size: int) -> Iterator[list[int]]:

@@ -11,9 +11,10 @@ from official.xlnet.checkpoints import model_directory
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.language_model import load_language_model
+from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.graph.offsets import OffsetTokenizer
-from official.xlnet.serving.graph.settings import Settings, default_lengths
+from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service
 from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService

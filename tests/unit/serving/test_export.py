@@ -6,12 +6,11 @@ import tensorflow as tf
 
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference.network.length_buckets import Buckets
-from official.xlnet.inference.network.packed_encoder import ServedEncoder
+from official.xlnet.inference.network.length_buckets import Buckets, default_lengths
 from official.xlnet.inference.network.stored_weights import StoredMatrix
 from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.serving.factory import task_service
-from official.xlnet.serving.graph.settings import Settings, default_lengths
+from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
@@ -24,7 +23,7 @@ from tests.helpers.served_models import (
     random_task,
     tokenizers,
 )
-from tests.helpers.tiny import random_inputs, tiny_encoder
+from tests.helpers.tiny import tiny_encoder
 
 SETTINGS = Settings(lengths=(11, 23), max_characters=5000)
 ONE_LENGTH = Settings(lengths=(23,), max_characters=5000)
@@ -280,28 +279,6 @@ def test_language_model(tokenizer, graph_tokenizer):
         assert [p.decode() for p in outputs["pieces"][row].numpy()[-number:]] == expected.pieces
     assert outputs["num_tokens"].numpy()[-2:].tolist() == [0, 23]
     assert outputs["is_truncated"].numpy().tolist() == [False] * (len(texts) + 1) + [True]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"untie_r": False, "activation": "relu"},
-        {"attention_type": "uni", "clamp_len": 5, "activation": "gelu_exact"},
-        {"d_inner": 1024},  # Stored with longer rows; see `feed_forward.inner_width`.
-    ],
-)
-def test_served_encoder(changes):
-    encoder = tiny_encoder(mem_len=0, **changes)
-    served = ServedEncoder(encoder, max_length=17)
-    inputs = random_inputs(1, padding=True)
-    inputs = {name: inputs[name] for name in ("token_ids", "segment_ids", "is_padding")}
-    expected = encoder(inputs)["content"].numpy()
-    real = ~inputs["is_padding"]
-    tensors = [tf.constant(inputs[n]) for n in ("token_ids", "segment_ids", "is_padding")]
-    np.testing.assert_allclose(served(*tensors).numpy()[real], expected[real], atol=5e-6)
-    last = served(*tensors, last_only=True).numpy()
-    np.testing.assert_allclose(last[:, 0], expected[:, -1], atol=5e-6)
 
 
 def test_encoder_without_targets_has_no_query_stream():

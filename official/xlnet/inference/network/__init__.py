@@ -1,1 +1,1 @@
-"""The packed encoder: the form of the network that inference and serving run."""
+"""The inference network: the form of the model that prediction, scoring and serving run."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 Tensors = dict[str, tf.Tensor]
+_SHORTEST = 16  # Tokens of the shortest default length.
 _TOKENS_AT_ONCE = 16384  # Rows times their length: bounds the memory that a request takes.
 
 
@@ -117,3 +118,18 @@ def _in_parts(call, rows, at_once, specs):
         lambda index, _: index < number, step, (0, arrays), parallel_iterations=1
     )
     return {name: array.concat() for name, array in arrays.items()}
+
+
+def default_lengths(max_length: int, shortest: int = _SHORTEST) -> tuple[int, ...]:
+    """Powers of two from 16 on, and `max_length`.
+
+    Example:
+      >>> default_lengths(100)
+      (16, 32, 64, 100)
+    """
+    lengths, length = [max_length], _SHORTEST
+    while length < max_length:
+        if length >= shortest:
+            lengths.append(length)
+        length *= 2
+    return tuple(sorted(lengths))

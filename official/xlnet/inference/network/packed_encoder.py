@@ -1,6 +1,7 @@
-"""The encoder as it is served: what `XLNetEncoder` computes at inference, with less work.
+"""The inference network: what `XLNetEncoder` computes without dropout, with less work.
 
-The equations are those of `attention` and `block`; what differs is the arrangement:
+The equations are those of the Keras layers, and a property test holds the two equal; what differs
+is the arrangement of weights and products:
 
 * query, key and value kernels are one matrix, and 1/√H is in its query part;
 * r = W_r · sinusoid(distance) does not depend on the text: it is stored, not computed;
@@ -10,10 +11,12 @@ The equations are those of `attention` and `block`; what differs is the arrangem
       (q_i + r_s)·seg(i, j) = Σ_s -d_i [i in s] · [j in s],   d = (q + r_s)·(seg_diff - seg_same);
 
 * inner rows of the feed-forward part are longer where that is faster, as in a training step;
-* where only the last row of the last layer is asked for, no other is computed there.
+* the last layer computes only the rows that are asked for.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -28,124 +31,270 @@ from official.xlnet.modeling.layers.relative_position import sinusoids
 from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows
 from official.xlnet.modeling.layers.xlnet_block import LAYER_NORM_EPSILON, ResidualNorm, XLNetBlock
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.tokenization.special_tokens import SEGMENT_CLS
 
-_HIDDEN = -1e30
-_MASKED_WHERE = {"padding": 0, "later": 1, "own_and_later": 2}
+_HIDDEN = -1e30  # Added to the score of a key that a row may not attend to.
 
 
-class ServedEncoder(tf.Module):
-    """Tokens to vectors, without memory.
+class PackedOutputs(NamedTuple):
+    """Outputs of `PackedEncoder`.
+
+    Attributes:
+      vectors: float32 [B, X, D], of the rows that were asked for.
+      memory: float32 [L, B, M, D], hidden states for the next window; None without memory.
+    """
+
+    vectors: tf.Tensor
+    memory: tf.Tensor | None
+
+
+class PackedEncoder(tf.Module):
+    """The XLNet encoder for inference: prediction, scoring, embedding and serving.
+
+    A copy of an `XLNetEncoder`'s weights, in float32 or in fewer bytes; computing is in float32.
+    It has no dropout and reads no reversed text.
 
     Args:
       encoder: a built encoder; its weights are copied.
-      max_length: the most tokens T of an input.
-      num_segments: segment ids are 0 … num_segments - 1, or that of padding.
-      storage: how matrices are stored; see `weights.STORAGE`.
+      max_length: largest number of tokens T of an input.
+      num_segments: segment ids are 0 … num_segments - 1, or that of padding. By default as many
+        as an input has, which XLA cannot compile.
+      storage: how matrices are stored; one of `STORAGE`.
+      with_memory: whether `memory` is taken and returned, with `mem_len` columns.
+
+    Example:
+      >>> packed = PackedEncoder(encoder, max_length=512)
+      >>> packed(token_ids, is_padding, segment_ids).vectors.shape
+      TensorShape([2, 512, 768])
     """
 
     def __init__(
         self,
         encoder: XLNetEncoder,
         max_length: int,
-        num_segments: int = SEGMENT_CLS + 1,
+        num_segments: int | None = None,
         storage: str = "float32",
+        with_memory: bool = False,
     ):
         super().__init__(name="encoder")
         model = encoder.config.model
         self.max_length, self.num_segments = max_length, num_segments
+        self._mem_len = model.mem_len if with_memory else 0
+        self._reuse_len = encoder.reuse_len
         self.embedding = StoredMatrix(
             encoder.word_embedding.embeddings.numpy(), storage, scale_axis=0
         )
-        self.mask_embedding = _constant(encoder.mask_embedding)
+        self._mask_embedding = _constant(encoder.mask_embedding)
         self._is_causal = model.attention_type == "uni"
-        table_RD = np.concatenate(sinusoids(max_length, 0, model.d_model, model.clamp_len), axis=1)
+        table = sinusoids(max_length, self._mem_len, model.d_model, model.clamp_len)
+        table_RD = np.concatenate(table, axis=1)
         self._layers = [
-            _ServedBlock(block, encoder.shared_biases, table_RD, storage)
+            _PackedBlock(
+                block, encoder.shared_biases, table_RD, max_length + self._mem_len, storage
+            )
             for block in encoder.blocks
         ]
 
     def __call__(
         self,
-        token_ids_BT: tf.Tensor,
-        segment_ids_BT: tf.Tensor,
-        is_padding_BT: tf.Tensor,
+        token_ids: tf.Tensor,
+        is_padding: tf.Tensor,
+        segment_ids: tf.Tensor | None = None,
+        is_target: tf.Tensor | None = None,
+        memory: tf.Tensor | None = None,
+        memory_length: tf.Tensor | None = None,
         last_only: bool = False,
-    ) -> tf.Tensor:
-        """Vectors of the content stream.
+    ) -> PackedOutputs:
+        """Vectors of the content stream; in the place of targets, of the query stream.
 
         Args:
-          token_ids_BT: int32 [B, T], T static and at most `max_length`.
-          segment_ids_BT: int32 [B, T].
-          is_padding_BT: bool [B, T], padding on the left.
+          token_ids: int32 [B, T], T static and at most `max_length`.
+          is_padding: bool [B, T].
+          segment_ids: int32 [B, T]; by default all tokens are of segment 0.
+          is_target: bool [B, T], tokens to predict from all other tokens, by default none. No row
+            attends to them. It is `order` with 1 at targets and 0 elsewhere, at the cost of no
+            row more: nothing reads the content row of such a target.
+          memory: [L, B, mem_len, D], the memory of the window before.
+          memory_length: int32 [B], how many of its last columns are of the same document.
           last_only: whether only the last row is wanted.
 
         Returns:
-          [B, T, D]; [B, 1, D] with `last_only`.
+          Vectors [B, T, D], [B, 1, D] with `last_only`; and the memory.
         """
-        masks = [self._mask(token_ids_BT.shape[1], 1)] if self._is_causal else [None]
-        keys_BTS = self._key_columns(segment_ids_BT, is_padding_BT)
-        h_BXD = self.embedding.rows(token_ids_BT)
-        for layer in self._layers:
-            only = last_only and layer is self._layers[-1]
-            h_BXD = layer(h_BXD, keys_BTS, masks, only)
-        return h_BXD
+        num_tokens = token_ids.shape[1]
+        hidden_BTD = self.embedding.rows(token_ids)
+        is_hidden_BT = is_padding
+        if is_target is not None:
+            is_hidden_BT |= is_target
+            hidden_BTD = tf.where(is_target[..., None], self._mask_embedding, hidden_BTD)
+        keys = self._keys(is_hidden_BT, segment_ids, memory, memory_length)
+        can_attend_BTT = self._can_attend(num_tokens)
+        # Every real token attends to itself at least, but for a target.
+        may_be_blind = is_target is not None
+        wanted = stream = _stream(0, num_tokens, keys, can_attend_BTT, may_be_blind)
+        if last_only:
+            wanted = _stream(num_tokens - 1, 1, keys, can_attend_BTT, may_be_blind)
+        return self._run(hidden_BTD, keys, [stream], wanted, memory)
 
-    def left_to_right(self, token_ids_BT: tf.Tensor, is_padding_BT: tf.Tensor) -> tf.Tensor:
-        """Vectors [B, T, D] of the query stream at every token, given those before it."""
-        tokens = token_ids_BT.shape[1]
-        masks = [self._mask(tokens, 1), self._mask(tokens, 0)]
-        keys_BTS = self._key_columns(tf.zeros_like(token_ids_BT), is_padding_BT)
-        content_BTD = self.embedding.rows(token_ids_BT)
-        queries_BTD = tf.zeros_like(content_BTD) + self.mask_embedding
-        h_BXD = tf.concat([content_BTD, queries_BTD], axis=1)
-        # The first real token is given nothing: its rows attend to nothing.
-        sees_none_BT = (
-            is_padding_BT | tf.pad(is_padding_BT, [[0, 0], [1, 0]], constant_values=True)[:, :-1]
+    def in_order(
+        self,
+        token_ids: tf.Tensor,
+        is_padding: tf.Tensor,
+        order: tf.Tensor,
+        num_targets: int | None = None,
+        memory: tf.Tensor | None = None,
+        memory_length: tf.Tensor | None = None,
+    ) -> PackedOutputs:
+        """Vectors of the query stream: each token, given those before it in an order.
+
+        Args:
+          token_ids: int32 [B, T], T static and at most `max_length`.
+          is_padding: bool [B, T].
+          order: int32 [B, T], or [1, T] for all rows alike; see `XLNetEncoder`.
+          num_targets: P, for the last P tokens only; by default for all of them.
+          memory: see `__call__`.
+          memory_length: see `__call__`.
+
+        Returns:
+          Vectors [B, P, D]; and the memory.
+        """
+        num_tokens = token_ids.shape[1]
+        num_targets = num_targets or num_tokens
+        keys = self._keys(is_padding, None, memory, memory_length)
+        up_to_own_BTT = self._can_attend(num_tokens, order[:, None, :] <= order[:, :, None])
+        before_own_BTT = self._can_attend(num_tokens, order[:, None, :] < order[:, :, None])
+        content = _stream(0, num_tokens, keys, up_to_own_BTT, may_be_blind=True)
+        query = _stream(num_tokens, num_targets, keys, before_own_BTT, may_be_blind=True)
+        content_BTD = self.embedding.rows(token_ids)
+        query_BPD = tf.zeros_like(content_BTD[:, :num_targets]) + self._mask_embedding
+        hidden_BXD = tf.concat([content_BTD, query_BPD], axis=1)
+        return self._run(hidden_BXD, keys, [content, query], query, memory)
+
+    def _run(self, hidden_BXD, keys, streams, wanted, memory) -> PackedOutputs:
+        """All layers; the last one for the stream `wanted` alone."""
+        layer_inputs = []
+        for number, layer in enumerate(self._layers):
+            layer_inputs.append(hidden_BXD[:, : keys.num_tokens])
+            memory_BMD = None if memory is None else memory[number]
+            is_last = number == len(self._layers) - 1
+            hidden_BXD = layer(hidden_BXD, memory_BMD, keys, [wanted] if is_last else streams)
+        return PackedOutputs(hidden_BXD, self._next_memory(memory, layer_inputs))
+
+    def _next_memory(self, memory, layer_inputs):
+        """concat(memory_l, h_l[:reuse_len])[-mem_len:] of every layer l, zeros at the front."""
+        if not self._mem_len:
+            return None
+        states_LBKD = tf.stack(layer_inputs)[:, :, : self._reuse_len or None]
+        if memory is not None:
+            states_LBKD = tf.concat([memory, states_LBKD], axis=2)
+        states_LBMD = states_LBKD[:, :, -self._mem_len :]
+        missing = self._mem_len - states_LBMD.shape[2]
+        return tf.pad(states_LBMD, [[0, 0], [0, 0], [missing, 0], [0, 0]])
+
+    def _keys(self, is_hidden_BT, segment_ids_BT, memory, memory_length) -> _Keys:
+        num_tokens, num_memory = is_hidden_BT.shape[1], 0
+        is_hidden_BK = is_hidden_BT
+        if memory is not None:
+            num_memory = memory.shape[2]
+            age_M = num_memory - tf.range(num_memory)
+            is_hidden_BK = tf.concat([age_M > memory_length[:, None], is_hidden_BT], axis=1)
+        segment_BKS = None
+        if segment_ids_BT is not None:
+            number = self.num_segments or tf.reduce_max(segment_ids_BT) + 1
+            segment_BK = tf.pad(segment_ids_BT, [[0, 0], [num_memory, 0]])  # Memory is of 0.
+            segment_BKS = tf.one_hot(segment_BK, number)
+        return _Keys(num_tokens, num_memory + num_tokens, is_hidden_BK, segment_BKS)
+
+    def _can_attend(self, num_tokens, by_order_BTT=None):
+        """Which tokens a row may attend to, bool [B or 1, T, T]; None where it is all of them."""
+        if not self._is_causal:
+            return by_order_BTT
+        by_position_1TT = tf.constant(np.tri(num_tokens, dtype=bool)[None])
+        return by_position_1TT if by_order_BTT is None else by_order_BTT & by_position_1TT
+
+
+class _Keys(NamedTuple):
+    """Keys: M of memory, then the T tokens of the window.
+
+    Attributes:
+      num_tokens: T.
+      num_keys: K = M + T.
+      is_hidden_BK: bool [B, K], keys that no row attends to.
+      segment_BKS: float32 [B, K, S], one-hot segments; None where there is one alone.
+    """
+
+    num_tokens: int
+    num_keys: int
+    is_hidden_BK: tf.Tensor
+    segment_BKS: tf.Tensor | None
+
+
+class _Stream(NamedTuple):
+    """Rows that attend; they stand at the last Q positions of the window.
+
+    Attributes:
+      first: index of the first of them among all rows of a layer.
+      size: Q.
+      mask: float32 [B or 1, 1, Q, K], what is added to scores; None for nothing.
+      sees_any: float32 [B, 1, Q or 1, 1], 0 for rows that attend to no key at all, whose output
+        is zero; None where there are none of them.
+    """
+
+    first: int
+    size: int
+    mask: tf.Tensor | None
+    sees_any: tf.Tensor | None
+
+
+def _stream(first, size, keys: _Keys, can_attend_BTT, may_be_blind: bool) -> _Stream:
+    mask = sees_any = can_attend_BQK = None
+    if can_attend_BTT is not None:
+        num_memory = keys.num_keys - keys.num_tokens
+        can_attend_BQK = tf.pad(
+            can_attend_BTT[:, -size:], [[0, 0], [0, 0], [num_memory, 0]], constant_values=True
         )
-        sees_any_BX = tf.concat([~is_padding_BT, ~sees_none_BT], axis=1)
-        sees_any_BX1 = tf.cast(sees_any_BX, tf.float32)[..., None]
-        for layer in self._layers:
-            h_BXD = layer(h_BXD, keys_BTS, masks, sees_any_BX1=sees_any_BX1)
-        return h_BXD[:, tokens:]
-
-    def _key_columns(self, segment_ids_BT, is_padding_BT):
-        """[B, T, S + 1]: which segment a key is of, and whether it is hidden."""
-        segment_BTS = tf.one_hot(segment_ids_BT, self.num_segments)
-        hidden_BT1 = tf.where(is_padding_BT, _HIDDEN, 0.0)[..., None]
-        return tf.concat([segment_BTS, hidden_BT1], axis=-1)
-
-    @staticmethod
-    def _mask(tokens, first_hidden):
-        """[T, T], hugely negative from key i + first_hidden of row i on."""
-        hidden = np.arange(tokens) >= np.arange(tokens)[:, None] + first_hidden
-        return tf.constant(np.where(hidden, np.float32(_HIDDEN), np.float32(0)))
+        mask = tf.where(can_attend_BQK, 0.0, _HIDDEN)[:, None]
+    if may_be_blind:
+        is_visible_BQK = ~keys.is_hidden_BK[:, None]
+        if can_attend_BQK is not None:
+            is_visible_BQK &= can_attend_BQK
+        sees_any_BQ = tf.reduce_any(is_visible_BQK, axis=-1)
+        sees_any = tf.cast(sees_any_BQ, tf.float32)[:, None, :, None]
+    return _Stream(first, size, mask, sees_any)
 
 
-class _ServedBlock(tf.Module):
-    def __init__(self, block: XLNetBlock, shared_biases, table_RD, storage):
+class _PackedBlock(tf.Module):
+    """`XLNetBlock`: attention and feed-forward, each with a residual and a layer norm."""
+
+    def __init__(self, block: XLNetBlock, shared_biases, table_RD, max_keys, storage):
         super().__init__(name=block.name)
-        self._attention = _ServedAttention(block.attention, shared_biases, table_RD, storage)
-        self._attention_norm = _ServedNorm(block.attention_norm)
-        self._feed_forward = _ServedFeedForward(block.feed_forward, storage)
-        self._feed_forward_norm = _ServedNorm(block.feed_forward_norm)
+        self._attention = _PackedAttention(
+            block.attention, shared_biases, table_RD, max_keys, storage
+        )
+        self._attention_norm = _PackedNorm(block.attention_norm)
+        self._feed_forward = _PackedFeedForward(block.feed_forward, storage)
+        self._feed_forward_norm = _PackedNorm(block.feed_forward_norm)
 
-    def __call__(self, h_BXD, keys_BTS, masks, last_only=False, sees_any_BX1=None):
-        attended_YD = self._attention(h_BXD, keys_BTS, masks, last_only, sees_any_BX1)
-        rows_BYD = h_BXD[:, -1:] if last_only else h_BXD
-        width = h_BXD.shape[2]
-        rows_YD = self._attention_norm(tf.reshape(rows_BYD, [-1, width]) + attended_YD)
+    def __call__(self, hidden_BXD, memory_BMD, keys: _Keys, streams: list[_Stream]):
+        """[B, X, D] → [B, Q, D], the rows of `streams`, which are neighbours."""
+        attended_YD = self._attention(hidden_BXD, memory_BMD, keys, streams)
+        first, last = streams[0].first, streams[-1].first + streams[-1].size
+        width = hidden_BXD.shape[2]
+        rows_YD = tf.reshape(hidden_BXD[:, first:last], [-1, width])
+        rows_YD = self._attention_norm(rows_YD + attended_YD)
         rows_YD = self._feed_forward_norm(rows_YD + self._feed_forward(rows_YD))
-        return tf.reshape(rows_YD, [-1, rows_BYD.shape[1], width])
+        return tf.reshape(rows_YD, [-1, last - first, width])
 
 
-class _ServedAttention(tf.Module):
+class _PackedAttention(tf.Module):
+    """Relative attention with packed kernels and stored projections of positions."""
+
     def __init__(
-        self, attention: TwoStreamRelativeAttention, shared: RelativeBiases, table_RD, storage
+        self, attention: TwoStreamRelativeAttention, shared: RelativeBiases, table_RD, max_keys, storage
     ):
         super().__init__(name="attention")
         biases = attention.biases if attention.untie_r else shared
         self._heads, self._width = attention.num_heads, attention.d_head
+        self._max_keys = max_keys
         d_model = attention.query_kernel.shape[0]
         scale = self._width**-0.5
 
@@ -171,55 +320,55 @@ class _ServedAttention(tf.Module):
         position_NRH = position_RNH.reshape(-1, self._heads, self._width).transpose(1, 0, 2)
         self._position_NRH = tf.Variable(position_NRH, trainable=False, name="positions")
 
-    def __call__(self, h_BXD, keys_BTS, masks, last_only, sees_any_BX1):
-        """Attention output [rows, D], rows being those of B texts one after the other."""
-        rows, width = h_BXD.shape[1:]
-        tokens, heads, d_head = keys_BTS.shape[1], self._heads, self._width
-        projected = self._kernel.multiply(tf.reshape(h_BXD, [-1, width]))
+    def __call__(self, hidden_BXD, memory_BMD, keys: _Keys, streams: list[_Stream]):
+        """Attention output [Y, D] of the rows of `streams`, text by text."""
+        heads, d_head, num_keys = self._heads, self._width, keys.num_keys
+        if memory_BMD is not None:
+            hidden_BXD = tf.concat([memory_BMD, hidden_BXD], axis=1)
+        rows, width = hidden_BXD.shape[1:]
+        projected = self._kernel.multiply(tf.reshape(hidden_BXD, [-1, width]))
         projected = tf.reshape(projected, [-1, rows, 3, heads, d_head])
         query, key, value = tf.unstack(tf.transpose(projected, [2, 0, 3, 1, 4]))
-        key, value = key[:, :, :tokens], value[:, :, :tokens]
-        columns = tf.tile(keys_BTS[:, None], [1, heads, 1, 1])
-        key = tf.concat([key, columns], axis=-1)
-        position_NRH = self._positions(tokens)
+        columns = [tf.where(keys.is_hidden_BK, _HIDDEN, 0.0)[..., None]]
+        if keys.segment_BKS is not None:
+            columns = [keys.segment_BKS, *columns]
+        columns = tf.tile(tf.concat(columns, axis=-1)[:, None], [1, heads, 1, 1])
+        key = tf.concat([key[:, :, :num_keys], columns], axis=-1)
+        value = value[:, :, :num_keys]
         attended = []
-        for number, mask_TT in enumerate(masks):
-            query_BNTH = query[:, :, number * tokens : (number + 1) * tokens]
-            if last_only:
-                query_BNTH, row_columns = query_BNTH[:, :, -1:], keys_BTS[:, -1:]
-            else:
-                row_columns = keys_BTS
-            by_content = query_BNTH + self._content_bias[:, None]
-            segment_BNT = tf.reduce_sum(query_BNTH * self._segment_N1H, axis=-1)
-            segment_BNT += self._segment_bias_N1
-            row_columns = row_columns[:, None, :, :-1] * segment_BNT[..., None]
-            one = tf.ones_like(segment_BNT)[..., None]
-            by_content = tf.concat([by_content, row_columns, one], axis=-1)
-            scores_BNTK = tf.matmul(by_content, key, transpose_b=True)
-            by_position = query_BNTH + self._position_bias[:, None]
-            if last_only:
-                positions_NTH = position_NRH[None, :, :tokens]
-                scores_BNTK += tf.matmul(by_position, positions_NTH, transpose_b=True)
-            else:
-                distances = ConsecutiveRows(tokens, tokens)
-                scores = distances.scores(by_position, position_NRH[None])
-                scores_BNTK += distances.to_keys(scores, None)
-            if mask_TT is not None:
-                scores_BNTK += mask_TT[-1:] if last_only else mask_TT
-            attended.append(tf.matmul(tf.nn.softmax(scores_BNTK), value))
+        for stream in streams:
+            first = num_keys - keys.num_tokens + stream.first
+            query_BNQH = query[:, :, first : first + stream.size]
+            attended.append(self._attend(query_BNQH, key, value, keys, stream))
         attended_BNXH = attended[0] if len(attended) == 1 else tf.concat(attended, axis=2)
         attended_BXNH = tf.transpose(attended_BNXH, [0, 2, 1, 3])
-        if sees_any_BX1 is not None:
-            attended_BXNH *= sees_any_BX1[..., None]
         return self._output_kernel.multiply(tf.reshape(attended_BXNH, [-1, heads * d_head]))
 
-    def _positions(self, tokens):
-        """Keys [N, 2T - 1, H] of the distances T - 1 … -(T - 1)."""
-        center = (self._position_NRH.shape[1] - 1) // 2
-        return self._position_NRH[:, center - tokens + 1 : center + tokens]
+    def _attend(self, query_BNQH, key, value, keys: _Keys, stream: _Stream):
+        by_content = query_BNQH + self._content_bias[:, None]
+        terms = [by_content, tf.ones_like(by_content[..., :1])]
+        if keys.segment_BKS is not None:
+            segment_BNQ = tf.reduce_sum(query_BNQH * self._segment_N1H, axis=-1)
+            segment_BNQ += self._segment_bias_N1
+            segment_BQS = keys.segment_BKS[:, -stream.size :]
+            terms.insert(1, segment_BQS[:, None] * segment_BNQ[..., None])
+        scores_BNQK = tf.matmul(tf.concat(terms, axis=-1), key, transpose_b=True)
+        distances = ConsecutiveRows(stream.size, keys.num_keys)
+        by_position = query_BNQH + self._position_bias[:, None]
+        scores = distances.scores(by_position, self._positions(stream.size, keys.num_keys)[None])
+        scores_BNQK += distances.to_keys(scores, None)
+        if stream.mask is not None:
+            scores_BNQK += stream.mask
+        attended_BNQH = tf.matmul(tf.nn.softmax(scores_BNQK), value)
+        return attended_BNQH if stream.sees_any is None else attended_BNQH * stream.sees_any
+
+    def _positions(self, num_rows, num_keys):
+        """Keys [N, K + Q - 1, H] of the distances K - 1 … -(Q - 1)."""
+        first = self._max_keys - num_keys
+        return self._position_NRH[:, first : first + num_keys + num_rows - 1]
 
 
-class _ServedFeedForward(tf.Module):
+class _PackedFeedForward(tf.Module):
     def __init__(self, layer: FeedForward, storage):
         super().__init__(name="feed_forward")
         extra = inner_width(layer.d_inner) - layer.d_inner
@@ -237,7 +386,7 @@ class _ServedFeedForward(tf.Module):
         return tf.nn.bias_add(outer_XD, self._outer_bias)
 
 
-class _ServedNorm(tf.Module):
+class _PackedNorm(tf.Module):
     def __init__(self, layer: ResidualNorm):
         super().__init__(name=layer.name)
         self._gamma, self._beta = _constant(layer.gamma), _constant(layer.beta)

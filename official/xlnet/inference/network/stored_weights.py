@@ -1,4 +1,4 @@
-"""Matrices of a served model, stored in few bytes and multiplied in float32."""
+"""Matrices of the inference network, stored in few bytes and multiplied in float32."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""Encoder and head of a task, as they are served."""
+"""The inference network of a task: the packed encoder and the task's head."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.length_buckets import Buckets, Tensors
-from official.xlnet.inference.network.packed_encoder import ServedEncoder
+from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 
 
@@ -14,11 +13,11 @@ class TaskNetwork(tf.Module):
     """Units of S sequences of T tokens to the head's outputs.
 
     Args:
-      model: the model; its head is used as it is, its encoder in the form of `ServedEncoder`,
-        but where long texts are read with memory.
-      lengths: the lengths that inputs are padded to, ascending.
-      storage: how matrices are stored; one of `STORAGE`.
-      num_segments: see `ServedEncoder`.
+      model: the model; its head is used as it is, its encoder as a `PackedEncoder`.
+      lengths: the lengths that inputs are padded to, ascending. Long texts that are read with
+        memory have full segments: the last length alone.
+      storage: how the encoder's matrices are stored; one of `STORAGE`.
+      num_segments: see `PackedEncoder`.
       per_token: outputs of the head that have a token axis.
     """
 
@@ -26,46 +25,57 @@ class TaskNetwork(tf.Module):
         self,
         model: XLNetTaskModel,
         lengths: tuple[int, ...],
-        storage: str,
-        num_segments: int,
+        storage: str = "float32",
+        num_segments: int | None = None,
         per_token: tuple[str, ...] = (),
     ):
         super().__init__(name="network")
-        # Keras layers would be saved with all their training; the graph needs the variables.
+        # A Keras layer would be saved with all its training; the graph needs the variables.
+        self._head = lambda content_USTD, inputs: model.head(content_USTD, inputs)
         self._head_variables = list(model.head.variables)
-        if model.with_memory:
-            if storage != "float32":
-                raise ConfigError(
-                    f"weights: expected float32 for task.long_texts=memory, got {storage}"
-                )
-            self._encoder_variables = list(model.encoder.variables)
-            lengths = lengths[-1:]
-
-            def function(inputs: Tensors) -> Tensors:
-                return model(inputs, training=False)
-
-        else:
-            encoder = ServedEncoder(model.encoder, lengths[-1], num_segments, storage)
-            self._encoder = encoder
-            last_only = model.head.reads_summary and model.config.task.summary == "last"
-
-            def function(inputs: Tensors) -> Tensors:
-                content_USTD = _read(encoder, inputs, last_only)
-                return model.head(content_USTD, inputs)
-
-        self._run = Buckets(function, lengths, per_token)
+        self._encoder = PackedEncoder(
+            model.encoder, lengths[-1], num_segments, storage, model.with_memory
+        )
+        self._read = self._read_with_memory if model.with_memory else self._read_each
+        self._last_only = model.head.reads_summary and model.config.task.summary == "last"
+        self._run = Buckets(self.forward, lengths[-1:] if model.with_memory else lengths, per_token)
 
     def __call__(self, inputs: Tensors) -> Tensors:
-        """The head's outputs for inputs [U, S, T], T the longest length."""
+        """The head's outputs for inputs [U, S, T], T the longest length; see `Buckets`."""
         return self._run(inputs)
 
+    def forward(self, inputs: Tensors) -> Tensors:
+        """The head's outputs for inputs [U, S, T], T any length: all tokens are computed.
 
-def _read(encoder, inputs, last_only):
-    """Vectors [U, S, T, D], or [U, S, 1, D] of the last tokens."""
-    sequences, tokens = inputs["token_ids"].shape[1:]
-    rows = [
-        tf.reshape(inputs[name], [-1, tokens])
-        for name in ("token_ids", "segment_ids", "is_padding")
-    ]
-    content_XTD = encoder(*rows, last_only=last_only)
-    return tf.reshape(content_XTD, [-1, sequences, *content_XTD.shape[1:]])
+        Args:
+          inputs: `token_ids`, `segment_ids`, `is_padding` and what the head needs besides.
+        """
+        return self._head(self._read(inputs), inputs)
+
+    def _read_each(self, inputs):
+        """Vectors [U, S, T, D] of sequences that do not see each other; T is 1 for the last."""
+        sequences, tokens = inputs["token_ids"].shape[1:]
+        token_ids, segment_ids, is_padding = (
+            tf.reshape(inputs[name], [-1, tokens])
+            for name in ("token_ids", "segment_ids", "is_padding")
+        )
+        vectors_XTD = self._encoder(
+            token_ids, is_padding, segment_ids, last_only=self._last_only
+        ).vectors
+        return tf.reshape(vectors_XTD, [-1, sequences, *vectors_XTD.shape[1:]])
+
+    def _read_with_memory(self, inputs):
+        """Vectors [U, 1, T, D] of the last window, which has seen the others through memory."""
+        num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
+        memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
+        memory = None
+        for number in range(inputs["token_ids"].shape[1]):
+            vectors_UTD, memory = self._encoder(
+                inputs["token_ids"][:, number],
+                inputs["is_padding"][:, number],
+                inputs["segment_ids"][:, number],
+                memory=memory,
+                memory_length=memory_length_US[:, number],
+                last_only=self._last_only,
+            )
+        return vectors_UTD[:, None]

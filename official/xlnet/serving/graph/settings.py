@@ -7,8 +7,6 @@ import dataclasses
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.stored_weights import STORAGE
 
-_SHORTEST_BUCKET = 16
-
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -51,18 +49,3 @@ class Settings:
     def max_length(self) -> int:
         """Tokens T of the longest input."""
         return self.lengths[-1]
-
-
-def default_lengths(max_length: int, shortest: int = _SHORTEST_BUCKET) -> tuple[int, ...]:
-    """Powers of two from 16 on, and `max_length`.
-
-    Example:
-      >>> default_lengths(100)
-      (16, 32, 64, 100)
-    """
-    lengths, length = [max_length], _SHORTEST_BUCKET
-    while length < max_length:
-        if length >= shortest:
-            lengths.append(length)
-        length *= 2
-    return tuple(sorted(lengths))

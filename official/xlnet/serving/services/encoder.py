@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.inference.network.length_buckets import Buckets
-from official.xlnet.inference.network.packed_encoder import ServedEncoder
+from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service
@@ -27,11 +27,13 @@ class EncoderService(Service):
     def __init__(self, encoder: XLNetEncoder, tokenizer: GraphTokenizer, settings: Settings):
         super().__init__(tokenizer, encoder.config.model.vocab_size, settings)
         self.num_texts = len(settings.text_columns)
-        served = ServedEncoder(encoder, settings.max_length, self.num_segments, settings.weights)
-        self._encoder = served
+        packed = PackedEncoder(encoder, settings.max_length, self.num_segments, settings.weights)
+        self._encoder = packed
 
         def embed(inputs):
-            content_BTD = served(inputs["token_ids"], inputs["segment_ids"], inputs["is_padding"])
+            content_BTD = packed(
+                inputs["token_ids"], inputs["is_padding"], inputs["segment_ids"]
+            ).vectors
             real_BT = ~inputs["is_padding"]
             real_BT1 = tf.cast(real_BT, tf.float32)[..., None]
             content_BTD *= real_BT1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.network.length_buckets import Buckets
-from official.xlnet.inference.network.packed_encoder import ServedEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.serving.graph.ragged import slices
 from official.xlnet.serving.graph.settings import Settings
@@ -36,33 +36,29 @@ class LanguageModelService(Service):
         settings: Settings,
     ):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
-        encoder = ServedEncoder(model.encoder, settings.max_length, storage=settings.weights)
-        self._encoder = encoder
-        self._bias_V = bias_V = tf.Variable(model.lm_head.bias.numpy(), trainable=False)
+        network = LanguageModelNetwork(model, settings.max_length, settings.weights)
+        self._network = network
         self._pieces = tf.constant(pieces)
 
-        def row(arguments):
-            """Log-likelihoods [T] of a row; one row's logits are held at a time."""
-            query_TD, labels_T = arguments
-            logits_TV = encoder.embedding.multiply(query_TD, transpose=True) + bias_V
-            return -tf.nn.sparse_softmax_cross_entropy_with_logits(labels_T, logits_TV)
-
         def score(inputs):
-            real_BT = ~inputs["is_padding"]
-            query_BTD = encoder.left_to_right(inputs["token_ids"], inputs["is_padding"])
-            log_BT = tf.map_fn(
-                row,
-                (query_BTD, inputs["token_ids"]),
+            token_ids_BT, is_padding_BT = inputs["token_ids"], inputs["is_padding"]
+            left_to_right_1T = tf.range(token_ids_BT.shape[1])[None]
+            query_BTD = network.encoder.in_order(
+                token_ids_BT, is_padding_BT, left_to_right_1T
+            ).vectors
+            log_BT = tf.map_fn(  # One row's logits are held at a time.
+                lambda row: network.log_likelihoods(*row),
+                (query_BTD, token_ids_BT),
                 parallel_iterations=1,
                 fn_output_signature=tf.TensorSpec([query_BTD.shape[1]], tf.float32),
             )
-            log_BT = tf.where(real_BT, log_BT, 0.0)
+            log_BT = tf.where(is_padding_BT, 0.0, log_BT)
             return {
                 "log_likelihoods": log_BT,
                 "log_likelihood": tf.reduce_sum(log_BT, axis=1),
                 # One is added, for buckets pad with 0.
-                "ids_plus_1": tf.where(real_BT, inputs["token_ids"] + 1, 0),
-                "num_tokens": tf.reduce_sum(tf.cast(real_BT, tf.int32), axis=1),
+                "ids_plus_1": tf.where(is_padding_BT, 0, token_ids_BT + 1),
+                "num_tokens": tf.reduce_sum(tf.cast(~is_padding_BT, tf.int32), axis=1),
             }
 
         self._score = Buckets(score, settings.lengths, ("log_likelihoods", "ids_plus_1"))

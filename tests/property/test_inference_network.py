@@ -1,0 +1,129 @@
+"""The inference network equals the Keras layers, whatever the configuration and the input."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.inference.network.packed_encoder import PackedEncoder
+from tests.helpers.tiny import random_inputs, tiny_encoder
+
+CLOSE = {"atol": 1e-5, "rtol": 1e-5}
+
+
+class Case:
+    """An encoder of random shape, its packed form, and random inputs with memory."""
+
+    def __init__(self, seed):
+        rng = np.random.default_rng([31, seed])
+        heads, layers = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        self.tokens = int(rng.integers(4, 23))
+        self.memory = int(rng.choice([0, 3, 11, 29]))
+        self.reuse = int(rng.choice([0, 1, self.tokens // 2]))
+        settings = {
+            "num_layers": layers,
+            "num_heads": heads,
+            "d_model": 2 * heads * int(rng.integers(2, 7)),
+            "d_inner": int(rng.choice([13, 31, 1024])),  # The last one is stored with more rows.
+            "untie_r": bool(rng.integers(2)),
+            "clamp_len": int(rng.choice([0, 5])),
+            "activation": str(rng.choice(["gelu", "gelu_exact", "relu"])),
+            "attention_type": str(rng.choice(["bi", "uni"])),
+            "mem_len": self.memory,
+        }
+        self.encoder = tiny_encoder(seed, **settings)
+        self.encoder.reuse_len = self.reuse
+        max_length = self.tokens + int(rng.integers(0, 7))
+        segments = [None, 3][rng.integers(2)]
+        self.packed = PackedEncoder(self.encoder, max_length, segments, with_memory=True)
+        self.inputs = random_inputs(
+            seed,
+            batch=3,
+            tokens=self.tokens,
+            targets=1,
+            memory=self.memory,
+            layers=layers,
+            width=settings["d_model"],
+        )
+        number = rng.integers(1, self.tokens + 1, 3)
+        on_the_right = rng.integers(2)
+        is_padding = np.arange(self.tokens) < self.tokens - number[:, None]
+        self.inputs["is_padding"] = is_padding[:, ::-1] if on_the_right else is_padding
+        self.inputs["order"] = rng.integers(0, 9, (3, self.tokens)).astype(np.int32)
+        if self.memory:
+            self.inputs["memory_length"] = rng.integers(0, self.memory + 1, 3).astype(np.int32)
+
+    @property
+    def real(self):
+        return ~self.inputs["is_padding"]
+
+    def of(self, *names):
+        names = [*names, "token_ids", "is_padding"]
+        names += ["memory", "memory_length"] if self.memory else []
+        return {name: tf.constant(self.inputs[name]) for name in names}
+
+
+@pytest.fixture(scope="module", params=range(20))
+def case(request):
+    return Case(request.param)
+
+
+def check_memory(case, found, expected):
+    if not case.memory:
+        assert found.memory is None
+        return
+    # What is hidden from the next window may differ: vectors of padding.
+    is_new = np.zeros([3, case.memory], bool)
+    reused = case.real[:, : case.reuse or None]
+    newest = min(reused.shape[1], case.memory)
+    is_new[:, case.memory - newest :] = ~reused[:, reused.shape[1] - newest :]
+    assert found.memory.shape == expected["memory"].shape
+    real = ~is_new
+    np.testing.assert_allclose(
+        found.memory.numpy()[:, real], expected["memory"].numpy()[:, real], **CLOSE
+    )
+
+
+def test_content_stream(case):
+    inputs = case.of("segment_ids")
+    expected = case.encoder(inputs)
+    found = case.packed(**inputs)
+    content = expected["content"].numpy()
+    np.testing.assert_allclose(found.vectors.numpy()[case.real], content[case.real], **CLOSE)
+    check_memory(case, found, expected)
+    last = case.packed(**inputs, last_only=True).vectors.numpy()
+    ends = case.real[:, -1]
+    np.testing.assert_allclose(last[ends, 0], content[ends, -1], **CLOSE)
+
+
+def test_query_stream_in_any_order(case):
+    inputs = case.of("order")
+    positions = tf.tile(tf.range(case.tokens)[None], [3, 1])
+    expected = case.encoder({**inputs, "target_positions": positions})
+    found = case.packed.in_order(**inputs)
+    query = expected["query"].numpy()
+    np.testing.assert_allclose(found.vectors.numpy()[case.real], query[case.real], **CLOSE)
+    check_memory(case, found, expected)
+    last = case.packed.in_order(**inputs, num_targets=3).vectors.numpy()
+    np.testing.assert_allclose(last[case.real[:, -3:]], query[:, -3:][case.real[:, -3:]], **CLOSE)
+
+
+def test_one_order_for_all_rows(case):
+    inputs = case.of()
+    order = np.arange(case.tokens, dtype=np.int32)[None]
+    positions = tf.tile(tf.range(case.tokens)[None], [3, 1])
+    left_to_right = {"order": tf.constant(np.tile(order, [3, 1])), "target_positions": positions}
+    expected = case.encoder({**inputs, **left_to_right})["query"].numpy()
+    found = case.packed.in_order(**inputs, order=tf.constant(order)).vectors.numpy()
+    np.testing.assert_allclose(found[case.real], expected[case.real], **CLOSE)
+
+
+def test_targets_in_place(case):
+    """A target's row is the query row of an order in which all targets come last, as equals."""
+    inputs = case.of("segment_ids")
+    is_target = np.random.default_rng(1).random(case.real.shape) < 0.4
+    order = tf.constant(is_target.astype(np.int32))
+    positions = tf.tile(tf.range(case.tokens)[None], [3, 1])
+    expected = case.encoder({**inputs, "order": order, "target_positions": positions})
+    found = case.packed(**inputs, is_target=tf.constant(is_target)).vectors.numpy()
+    wanted = np.where(is_target[..., None], expected["query"], expected["content"])
+    np.testing.assert_allclose(found[case.real], wanted[case.real], **CLOSE)
