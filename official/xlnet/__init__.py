@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
+    from official.xlnet.inference.embedding import embed
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
     from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
     from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
@@ -27,6 +28,7 @@ _MODULE_OF = {
     "XLNetConfig": "configs.experiment",
     "XLNetEncoder": "modeling.networks.xlnet_encoder",
     "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
+    "embed": "inference.embedding",
     "load_encoder": "checkpoints.model_directory",
     "load_tokenizer": "tokenization.tokenizer",
     "pretraining_dataset": "data.pretraining_dataset",
@@ -38,6 +40,7 @@ __all__ = [
     "XLNetEncoder",
     "XLNetPretrainer",
     "__version__",
+    "embed",
     "load_encoder",
     "load_tokenizer",
     "pretraining_dataset",

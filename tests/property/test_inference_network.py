@@ -15,7 +15,9 @@ class Case:
 
     def __init__(self, seed):
         rng = np.random.default_rng([31, seed])
-        heads, layers = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        # Not one head: oneDNN of TensorFlow 2.20 writes out of bounds in a matmul that broadcasts
+        # [B, 1, P, H] with [1, 1, H, R] (tensorflow#117700).
+        heads, layers = int(rng.integers(2, 5)), int(rng.integers(1, 4))
         self.tokens = int(rng.integers(4, 23))
         self.memory = int(rng.choice([0, 3, 11, 29]))
         self.reuse = int(rng.choice([0, 1, self.tokens // 2]))

@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.inference.scoring import log_likelihoods, score
+from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
+from official.xlnet.inference.scoring import Scorer, score
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
 
@@ -48,13 +49,12 @@ def given_only(model, ids, known):
 def test_probabilities_of_all_sequences_sum_to_1(order):
     model = random_model(vocab_size=11)
     ids = np.array(list(itertools.product(range(11), repeat=3)), np.int32)
-    shape = [len(ids), 3]
-    inputs = {
-        "token_ids": tf.constant(ids),
-        "order": tf.constant(np.broadcast_to(order, shape), tf.int32),
-        "target_positions": tf.constant(np.broadcast_to(range(3), shape), tf.int32),
-    }
-    log_p = log_likelihoods(model, inputs)[0].numpy().astype(np.float64).sum(axis=1)
+    network = LanguageModelNetwork(model, max_length=3)
+    query = network.encoder.in_order(
+        tf.constant(ids), tf.zeros(ids.shape, tf.bool), tf.constant([order])
+    ).vectors
+    log_likelihoods = network.log_likelihoods(query, tf.constant(ids)).numpy()
+    log_p = log_likelihoods.astype(np.float64).sum(axis=1)
     assert np.exp(log_p).sum() == pytest.approx(1, abs=1e-5)
     assert np.exp(log_p).max() > 3 / len(ids)  # No uniform distribution.
 
@@ -169,11 +169,10 @@ def test_score_of_a_text_does_not_depend_on_the_texts_after_it(model, tokenizer,
 
 
 def test_lengths_share_few_graphs(tokenizer):
-    model = random_model(seq_len=64)
-    before = log_likelihoods.experimental_get_tracing_count()
+    scorer = Scorer(random_model(seq_len=64), tokenizer)
     for length in (1, 3, 16, 17, 31, 32, 33, 50, 64):
-        score(model, tokenizer, [as_text(random_ids(length))])
-    assert log_likelihoods.experimental_get_tracing_count() - before == 3
+        scorer([as_text(random_ids(length))])
+    assert scorer._in_order.experimental_get_tracing_count() == 3
 
 
 def test_wrong_input_is_named(model, tokenizer):

@@ -60,6 +60,7 @@ class PackedEncoder(tf.Module):
         as an input has, which XLA cannot compile.
       storage: how matrices are stored; one of `STORAGE`.
       with_memory: whether `memory` is taken and returned, with `mem_len` columns.
+      num_layers: layers to compute, from the first on; by default all of them.
 
     Example:
       >>> packed = PackedEncoder(encoder, max_length=512)
@@ -74,6 +75,7 @@ class PackedEncoder(tf.Module):
         num_segments: int | None = None,
         storage: str = "float32",
         with_memory: bool = False,
+        num_layers: int | None = None,
     ):
         super().__init__(name="encoder")
         model = encoder.config.model
@@ -91,7 +93,7 @@ class PackedEncoder(tf.Module):
             _PackedBlock(
                 block, encoder.shared_biases, table_RD, max_length + self._mem_len, storage
             )
-            for block in encoder.blocks
+            for block in encoder.blocks[:num_layers]
         ]
 
     def __call__(
@@ -177,7 +179,8 @@ class PackedEncoder(tf.Module):
             memory_BMD = None if memory is None else memory[number]
             is_last = number == len(self._layers) - 1
             hidden_BXD = layer(hidden_BXD, memory_BMD, keys, [wanted] if is_last else streams)
-        return PackedOutputs(hidden_BXD, self._next_memory(memory, layer_inputs))
+        vectors_BQD = hidden_BXD[:, -wanted.size :]
+        return PackedOutputs(vectors_BQD, self._next_memory(memory, layer_inputs))
 
     def _next_memory(self, memory, layer_inputs):
         """concat(memory_l, h_l[:reuse_len])[-mem_len:] of every layer l, zeros at the front."""

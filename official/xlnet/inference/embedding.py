@@ -1,0 +1,159 @@
+"""Embeddings of texts: one vector for each text, or one for each of its tokens."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.errors import ConfigError
+from official.xlnet.inference.network.length_buckets import default_lengths
+from official.xlnet.inference.network.packed_encoder import PackedEncoder
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.tokenization.packing import check_length, pack_columns
+from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
+
+POOLINGS = ("cls", "mean", "none")
+_NUM_SPECIAL = 2  # SEP and CLS.
+
+
+def embed(
+    model: str | XLNetEncoder,
+    texts: str | Sequence[str],
+    pooling: str = "mean",
+    layer: int = -1,
+    max_length: int | None = None,
+    batch_size: int = 32,
+    tokenizer: Tokenizer | None = None,
+) -> np.ndarray:
+    """Returns the embeddings of texts. To embed often, make a `TextEmbedder` and keep it.
+
+    Args:
+      model: a model directory, or an encoder with its `tokenizer`.
+      texts: the texts; a single string is a single text. See `TextEmbedder`.
+      pooling: `mean` of the vectors of all tokens, SEP and CLS among them; `cls`, the vector of
+        CLS; or `none`, every token's vector.
+      layer: hidden state to take: 0 is the word embedding, L the output of the last layer, and
+        negative numbers count from it.
+      max_length: longest input in tokens, SEP and CLS among them; longer texts lose their end.
+        Default: `data.seq_len`.
+      batch_size: texts that run at once.
+      tokenizer: the tokenizer of an encoder; that of a model directory is in it.
+
+    Returns:
+      float32 [N, D], a row for each text in its order. Without pooling [N, T, D], T tokens of the
+      longest text, and zeros on the left of shorter ones. A single string has no axis N.
+
+    Raises:
+      ConfigError: an argument is out of range, or an encoder comes without tokenizer.
+      DataError: the directory holds no usable model, or `max_length` leaves no room for text.
+
+    Example:
+      >>> embed("runs/tiny", ["A fine film.", "Dull."]).shape
+      (2, 128)
+    """
+    if isinstance(model, str):
+        model, tokenizer = load_encoder(model), load_tokenizer(model)
+    if tokenizer is None:
+        raise ConfigError("tokenizer: expected that of the encoder, got none")
+    return TextEmbedder(model, tokenizer, layer, max_length)(texts, pooling, batch_size)
+
+
+class TextEmbedder:
+    """An encoder that is ready to embed texts.
+
+    A text is read as `tokens SEP CLS`, as in fine-tuning; an empty one as SEP CLS. Texts of about
+    equal length run together, so that a short one costs little. The encoder's weights are copied,
+    and a graph is made for each length when it is first needed.
+
+    Args:
+      encoder: a built encoder.
+      tokenizer: its tokenizer.
+      layer: see `embed`; layers above are not computed.
+      max_length: see `embed`.
+
+    Example:
+      >>> embedder = TextEmbedder(encoder, tokenizer)
+      >>> embedder("A fine film.").shape
+      (128,)
+    """
+
+    def __init__(
+        self,
+        encoder: XLNetEncoder,
+        tokenizer: Tokenizer,
+        layer: int = -1,
+        max_length: int | None = None,
+    ):
+        num_layers = encoder.config.model.num_layers
+        if not -num_layers - 1 <= layer <= num_layers:
+            raise ConfigError(
+                f"layer: expected {-num_layers - 1} to {num_layers} for {num_layers} layers, "
+                f"got {layer}"
+            )
+        max_length = encoder.config.data.seq_len if max_length is None else max_length
+        check_length(1, max_length)
+        self._tokenizer, self._max_length = tokenizer, max_length
+        self._width = encoder.config.model.d_model
+        self._lengths = default_lengths(max_length)
+        self._encoder = PackedEncoder(
+            encoder, max_length, num_layers=layer % (num_layers + 1), num_segments=3
+        )
+        self._graph = functools.cache(self._new_graph)
+
+    def __call__(
+        self, texts: str | Sequence[str], pooling: str = "mean", batch_size: int = 32
+    ) -> np.ndarray:
+        """The embeddings; see `embed`."""
+        if pooling not in POOLINGS:
+            raise ConfigError(f"pooling: expected one of {', '.join(POOLINGS)}, got {pooling!r}")
+        if batch_size < 1:
+            raise ConfigError(f"batch_size: expected at least 1, got {batch_size}")
+        if isinstance(texts, str):
+            return self([texts], pooling, batch_size)[0]
+        ids = [self._tokenizer.encode(text) for text in texts]
+        sizes = [min(len(row) + _NUM_SPECIAL, self._max_length) for row in ids]
+        longest = max(sizes, default=0)
+        shape = [longest, self._width] if pooling == "none" else [self._width]
+        result = np.zeros([len(ids), *shape], np.float32)
+        by_length = sorted(range(len(ids)), key=lambda i: -sizes[i])
+        for first in range(0, len(ids), batch_size):
+            rows = by_length[first : first + batch_size]
+            length = next(n for n in self._lengths if n >= sizes[rows[0]])
+            inputs = pack_columns([[ids[i] for i in rows]], length)
+            vectors = self._graph(length, pooling)(**inputs).numpy()
+            for row, i in enumerate(rows):
+                if pooling == "none":
+                    result[i, longest - sizes[i] :] = vectors[row, length - sizes[i] :]
+                else:
+                    result[i] = vectors[row]
+        return result
+
+    def _new_graph(self, length: int, pooling: str) -> Callable:
+        """The encoder and the pooling for inputs of one length, [B, T] to [B, D] or [B, T, D]."""
+
+        def vectors(token_ids, segment_ids, is_padding):
+            content_BTD = self._encoder(
+                token_ids, is_padding, segment_ids, last_only=pooling == "cls"
+            ).vectors
+            if pooling == "cls":
+                return content_BTD[:, -1]
+            if pooling == "none":
+                return content_BTD
+            is_real_BT1 = tf.cast(~is_padding, tf.float32)[..., None]
+            total_BD = tf.reduce_sum(content_BTD * is_real_BT1, axis=1)
+            return total_BD / tf.reduce_sum(is_real_BT1, axis=1)
+
+        shape = [None, length]
+        return tf.function(
+            vectors,
+            input_signature=[
+                tf.TensorSpec(shape, tf.int32),
+                tf.TensorSpec(shape, tf.int32),
+                tf.TensorSpec(shape, tf.bool),
+            ],
+            autograph=False,
+        )

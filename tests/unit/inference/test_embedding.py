@@ -1,0 +1,99 @@
+"""Embeddings: those of the Keras encoder on each text alone, in the order of the texts."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official import xlnet
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.embedding import TextEmbedder, embed
+from official.xlnet.tokenization.packing import pack_columns
+from tests.helpers.small_language_model import NumberTokenizer
+from tests.helpers.tiny import VOCAB, WIDTH, tiny_encoder
+
+MAX_LENGTH = 37
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return tiny_encoder(num_layers=3, mem_len=MAX_LENGTH, reuse_len=0)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return NumberTokenizer(VOCAB)
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = np.random.default_rng(0)
+    lengths = [5, 0, 40, 14, 15, 1, 31, 35, 36, 5, 2]  # Around buckets; 36 and 40 are too long.
+    return [" ".join(map(str, rng.integers(9, VOCAB, length))) for length in lengths]
+
+
+def hidden_states(encoder, tokenizer, text, layer):
+    """The Keras encoder's hidden states after some layers, [tokens, D], of one text alone."""
+    ids = tokenizer.encode(text)
+    inputs = pack_columns([[ids]], MAX_LENGTH)
+    outputs = encoder({name: tf.constant(x) for name, x in inputs.items()})
+    # The memory is what each layer has read.
+    states = [*outputs["memory"].numpy()[:, 0, -MAX_LENGTH:], outputs["content"].numpy()[0]]
+    return states[layer][~inputs["is_padding"][0]]
+
+
+@pytest.mark.parametrize(("layer", "number"), [(-1, 3), (3, 3), (-2, 2), (1, 1)])
+def test_each_text_as_the_encoder_reads_it_alone(encoder, tokenizer, texts, layer, number):
+    embedder = TextEmbedder(encoder, tokenizer, layer, MAX_LENGTH)
+    expected = [hidden_states(encoder, tokenizer, text, number) for text in texts]
+    mean, cls, every = (embedder(texts, name, batch_size=3) for name in ("mean", "cls", "none"))
+    assert mean.shape == cls.shape == (len(texts), WIDTH)
+    assert mean.dtype == np.float32
+    assert every.shape == (len(texts), MAX_LENGTH, WIDTH)
+    for row, vectors in enumerate(expected):
+        np.testing.assert_allclose(mean[row], vectors.mean(axis=0), atol=1e-5)
+        np.testing.assert_allclose(cls[row], vectors[-1], atol=1e-5)
+        np.testing.assert_allclose(every[row, -len(vectors) :], vectors, atol=1e-5)
+        assert not every[row, : -len(vectors)].any()
+
+
+def test_layer_0_is_the_word_embedding(encoder, tokenizer):
+    vectors = embed(encoder, "9 11 10", "none", layer=0, tokenizer=tokenizer)
+    table = encoder.word_embedding.embeddings.numpy()
+    np.testing.assert_allclose(vectors, table[[9, 11, 10, 4, 3]], rtol=1e-6)
+    cls = embed(encoder, ["9 11", "9"], "cls", layer=-4, tokenizer=tokenizer)
+    np.testing.assert_allclose(cls, table[[3, 3]], rtol=1e-6)
+
+
+def test_single_string_is_a_single_text(encoder, tokenizer):
+    alone = embed(encoder, "9 10 11", tokenizer=tokenizer)
+    listed = embed(encoder, ["9 10 11"], tokenizer=tokenizer)
+    assert alone.shape == (WIDTH,)
+    np.testing.assert_array_equal(alone, listed[0])
+    assert embed(encoder, [], tokenizer=tokenizer).shape == (0, WIDTH)
+
+
+def test_model_directory(tmp_path):
+    from tests.helpers.served_models import mixed_texts, random_task, save_task, tokenizers
+
+    model, _ = random_task("classification")
+    directory = save_task(model, str(tmp_path / "model"))
+    texts = mixed_texts(13)
+    found = xlnet.embed(directory, texts)
+    expected = embed(model.encoder, texts, tokenizer=tokenizers()[0])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert np.ptp(found, axis=0).max() > 0.1
+
+
+def test_wrong_arguments_are_named(encoder, tokenizer):
+    for wrong, message in (
+        ({"pooling": "max"}, "pooling: expected one of cls, mean, none, got 'max'"),
+        ({"layer": 4}, "layer: expected -4 to 3 for 3 layers, got 4"),
+        ({"layer": -5}, "layer: expected -4 to 3 for 3 layers, got -5"),
+        ({"batch_size": 0}, "batch_size: expected at least 1"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            embed(encoder, ["9"], tokenizer=tokenizer, **wrong)
+    with pytest.raises(ConfigError, match="tokenizer: expected that of the encoder"):
+        embed(encoder, ["9"])
+    with pytest.raises(DataError, match="input length: expected at least 3"):
+        embed(encoder, ["9"], max_length=2, tokenizer=tokenizer)

@@ -1,0 +1,103 @@
+"""Predictions of the inference network equal those of the Keras model, for every kind of task."""
+
+import dataclasses
+import json
+import random
+
+import pytest
+import tensorflow as tf
+
+from official.xlnet.data.examples import TextExample
+from official.xlnet.inference.task_prediction import (
+    evaluate_examples,
+    evaluate_task,
+    predict_examples,
+)
+from official.xlnet.tasks.batching import collate
+from tests.helpers.served_models import examples_of, random_task, save_task
+from tests.helpers.task_corpora import sentence
+
+KINDS = [
+    ("classification", {}),
+    ("classification", {"summary": "mean", "num_buckets": 1}),
+    ("classification", {"long_texts": "windows", "max_windows": 3, "window_stride": 7}),
+    ("classification", {"long_texts": "memory", "max_windows": 3}),
+    ("classification", {"long_texts": "memory", "max_windows": 2, "summary": "attn"}),
+    ("multi_label", {"summary": "first"}),
+    ("regression", {}),
+    ("multiple_choice", {}),
+    ("ranking", {"scoring": "kernel", "query_length": 7}),
+    ("ranking", {"scoring": "summary", "query_length": 7}),
+    ("token_classification", {}),
+    ("multitask", {}),
+    ("question_answering", {"query_length": 5, "window_stride": 5, "answer_length": 7}),
+]
+
+
+def by_keras(model, task, example):
+    """The prediction of one example: its units one by one, padded to the longest length."""
+    outputs = []
+    for unit in task.units(example):
+        batch = collate([unit], task.config.task.max_length, 1)
+        found = model({name: tf.constant(x) for name, x in batch.items()})
+        outputs.append({name: x.numpy()[0] for name, x in found.items()})
+    return task.predict(example, outputs)
+
+
+def assert_close(found, expected):
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        found, expected = list(found.values()), list(expected.values())
+    if isinstance(expected, list | tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_close(one, other)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, abs=2e-5)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(("name", "settings"), KINDS)
+def test_predictions_are_those_of_the_keras_model(name, settings):
+    model, task = random_task(name, **settings)
+    task.config.training.batch_size = 5
+    examples = examples_of(name, 17)
+    found = list(predict_examples(model, task, examples))
+    assert len({json.dumps(prediction) for prediction in found}) > 5
+    assert_close(found, [by_keras(model, task, example) for example in examples])
+
+
+def test_any_number_of_texts():
+    model, task = random_task("classification")
+    rng = random.Random(0)
+    examples = [
+        TextExample(str(n), tuple(sentence(rng, 1, 3) for _ in range(n))) for n in range(1, 9)
+    ]
+    found = list(predict_examples(model, task, examples))
+    assert_close(found, [by_keras(model, task, example) for example in examples])
+
+
+@pytest.mark.parametrize("settings", [{}, {"long_texts": "memory", "max_windows": 3}])
+def test_evaluation_of_a_directory_is_that_of_the_layers(tmp_path, settings):
+    model, task = random_task("classification", **settings)
+    rng = random.Random(0)
+    examples = [
+        dataclasses.replace(example, label=rng.choice(["bad", "fair", "good"]))
+        for example in examples_of("classification", 23)
+    ]
+    found = evaluate_task(save_task(model, str(tmp_path / "model")), examples)
+    _, expected = evaluate_examples(model, task, examples)
+    assert expected["loss"] > 0.1
+    for metric, value in expected.items():
+        assert found[metric] == pytest.approx(value, abs=1e-5), metric
+
+
+def test_evaluation_reads_the_weights_as_they_are():
+    model, task = random_task("regression")
+    examples = [dataclasses.replace(example, label=0.5) for example in examples_of("regression", 7)]
+    first = evaluate_examples(model, task, examples)[1]["loss"]
+    for variable in model.encoder.variables:
+        variable.assign(variable * 0.5)
+    second = evaluate_examples(model, task, examples)[1]["loss"]
+    assert abs(first - second) > 1e-4
