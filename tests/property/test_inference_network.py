@@ -73,15 +73,14 @@ def check_memory(case, found, expected):
     if not case.memory:
         assert found.memory is None
         return
-    # What is hidden from the next window may differ: vectors of padding.
-    is_new = np.zeros([3, case.memory], bool)
+    # Vectors of padding, which the next window does not see, may differ.
+    is_real = np.ones([3, case.memory], bool)
     reused = case.real[:, : case.reuse or None]
     newest = min(reused.shape[1], case.memory)
-    is_new[:, case.memory - newest :] = ~reused[:, reused.shape[1] - newest :]
+    is_real[:, case.memory - newest :] = reused[:, reused.shape[1] - newest :]
     assert found.memory.shape == expected["memory"].shape
-    real = ~is_new
     np.testing.assert_allclose(
-        found.memory.numpy()[:, real], expected["memory"].numpy()[:, real], **CLOSE
+        found.memory.numpy()[:, is_real], expected["memory"].numpy()[:, is_real], **CLOSE
     )
 
 

@@ -1,4 +1,4 @@
-"""Signatures of every task against the Keras model and the Python tokenizer."""
+"""Signatures of every task against offline prediction and the Python tokenizer."""
 
 import numpy as np
 import pytest
@@ -82,6 +82,16 @@ def test_long_texts(served, settings, side):
     _, outputs, _, expected = served("classification", truncation_side=side, **settings)
     for row, prediction in enumerate(expected):
         assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
+
+
+def test_memory_in_few_bytes(tokenizer, graph_tokenizer):
+    model, task = random_task("classification", long_texts="memory", max_windows=3)
+    service = task_service(model, tokenizer, graph_tokenizer, Settings((23,), weights="bfloat16"))
+    examples = examples_of("classification", 13)
+    outputs = service.serve_texts(text=tf.constant([example.texts[0] for example in examples]))
+    outputs = {name: x.numpy() for name, x in outputs.items()}
+    for row, prediction in enumerate(predict_examples(model, task, examples)):
+        assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=0.03)
 
 
 def test_pairs(tokenizer, graph_tokenizer):
