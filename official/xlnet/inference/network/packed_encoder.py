@@ -292,7 +292,12 @@ class _PackedAttention(tf.Module):
     """Relative attention with packed kernels and stored projections of positions."""
 
     def __init__(
-        self, attention: TwoStreamRelativeAttention, shared: RelativeBiases, table_RD, max_keys, storage
+        self,
+        attention: TwoStreamRelativeAttention,
+        shared: RelativeBiases,
+        table_RD,
+        max_keys,
+        storage,
     ):
         super().__init__(name="attention")
         biases = attention.biases if attention.untie_r else shared
