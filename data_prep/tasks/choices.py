@@ -9,14 +9,15 @@ import json
 import os
 from collections.abc import Iterator
 
-from data_prep.tasks.reading import Reading
 from data_prep.tasks.tables import read_rows
 from official.xlnet.data.examples import ChoiceExample
+from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
 _LETTERS = "ABCDEFGH"
 
 
+@register_reader("multiple_choice", folder=True)
 def read_race(reading: Reading) -> Iterator[ChoiceExample]:
     """Yields the questions of a RACE folder such as `RACE/train`, with `middle` and `high` in it.
 
@@ -60,6 +61,7 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
             )
 
 
+@register_reader("multiple_choice")
 def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
     """Yields the rows of SWAG (`sent1`, `sent2`, `ending0` …, `label`) or of JSON lines."""
     for number, row in enumerate(read_rows(reading), start=1):

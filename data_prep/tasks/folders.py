@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from data_prep.tasks.reading import Reading
 from official.xlnet.data.examples import TextExample
+from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
 _NO_CLASS = ("unsup",)
 
 
+@register_reader("classification", folder=True)
 def read_folder(reading: Reading) -> Iterator[TextExample]:
     """Yields the files of every class folder, in the order of their names."""
     found = [

@@ -13,12 +13,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
-from data_prep.tasks.reading import Reading
 from data_prep.tasks.tables import read_rows
 from official.xlnet.data.examples import RankingExample
+from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
 
+@register_reader("ranking")
 def read_ranking(reading: Reading) -> Iterator[RankingExample]:
     """Yields the rows of a table of queries and documents."""
     for number, row in enumerate(read_rows(reading), start=1):
@@ -48,6 +49,7 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
         )
 
 
+@register_reader("ranking", folder=True)
 def read_trec(reading: Reading) -> Iterator[RankingExample]:
     """Yields the documents of every query of a folder; those that nobody judged have grade 0."""
     run, judgements, query_file, document_file = (

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from data_prep.tasks.reading import Reading
 from official.xlnet.data.examples import QuestionExample
+from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
 
+@register_reader("question_answering")
 def read_squad(reading: Reading) -> Iterator[QuestionExample]:
     """Yields the questions; those whose answer is not where it is said to be are rejected."""
     try:

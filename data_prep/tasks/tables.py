@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
-from data_prep.tasks.reading import Reading
 from official.xlnet.data.examples import Label, TextExample
+from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
 Row = dict[str, str]
@@ -24,6 +24,9 @@ _LABEL_SEPARATOR = ","
 _ID_COLUMNS = ("id", "guid", "idx", "index")
 
 
+@register_reader("classification")
+@register_reader("multi_label")
+@register_reader("regression")
 def read_texts(reading: Reading) -> Iterator[TextExample]:
     """Yields the rows of a table; several classes are separated by commas."""
     text_columns: tuple[str, ...] = ()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from data_prep.tasks.reading import Reading
 from official.xlnet.data.examples import TaggedExample
+from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
 _DOCUMENT = "-DOCSTART-"
 
 
+@register_reader("token_classification")
 def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     """Yields sentences; without labels the first column is all that is read."""
     number = 0

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from data_prep.tasks.datasets import DATASETS
-from data_prep.tasks.reading import Reading
 from data_prep.tasks.registry import read_examples
 from data_prep.tasks.tables import read_rows, text_columns_of
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
+from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
 
 _TEXT_KINDS = ("classification", "multi_label", "regression")

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
+    from official.xlnet.data.reading import register_reader
     from official.xlnet.inference.embedding import embed
+    from official.xlnet.modeling.heads import register_head
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
     from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+    from official.xlnet.modeling.objectives import register_objective
+    from official.xlnet.tasks.registry import register_task
     from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
 
 __version__ = "0.1.0"
@@ -32,6 +36,10 @@ _MODULE_OF = {
     "load_encoder": "checkpoints.model_directory",
     "load_tokenizer": "tokenization.tokenizer",
     "pretraining_dataset": "data.pretraining_dataset",
+    "register_head": "modeling.heads",
+    "register_objective": "modeling.objectives",
+    "register_reader": "data.reading",
+    "register_task": "tasks.registry",
 }
 
 __all__ = [
@@ -44,6 +52,10 @@ __all__ = [
     "load_encoder",
     "load_tokenizer",
     "pretraining_dataset",
+    "register_head",
+    "register_objective",
+    "register_reader",
+    "register_task",
 ]
 
 

@@ -17,12 +17,13 @@ import pkgutil
 import re
 import sys
 import traceback
+import types
 
 from absl import flags
 from absl import logging as absl_logging
 
 from official.xlnet import __version__, commands
-from official.xlnet.errors import XLNetError
+from official.xlnet.errors import ConfigError, XLNetError
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
@@ -90,7 +91,7 @@ def set_environment_defaults() -> None:
 
 
 def _run(verb: str, arguments: list[str]) -> int:
-    module = importlib.import_module(f"{commands.__name__}.{verb}")
+    module = load_verb(verb)
     if any(argument in ("-h", "--help", "-help") for argument in arguments):
         print(f"usage: xlnet {verb} [--flag=value ...]\n\n{module.__doc__}")
         listing = module.FLAGS.get_help(include_special_flags=False).strip()
@@ -100,10 +101,41 @@ def _run(verb: str, arguments: list[str]) -> int:
     rest = module.FLAGS([f"xlnet {verb}", *arguments])[1:]
     if rest and not getattr(module, "TAKES_ARGUMENTS", False):
         raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
+    for name in module.FLAGS["import"].value:
+        import_extension(name)
     figures = module.run(*rest)
     sys.stderr.flush()
     print(json.dumps(figures), flush=True)
     return 0
+
+
+def load_verb(verb: str) -> types.ModuleType:
+    """The module of a verb; its `FLAGS` also have those that all verbs share."""
+    module = importlib.import_module(f"{commands.__name__}.{verb}")
+    if "import" not in module.FLAGS:
+        flags.DEFINE_list(
+            "import", [], "Modules of extensions, imported first.", flag_values=module.FLAGS
+        )
+    return module
+
+
+def import_extension(name: str) -> None:
+    """Imports a module for what it registers; it may also lie in the current directory.
+
+    Raises:
+      ConfigError: there is no such module.
+    """
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise  # A module that the extension itself imports is missing.
+        raise ConfigError(
+            f"--import={name}: expected a module in the current directory, in PYTHONPATH or "
+            f"installed; {error.msg}"
+        ) from None
 
 
 def _verbs() -> dict[str, str]:

@@ -10,5 +10,7 @@ A module `commands/<verb>.py` is the verb: its docstring opens with the line tha
 
 A module with `TAKES_ARGUMENTS = True` also takes arguments that are no flags: `run(*arguments)`.
 
+All verbs also have the flag `--import`: modules of extensions, imported before `run`.
+
 A module is imported only when its verb is called.
 """

@@ -23,7 +23,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
-from official.xlnet.modeling.heads import KINDS
+from official.xlnet.tasks.registry import TASKS
 from official.xlnet.training.finetuning import finetune
 
 FLAGS = flags.FlagValues()
@@ -92,8 +92,8 @@ def task_configuration(
     if task is None and path:
         task = XLNetConfig.load(path, overrides, base).task.name
     if not task:
-        raise ConfigError(f"--task: expected one of {', '.join(KINDS)} or a data set, got none")
-    settings = task_settings(task, KINDS)
+        raise ConfigError(f"--task: expected one of {', '.join(TASKS)} or a data set, got none")
+    settings = task_settings(task, tuple(TASKS))
     base.task = TaskConfig(**settings)
     if path is None:
         config = base

@@ -21,7 +21,6 @@ from absl import flags
 from data_prep.tasks.task_data import stream_task
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
-from official.xlnet.modeling.heads import KINDS
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", flag_values=FLAGS)
@@ -37,7 +36,7 @@ _NAME = flags.DEFINE_string("name", "model", "Model on the server.", flag_values
 _SIGNATURE = flags.DEFINE_string(
     "signature", "serving_default", "Signature of the model.", flag_values=FLAGS
 )
-_TASK = flags.DEFINE_enum("task", None, KINDS, "Kind of task.", flag_values=FLAGS)
+_TASK = flags.DEFINE_string("task", None, "Kind of task.", flag_values=FLAGS)
 _BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Rows of a request.", 1, flag_values=FLAGS)
 _TIMEOUT = flags.DEFINE_float("timeout", 60.0, "Seconds of a try.", 0.001, flag_values=FLAGS)
 _RETRIES = flags.DEFINE_integer("retries", 5, "More tries of a request.", 0, flag_values=FLAGS)

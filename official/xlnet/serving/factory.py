@@ -91,11 +91,20 @@ def task_service(
     graph_tokenizer: GraphTokenizer,
     settings: Settings,
 ) -> Service:
-    """The service of a fine-tuned model."""
+    """The service of a fine-tuned model.
+
+    Raises:
+      ConfigError: the task is one that an extension registers; those have no service.
+    """
     name = model.config.task.name
     if name == "question_answering":
         offsets = OffsetTokenizer(tokenizer, graph_tokenizer)
         return QuestionService(model, graph_tokenizer, offsets, settings)
+    if name not in _SERVICES:
+        raise ConfigError(
+            f"task.name: expected a task that can be exported, one of {', '.join(_SERVICES)} or "
+            f"question_answering, got {name!r}; --head=encoder exports the encoder alone"
+        )
     return _SERVICES[name](model, graph_tokenizer, settings)
 
 

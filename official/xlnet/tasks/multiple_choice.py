@@ -9,12 +9,13 @@ import numpy as np
 from official.xlnet.data.examples import ChoiceExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.tasks.text_classification import softmax
 
 _BLANK = "_"
 
 
+@register_task("multiple_choice")
 class MultipleChoice(Task):
     """A unit is all options of a question, one sequence each.
 

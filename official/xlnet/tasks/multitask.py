@@ -9,10 +9,11 @@ import numpy as np
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.tasks.text_classification import Classification, Regression
 
 
+@register_task("multitask")
 class MultiTask(Task):
     """Every batch is of one data set; each example is seen once in an epoch, so data sets are
     sampled by their sizes. Data sets whose labels are numbers are regressions.

@@ -10,7 +10,7 @@ import numpy as np
 from official.xlnet.data.examples import QuestionExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
     SEGMENT_A,
@@ -24,6 +24,7 @@ _NO_SPAN = -1e29
 _NEVER_NULL = 1e30
 
 
+@register_task("question_answering")
 class QuestionAnswering(Task):
     """SQuAD 1.1 and 2.0. A unit is one window of a paragraph with the whole question:
 

@@ -11,9 +11,10 @@ from official.xlnet.data.examples import RankingExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tasks.ranking_metrics import evaluate_ranking
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import Task, register_task
 
 
+@register_task("ranking")
 class Ranking(Task):
     """A training unit is a query with a better and a worse document; else with one document.
 

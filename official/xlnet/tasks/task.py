@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import Registry
 from official.xlnet.data.examples import Example
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tokenization.packing import pack_texts, truncated
@@ -139,6 +140,29 @@ class Task:
     def empty(self, texts: Sequence[str]) -> bool:
         """Whether there is nothing to read."""
         return not any(text.strip() for text in texts)
+
+
+TaskClass = TypeVar("TaskClass", bound=type[Task])
+TASKS: Registry[type[Task]] = Registry("task.name")
+
+
+def register_task(name: str) -> Callable[[TaskClass], TaskClass]:
+    """Decorator that makes a subclass of `Task` a fine-tuning task.
+
+    Its outputs are those of the head of the same name (`register_head`).
+
+    Args:
+      name: the value of `task.name` that selects it.
+
+    Raises:
+      ConfigError: the name is taken.
+
+    Example:
+      >>> @register_task("stars")
+      ... class Stars(TextTask):
+      ...     def label(self, example): ...
+    """
+    return TASKS.register(name)
 
 
 def one_hot(index: Sequence[int], size: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.task import Prediction, Task, one_hot
+from official.xlnet.tasks.task import Prediction, Task, one_hot, register_task
 
 
 class TextTask(Task):
@@ -49,6 +49,7 @@ class TextTask(Task):
         """Sets the weights of units in the loss."""
 
 
+@register_task("classification")
 class Classification(TextTask):
     """One of C classes."""
 
@@ -110,6 +111,7 @@ class Classification(TextTask):
         axes.set_title("Confusion matrix")
 
 
+@register_task("multi_label")
 class MultiLabel(TextTask):
     """Any of C classes; those with a probability above 1/2 are predicted."""
 
@@ -169,6 +171,7 @@ class MultiLabel(TextTask):
         return true.astype(int), probability
 
 
+@register_task("regression")
 class Regression(TextTask):
     """A number."""
 

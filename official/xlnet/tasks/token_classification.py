@@ -7,7 +7,7 @@ import numpy as np
 from official.xlnet.data.examples import TaggedExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.tasks.text_classification import complete_labels, label_index
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
@@ -21,6 +21,7 @@ _OUTSIDE = "O"
 _NO_TAG = -1
 
 
+@register_task("token_classification")
 class TokenClassification(Task):
     """A unit is a piece of a sentence of up to `max_length` tokens; every word is in one unit."""
 

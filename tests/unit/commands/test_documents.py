@@ -56,7 +56,7 @@ def check_verb(verb, arguments, place):
         return
     path = pathlib.Path(cli.__file__).parent / "commands" / f"{verb}.py"
     assert path.exists(), f"{place}: unknown verb {verb}"
-    module = importlib.import_module(f"official.xlnet.commands.{verb}")
+    module = cli.load_verb(verb)
     known = set(module.FLAGS)
     for argument in arguments:
         if argument.startswith("--"):

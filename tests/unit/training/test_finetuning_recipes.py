@@ -6,7 +6,7 @@ import pytest
 
 from data_prep.tasks.datasets import DATASETS
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.heads import KINDS
+from official.xlnet.tasks.registry import TASKS
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
 
@@ -43,4 +43,4 @@ def test_settings_of_a_data_set_are_those_of_a_task(name):
     }
     config = XLNetConfig.from_dict({"task": settings})
     config.check()
-    assert config.task.name in KINDS
+    assert config.task.name in TASKS

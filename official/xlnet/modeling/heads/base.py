@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import Registry
+from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.ops.initializers import normal
 
 
@@ -51,3 +56,37 @@ class Head(tf_keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "config": self.config.as_dict()}
+
+
+CreateHead = TypeVar("CreateHead", bound=Callable[..., Head])
+HEADS: Registry[Callable[..., Head]] = Registry("task.name")
+
+
+def register_head(name: str) -> Callable[[CreateHead], CreateHead]:
+    """Decorator that makes a `Head`, or a function that returns one, the head of a task.
+
+    It is called as `head(config, name="head")`.
+
+    Args:
+      name: the `task.name` whose outputs it computes.
+
+    Raises:
+      ConfigError: the task has a head already.
+
+    Example:
+      >>> @register_head("stars")
+      ... class StarsHead(SummaryHead):
+      ...     def loss(self, outputs, labels): ...
+    """
+    return HEADS.register(name)
+
+
+def num_classes(config: XLNetConfig) -> int:
+    """Number of classes C, from `task.labels`.
+
+    Raises:
+      ConfigError: there are none.
+    """
+    if not config.task.labels:
+        raise ConfigError(f"task.labels: expected the classes of {config.task.name}, got none")
+    return len(config.task.labels)

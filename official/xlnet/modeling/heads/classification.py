@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.heads.base import Head
+from official.xlnet.modeling.heads.base import Head, num_classes, register_head
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 
 
@@ -17,16 +17,16 @@ class SummaryHead(Head):
 
     Args:
       config: reads `model` and `task`.
-      num_logits: width of the output.
+      num_logits: width of the output; default: one for each of `task.labels`.
     """
 
     reads_summary = True
 
-    def __init__(self, config: XLNetConfig, num_logits: int, **kwargs):
+    def __init__(self, config: XLNetConfig, num_logits: int | None = None, **kwargs):
         super().__init__(config, **kwargs)
-        self.num_logits = num_logits
+        self.num_logits = num_classes(config) if num_logits is None else num_logits
         self.summary = SequenceSummary(config, name="summary")
-        self.logits = self.dense(num_logits, "logits")
+        self.logits = self.dense(self.num_logits, "logits")
 
     def build(self, input_shape):
         width = self.config.model.d_model
@@ -56,6 +56,7 @@ class SummaryHead(Head):
         return {**super().get_config(), "num_logits": self.num_logits}
 
 
+@register_head("classification")
 class ClassificationHead(SummaryHead):
     """One of C classes: cross entropy. Labels: `label` [U], index of the class."""
 
@@ -64,6 +65,7 @@ class ClassificationHead(SummaryHead):
         return tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, outputs["logits"])
 
 
+@register_head("multi_label")
 class MultiLabelHead(SummaryHead):
     """Any of C classes: mean binary cross entropy. Labels: `label` float32 [U, C], 0 or 1."""
 
@@ -72,6 +74,7 @@ class MultiLabelHead(SummaryHead):
         return tf.reduce_mean(loss_UC, axis=1)
 
 
+@register_head("regression")
 class RegressionHead(SummaryHead):
     """A number: squared error. Labels: `label` float32 [U]."""
 

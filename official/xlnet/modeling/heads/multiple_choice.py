@@ -5,10 +5,11 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.heads.base import Head
+from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 
 
+@register_head("multiple_choice")
 class MultipleChoiceHead(Head):
     """One logit for each of S options; softmax over those that exist.
 

@@ -7,7 +7,8 @@ import functools
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.heads.base import Head
+from official.xlnet.modeling.heads.base import Head, register_head
+from official.xlnet.modeling.heads.classification import ClassificationHead, RegressionHead
 
 
 class MultiTaskHead(Head):
@@ -47,3 +48,19 @@ class MultiTaskHead(Head):
     def num_items(self, labels):
         branches = [functools.partial(head.num_items, labels) for head in self.heads]
         return tf.switch_case(labels["subtask"][0], branches)
+
+
+@register_head("multitask")
+def multitask_head(config: XLNetConfig, **kwargs) -> MultiTaskHead:
+    """A classification head for each subtask that has classes, a regression head for the others.
+
+    `task.labels` holds the classes of all subtasks, each as `subtask/class`.
+    """
+    heads: dict[str, Head] = {}
+    for subtask in config.task.subtasks:
+        num_labels = sum(label.startswith(f"{subtask}/") for label in config.task.labels)
+        if num_labels:
+            heads[subtask] = ClassificationHead(config, num_labels, name=subtask)
+        else:
+            heads[subtask] = RegressionHead(config, name=subtask)
+    return MultiTaskHead(config, heads, **kwargs)

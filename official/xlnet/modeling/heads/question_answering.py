@@ -14,12 +14,13 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.heads.base import Head
+from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.ops.stateless_dropout import dropout
 
 _MASKED = -1e30
 
 
+@register_head("question_answering")
 class QuestionAnsweringHead(Head):
     """Start, end given the start, and answerability.
 

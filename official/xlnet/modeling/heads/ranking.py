@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.heads.base import Head
+from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.kernel_pooling import MEANS, kernel_pooling
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 
@@ -73,6 +73,13 @@ class SummaryRankingHead(Head):
 
     def loss(self, outputs, labels):
         return _pairwise(outputs["score"])
+
+
+@register_head("ranking")
+def ranking_head(config: XLNetConfig, **kwargs) -> Head:
+    """The head that `task.scoring` asks for."""
+    heads = {"kernel": KernelRankingHead, "summary": SummaryRankingHead}
+    return heads[config.task.scoring](config, **kwargs)
 
 
 def _pairwise(score_US: tf.Tensor) -> tf.Tensor:

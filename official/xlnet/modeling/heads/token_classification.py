@@ -5,10 +5,11 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.heads.base import Head
+from official.xlnet.modeling.heads.base import Head, num_classes, register_head
 from official.xlnet.modeling.ops.stateless_dropout import dropout
 
 
+@register_head("token_classification")
 class TokenClassificationHead(Head):
     """logits = W · dropout(content) + b for every token.
 
@@ -17,13 +18,13 @@ class TokenClassificationHead(Head):
 
     Args:
       config: reads `model.dropout`.
-      num_logits: number of tags.
+      num_logits: number of tags; default: one for each of `task.labels`.
     """
 
-    def __init__(self, config: XLNetConfig, num_logits: int, **kwargs):
+    def __init__(self, config: XLNetConfig, num_logits: int | None = None, **kwargs):
         super().__init__(config, **kwargs)
-        self.num_logits = num_logits
-        self.logits = self.dense(num_logits, "logits")
+        self.num_logits = num_classes(config) if num_logits is None else num_logits
+        self.logits = self.dense(self.num_logits, "logits")
 
     def build(self, input_shape):
         self.build_parts(logits=self.config.model.d_model)

@@ -8,34 +8,39 @@ records know nothing about it. `objective.kind` of the configuration names one:
 | `permutation` | drawn (XLNet) | original tokens | query stream at targets |
 | `denoising` | all alike (BERT) | targets replaced | content stream at targets |
 | `causal` | 0, 1, 2, … (GPT; with memory Transformer-XL) | original tokens | content stream |
+
+`register_objective` adds others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import require_one_of
-from official.xlnet.modeling.objectives.base import Objective, ObjectiveBatch
-from official.xlnet.modeling.objectives.causal_lm import causal_objective
-from official.xlnet.modeling.objectives.denoising import denoising_objective
-from official.xlnet.modeling.objectives.permutation_lm import permutation_objective
 
-OBJECTIVES: dict[str, Callable[[XLNetConfig], Objective]] = {
-    "permutation": permutation_objective,
-    "denoising": denoising_objective,
-    "causal": causal_objective,
-}
+# Imported for the objectives that they register.
+from official.xlnet.modeling.objectives import (  # noqa: F401
+    causal_lm,
+    denoising,
+    permutation_lm,
+)
+from official.xlnet.modeling.objectives.base import (
+    OBJECTIVES,
+    Objective,
+    ObjectiveBatch,
+    register_objective,
+)
+
+__all__ = ["Objective", "ObjectiveBatch", "create_objective", "register_objective"]
 
 
 def create_objective(config: XLNetConfig) -> Objective:
     """Returns the objective that `config.objective` asks for.
 
-    With `objective.next_sentence` its tasks also say whether B follows A.
+    With `objective.next_sentence` its batches also say whether B follows A.
+
+    Raises:
+      ConfigError: no objective is registered under `objective.kind`.
     """
-    kind = config.objective.kind
-    require_one_of("objective.kind", kind, tuple(OBJECTIVES))
-    objective = OBJECTIVES[kind](config)
+    objective = OBJECTIVES[config.objective.kind](config)
     if not config.objective.next_sentence:
         return objective
 

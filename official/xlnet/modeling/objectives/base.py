@@ -8,6 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import Registry
 from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
     sample_targets_and_order,
@@ -32,6 +33,29 @@ class ObjectiveBatch(NamedTuple):
 
 
 Objective = Callable[[dict[str, tf.Tensor]], ObjectiveBatch]
+CreateObjective = Callable[[XLNetConfig], Objective]
+OBJECTIVES: Registry[CreateObjective] = Registry("objective.kind")
+
+
+def register_objective(name: str) -> Callable[[CreateObjective], CreateObjective]:
+    """Decorator that makes a function from a configuration to an `Objective` a pre-training
+    objective.
+
+    Args:
+      name: the value of `objective.kind` that selects it.
+
+    Raises:
+      ConfigError: the name is taken.
+
+    Example:
+      >>> @register_objective("prefix")
+      ... def prefix_objective(config):
+      ...     def objective(batch):
+      ...         ...
+      ...         return ObjectiveBatch(inputs, labels, mask)
+      ...     return objective
+    """
+    return OBJECTIVES.register(name)
 
 
 def draw_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> Targets:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.objectives.base import Objective, ObjectiveBatch, direction
+from official.xlnet.modeling.objectives.base import (
+    Objective,
+    ObjectiveBatch,
+    direction,
+    register_objective,
+)
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 
 
+@register_objective("causal")
 def causal_objective(config: XLNetConfig) -> Objective:
     """Left-to-right language modeling: the content stream at t predicts token t + 1.
 

@@ -11,6 +11,7 @@ from official.xlnet.modeling.objectives.base import (
     direction,
     draw_number,
     draw_targets,
+    register_objective,
 )
 from official.xlnet.modeling.ops import stateless_random
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
@@ -18,6 +19,7 @@ from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
 _STREAM = 1  # Of random_bits; targets are drawn from stream 0.
 
 
+@register_objective("denoising")
 def denoising_objective(config: XLNetConfig) -> Objective:
     """Masked language modeling (Devlin et al., BERT, section 3.1).
 

@@ -10,9 +10,11 @@ from official.xlnet.modeling.objectives.base import (
     ObjectiveBatch,
     direction,
     draw_targets,
+    register_objective,
 )
 
 
+@register_objective("permutation")
 def permutation_objective(config: XLNetConfig) -> Objective:
     """Permutation language modeling with partial prediction (paper, sections 2.2 and 2.3).
 

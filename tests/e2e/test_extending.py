@@ -1,0 +1,183 @@
+"""The modules and commands of docs/extending.md: extensions that the package knows nothing of."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+
+import data_prep.tasks.registry  # noqa: F401 - registers the readers of the package.
+from official import xlnet as package
+from official.xlnet import cli
+from official.xlnet.data.reading import FILE_READERS, FOLDER_READERS
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.heads import HEADS
+from official.xlnet.modeling.objectives import OBJECTIVES, create_objective
+from official.xlnet.tasks.registry import TASKS
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.corpora import WORDS
+from tests.helpers.documents import ROOT, blocks, commands
+from tests.helpers.tiny import REUSE, TOKENS, random_windows, tiny_config, tiny_encoder
+
+PAGE = blocks(ROOT / "docs/extending.md")
+REGISTRIES = (OBJECTIVES, TASKS, HEADS, FILE_READERS, FOLDER_READERS)
+MODULES = ("prefix_lm", "stars")
+TINY = {
+    "model": {
+        "vocab_size": 300,
+        "num_layers": 1,
+        "d_model": 26,
+        "num_heads": 2,
+        "d_inner": 31,
+        "mem_len": 0,
+        "dropout": 0.0,
+        "dropatt": 0.0,
+        "init_std": 0.1,
+    },
+    "data": {"seq_len": 29, "reuse_len": 13, "num_predict": 5, "num_lanes": 4},
+    "training": {"batch_size": 4, "num_steps": 3, "warmup_steps": 0, "checkpoint_steps": 3},
+}
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    """A directory that holds the modules of the page; nothing that they register is kept."""
+    for block in PAGE:
+        if block.language == "python":
+            name = re.match(r"# (\w+\.py)\n", block.code)[1]
+            (tmp_path / name).write_text(block.code + "\n", encoding="utf-8")
+    kept = [dict(registry) for registry in REGISTRIES]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    for registry, entries in zip(REGISTRIES, kept, strict=True):
+        registry.clear()
+        registry.update(entries)
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def xlnet(verb, *arguments):
+    flags = cli.load_verb(verb).FLAGS
+    for name in flags:
+        flags[name].unparse()
+    return cli.main([verb, *arguments])
+
+
+def write_stars(path, number):
+    """Lines with as many stars as there are words of praise, and one line without stars."""
+    rng = np.random.default_rng(number)
+    lines = ["no stars at all"]
+    for n in range(number):
+        level = n % 3
+        words = [w for w in rng.choice(WORDS, 5) if w != "water"] + ["water"] * 2 * level
+        lines.append("*" * (1 + level) + " " + " ".join(rng.permutation(words)))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return lines
+
+
+def test_the_commands_of_the_page(directory, vocab_file, capsys):
+    (directory / "configs").mkdir()
+    (directory / "configs/tiny.yaml").write_text(yaml.safe_dump(TINY))
+    rng = np.random.default_rng(0)
+    documents = [" ".join(rng.choice(WORDS, 40)) + "." for _ in range(200)]
+    (directory / "corpus.txt").write_text("\n\n".join(documents), encoding="utf-8")
+    shutil.copy(vocab_file, directory / "spiece.model")
+    write_stars(directory / "train.txt", 60)
+    lines = write_stars(directory / "dev.txt", 23)
+    new = [line.lstrip("* ") for line in lines]
+    (directory / "new.txt").write_text("\n".join(new) + "\n", encoding="utf-8")
+    tokenizer = Tokenizer(vocab_file, lowercase=False, keep_accents=True)
+    size = f"--set=vocab_size={tokenizer.vocab_size}"
+    files = ("--input=corpus.txt", "--vocab=spiece.model", "--output=runs/data")
+    assert xlnet("prepare", "--config=configs/tiny.yaml", *files, "--num_workers=1", size) == 0
+    figures = {}
+    for block in PAGE:
+        for _, verb, *arguments in commands(block) if block.language == "sh" else ():
+            if verb == "pretrain":
+                arguments += [size]
+            if verb == "finetune":
+                arguments = [a for a in arguments if a != "--set=task.epochs=3"]
+                arguments += ["--set=num_steps=60", "--set=learning_rate=0.01"]
+                arguments += ["--set=warmup_steps=0", "--set=max_length=23"]
+            capsys.readouterr()
+            assert xlnet(verb, *arguments) == 0, shlex.join([verb, *arguments])
+            figures[verb] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert figures["pretrain"]["step"] == 3
+    assert np.isfinite(figures["pretrain"]["loss"])
+    # Learned: one guess for all gets a third right.
+    assert figures["finetune"]["accuracy"] > 0.6
+    assert figures["finetune"]["train_without_stars"] == 1
+    assert figures["evaluate"]["accuracy"] == figures["finetune"]["accuracy"]
+    assert figures["predict"]["rows"] == len(new)
+    rows = [json.loads(line) for line in (directory / "stars.jsonl").read_text().splitlines()]
+    right = [
+        row["stars"] == len(line) - len(line.lstrip("*"))
+        for row, line in zip(rows, lines, strict=True)
+    ]
+    assert np.mean(right[1:]) == pytest.approx(figures["finetune"]["accuracy"])
+    # The encoder is served; the task is not, and says so.
+    assert xlnet("export", "--import=stars", "--model=runs/stars", "--output=served") == 2
+    assert "--head=encoder" in capsys.readouterr().err
+
+
+def test_the_prefix_is_read_in_both_directions_and_the_rest_from_left_to_right(directory):
+    cli.import_extension("prefix_lm")
+    config = tiny_config(kind="prefix", mem_len=0)
+    encoder = tiny_encoder(kind="prefix", mem_len=0)
+    windows = random_windows(3, batch=2)
+    batch = create_objective(config)(windows)
+    positions = batch.inputs["content_positions"].numpy()
+    np.testing.assert_array_equal(positions, [np.arange(REUSE - 1, TOKENS - 1)] * 2)
+    np.testing.assert_array_equal(
+        batch.labels_BP, np.take_along_axis(windows["token_ids"].numpy(), positions + 1, 1)
+    )
+    inputs = {k: v for k, v in batch.inputs.items() if k != "content_positions"}
+    before = encoder(inputs)["content"].numpy()
+    for changed in range(TOKENS):
+        token_ids = inputs["token_ids"].numpy()
+        token_ids[:, changed] = 9 + (token_ids[:, changed] - 8) % 40
+        after = encoder({**inputs, "token_ids": token_ids})["content"].numpy()
+        differs = np.any(np.abs(after - before) > 1e-6, axis=(0, 2))
+        first = 0 if changed < REUSE else changed
+        np.testing.assert_array_equal(differs, np.arange(TOKENS) >= first)
+
+
+@pytest.mark.parametrize(
+    ("register", "taken"),
+    [
+        ("register_objective", "permutation"),
+        ("register_task", "classification"),
+        ("register_head", "ranking"),
+        ("register_reader", "question_answering"),
+    ],
+)
+def test_a_name_that_is_taken(register, taken, directory):
+    with pytest.raises(ConfigError, match=f"got '{taken}', which is (official|data_prep)"):
+        getattr(package, register)(taken)(lambda config: None)
+
+
+def test_a_name_that_nobody_registered(directory, capsys):
+    with pytest.raises(ConfigError, match=r"one of .*permutation, got 'prefix'.*--import"):
+        create_objective(tiny_config(kind="prefix"))
+    assert xlnet("vocab", "--import=no_such_module", "--input=x", "--output=y", "--size=300") == 2
+    assert "--import=no_such_module: expected a module" in capsys.readouterr().err
+
+
+def test_a_module_that_an_extension_lacks_is_its_bug(directory, capsys):
+    (directory / "broken.py").write_text("import no_such_library\n")
+    assert xlnet("vocab", "--import=broken", "--input=x", "--output=y", "--size=300") == 1
+    assert "no_such_library" in capsys.readouterr().err
+
+
+def test_importing_a_reader_does_not_load_tensorflow():
+    code = (
+        "import sys; from official import xlnet; xlnet.register_reader('mine')(print);"
+        "assert 'tensorflow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
