@@ -59,6 +59,7 @@ bench: $(ENVIRONMENT)  ## Measure speed and memory beside the peers; writes docs
 	$(PYTHON) -m benchmarks.all
 
 docs: $(ENVIRONMENT)  ## Build the documentation into site/.
+	$(PYTHON) -m tools.api_page
 	$(PYTHON) -m mkdocs build --strict
 
 # Done once for a content of the lock: the name of the stamp file is its checksum.

@@ -197,7 +197,7 @@ def methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
 
 
 def signature(node: Definition) -> str:
-    """A definition without its bodies and docstrings, formatted as a stub file."""
+    """A definition without bodies and docstrings, formatted as `ruff format` does."""
     stub = copy.deepcopy(node)
     stub.decorator_list = _kept(node)
     if isinstance(stub, ast.ClassDef):
@@ -217,8 +217,8 @@ def signature(node: Definition) -> str:
         find_ruff_bin(),
         "format",
         "--isolated",
-        "--line-length=88",
-        "--stdin-filename=stub.pyi",
+        "--line-length=100",
+        "--stdin-filename=stub.py",
         "-",
     ]
     return subprocess.run(
