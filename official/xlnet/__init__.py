@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from official.xlnet.data.reading import register_reader
     from official.xlnet.inference.embedding import embed
     from official.xlnet.modeling.heads import register_head
+    from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
+    from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
+    from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
+    from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
+    from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
     from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
     from official.xlnet.modeling.objectives import register_objective
@@ -28,7 +33,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULE_OF = {
+    "RelativePositionEncoding": "modeling.layers.relative_position",
+    "RelativeSegmentEncoding": "modeling.layers.relative_segment",
     "Tokenizer": "tokenization.tokenizer",
+    "TwoStreamAttentionMask": "modeling.layers.two_stream_mask",
+    "TwoStreamRelativeAttention": "modeling.layers.relative_attention",
+    "XLNetBlock": "modeling.layers.xlnet_block",
     "XLNetConfig": "configs.experiment",
     "XLNetEncoder": "modeling.networks.xlnet_encoder",
     "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
@@ -43,7 +53,12 @@ _MODULE_OF = {
 }
 
 __all__ = [
+    "RelativePositionEncoding",
+    "RelativeSegmentEncoding",
     "Tokenizer",
+    "TwoStreamAttentionMask",
+    "TwoStreamRelativeAttention",
+    "XLNetBlock",
     "XLNetConfig",
     "XLNetEncoder",
     "XLNetPretrainer",

@@ -119,13 +119,17 @@ def hf_inputs(inputs):
     """Our inputs as HF's: `perm_mask` 1 means "may not attend"."""
     import torch
 
-    order, positions = inputs["order"], inputs["target_positions"]
-    size, tokens = order.shape
-    # HF has one mask for both streams and opens the content stream's diagonal. So what is of
-    # the same step may see each other, but for targets, which have a step of their own.
-    visible = order[:, None, :] <= order[:, :, None]
-    for b in range(size):
-        visible[b, positions[b], positions[b]] = False
+    positions = inputs["target_positions"]
+    size, tokens = inputs["token_ids"].shape
+    if "perm_mask" in inputs:
+        visible = ~inputs["perm_mask"]
+    else:
+        # HF has one mask for both streams and opens the content stream's diagonal. So what is of
+        # the same step may see each other, but for targets, which have a step of their own.
+        order = inputs["order"]
+        visible = order[:, None, :] <= order[:, :, None]
+        for b in range(size):
+            visible[b, positions[b], positions[b]] = False
     mapping = np.zeros((size, positions.shape[1], tokens), np.float32)
     for b in range(size):
         mapping[b, np.arange(positions.shape[1]), positions[b]] = 1.0

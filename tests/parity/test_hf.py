@@ -187,6 +187,29 @@ def test_content_alone_equals(attn_type):
     np.testing.assert_allclose(content, wanted.numpy(), atol=TOLERANCE)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_perm_mask_equals(seed):
+    """Any mask that HF takes, also one that no order has: both streams, and all gradients."""
+    arguments = {"memory": MEMORY, "padding": True} if seed else {}
+    hf, ours, inputs, labels = build({}, arguments, seed)
+    inputs.pop("order")
+    rng = np.random.default_rng(seed)
+    batch, tokens = inputs["token_ids"].shape
+    perm_mask = rng.random([batch, tokens, tokens]) < 0.5
+    # HF believes the mask where a target would see itself; ours never lets it.
+    rows, targets = np.arange(batch)[:, None], inputs["target_positions"]
+    perm_mask[rows, targets, targets] = True
+    # A target that sees nothing would see everything there.
+    others = (targets + 1) % tokens
+    perm_mask[rows, targets, np.where(others < 4, 4, others)] = False
+    inputs["perm_mask"] = perm_mask
+    result = step_of(ours, training=False)(inputs, tf.constant(labels))
+    compare(hf, ours, inputs, labels, *result)
+    perm_mask[rows, targets, targets] = False
+    same = ours(inputs)
+    np.testing.assert_array_equal(same["query"], result[0]["query"])
+
+
 def test_cases_are_what_they_say():
     inputs = random_inputs(0, padding=True, directions=True, batch=4, memory=MEMORY)
     assert set(np.unique(inputs["segment_ids"])) == {0, 1, 2}

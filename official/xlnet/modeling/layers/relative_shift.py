@@ -62,7 +62,7 @@ class ConsecutiveRows:
         size = [-1, heads, window, width]
         windows = [tf.slice(position_BNRH, [0, 0, start, 0], size) for start in starts]
         position_BNbWH = tf.stack(windows, axis=2)
-        return tf.matmul(query_BNbcH, position_BNbWH, transpose_b=True)
+        return distance_scores(query_BNbcH, position_BNbWH)
 
     def to_keys(self, score_BNbcW: tf.Tensor, position_BT: tf.Tensor) -> tf.Tensor:
         """The relative shift: scores per distance → scores per key, [B, N, T, K].
@@ -115,7 +115,7 @@ class TargetRows:
 
     def scores(self, query_BNPH: tf.Tensor, position_BNRH: tf.Tensor) -> tf.Tensor:
         """Scores of every row with every distance, [B, N, P, R]."""
-        return tf.matmul(query_BNPH, position_BNRH, transpose_b=True)
+        return distance_scores(query_BNPH, position_BNRH)
 
     def to_keys(self, score_BNPR: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """Scores per distance → scores per key, [B, N, P, K], for rows at `position_BP`."""
@@ -127,6 +127,19 @@ class TargetRows:
         margin = self.num_tokens - 1
         padded_BNPR = tf.pad(score_BNPK, [[0, 0]] * 3 + [[0, margin]])
         return _roll(padded_BNPR, margin - position_BP)
+
+
+def distance_scores(query: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
+    """Dot products of query rows [..., Q, H] with positions [..., R, H], [..., Q, R].
+
+    Where all leading axes of `position` are 1, as with one head and no reversed rows, the product
+    is that of two matrices: TensorFlow 2.20 with oneDNN gives wrong values, or crashes, when it
+    broadcasts such an operand (tensorflow issue 117700).
+    """
+    if all(size == 1 for size in position.shape[:-2]):
+        position_RH = tf.reshape(position, sizes(position)[-2:])
+        return tf.tensordot(query, position_RH, [[-1], [-1]])
+    return tf.matmul(query, position, transpose_b=True)
 
 
 def is_static(distances: ConsecutiveRows | TargetRows) -> bool:

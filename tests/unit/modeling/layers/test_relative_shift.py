@@ -1,6 +1,9 @@
 """Relative shifts against loops over rows and keys, with sizes that are static or not."""
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -101,3 +104,25 @@ def test_sizes_that_are_not_static_change_nothing(shape, consecutive):
     by_key, again = there_and_back(query, table)
     np.testing.assert_allclose(by_key, wanted, atol=1e-5)
     np.testing.assert_array_equal(again, by_key)
+
+
+@pytest.mark.parametrize("consecutive", [True, False])
+def test_one_head_and_one_table_for_all_rows(consecutive):
+    """A broadcast that TensorFlow 2.20 with oneDNN gets wrong, most often in a new process."""
+    script = """
+import numpy as np
+import tensorflow as tf
+from official.xlnet.modeling.layers.relative_shift import distance_scores
+rng = np.random.default_rng(0)
+for blocks in SHAPES:
+    query = rng.standard_normal([3, 1, *blocks, 21, 8]).astype(np.float32)
+    table = rng.standard_normal([1, 1, *blocks, 52, 8]).astype(np.float32)
+    found = distance_scores(tf.constant(query), tf.constant(table))
+    wanted = np.einsum("...ph,...rh->...pr", query, np.broadcast_to(table, [3, *table.shape[1:]]))
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+"""
+    shapes = "[[1], [2]]" if consecutive else "[[]]"
+    environment = {**os.environ, "TF_ENABLE_ONEDNN_OPTS": "1"}
+    subprocess.run(
+        [sys.executable, "-c", script.replace("SHAPES", shapes)], env=environment, check=True
+    )
