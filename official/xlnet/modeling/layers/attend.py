@@ -85,7 +85,7 @@ def attend(
     score_gradients = kernel(_score_gradients, rate)
     # TensorFlow copies blocks faster than XLA loops over them; XLA gathers faster.
     copies = isinstance(pattern.distances, ConsecutiveRows)
-    from_keys = pattern.distances.from_keys if copies else kernel(pattern.distances.from_keys)
+    from_keys = (functools.partial if copies else kernel)(_from_keys, pattern.distances)
 
     @tf.custom_gradient
     def weigh(content_BNQK, positional, segment_BNQ, value_BNKH):
@@ -140,6 +140,10 @@ def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, 
     d_score = p_BNQK * (d_p - mean_BNQ[..., None])
     d_segment_BNQ = row_sums(tf.where(_is_different(rows, keys), d_score, 0.0))
     return tf.cast(d_score, dtype), tf.cast(d_segment_BNQ, dtype)
+
+
+def _from_keys(distances: ConsecutiveRows | TargetRows, score_BNQK, positions_BQ):
+    return distances.from_keys(score_BNQK, positions_BQ)
 
 
 def _is_different(rows: Rows, keys: Keys) -> tf.Tensor:

@@ -29,7 +29,8 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
 
     Args:
       function: module-level function.
-      *static: its leading arguments that are no tensors.
+      *static: its leading arguments that are no tensors. Calls share a kernel where these are
+        equal.
     """
     bound = functools.partial(function, *static)
     kernel = tf.function(bound, jit_compile=True, autograph=False)
