@@ -133,7 +133,7 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(
     assert finetune(*arguments) == cli.EXIT_INTERRUPTED
     assert len(read_history(output)) == 33
     assert finetune(*arguments) == PreemptedError.exit_status
-    assert f"told to leave at step 47, which is saved in {output}" in capfd.readouterr().err
+    assert f"preempted at step 47; checkpoint saved in {output}" in capfd.readouterr().err
     assert tf.train.latest_checkpoint(os.path.join(output, "run")).endswith("-47")
     monkeypatch.undo()
     assert finetune(*arguments) == 0

@@ -117,7 +117,7 @@ def test_run_told_to_leave_and_then_killed_continues_as_if_nothing_had_been(
     moment = random.randint(4, 20)
     left, status, out, err = stop(start(), killed, moment, signal.SIGTERM)
     assert (status, out) == (PreemptedError.exit_status, "")
-    saved = f"told to leave at step {len(left)}, which is saved in {killed}"
+    saved = f"preempted at step {len(left)}; checkpoint saved in {killed}"
     assert saved in err.splitlines()[-1]
     assert newest_checkpoint(killed).record["step"] == len(left) >= moment
 

@@ -1,4 +1,4 @@
-"""What happens between two steps of a run: logs, evaluation, checkpoints, the clock, SIGTERM."""
+"""Pre-training callback: logging, held-out evaluation, checkpoints, time limit and preemption."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from official.xlnet.runtime.progress import minutes_and_seconds
 from official.xlnet.training.divergence import Watch
 from official.xlnet.training.run_data import RunData
 
-_SUMMARY_STEPS = 10
-_RECENT = 100  # executions that speed and time left are told from
+_SUMMARY_STEPS = 10  # Steps between two TensorBoard summaries.
+_RECENT = 100  # Recent executions, used to estimate speed and remaining time.
 
 
 class RunCallback(tf_keras.callbacks.Callback):
-    """Watches, logs, evaluates and saves; ends the run in time.
+    """Keras callback of a pre-training run: logs, evaluates, saves checkpoints and stops the run.
 
     Args:
-      config: the configuration.
-      model_dir: the model directory.
-      data: the data of the run.
-      writer: saves the state.
-      termination: tells whether SIGTERM came.
-      last_step: the step to stop at.
-      minutes: stop after so much time, if that is earlier.
+      config: the experiment configuration.
+      model_dir: model directory that logs are written to.
+      data: the training and held-out data.
+      writer: writes checkpoints of the training state.
+      termination: signal handler that records SIGTERM.
+      last_step: step to stop at.
+      minutes: time limit in minutes, checked after every execution; None for no limit.
 
     Attributes:
-      tokens_per_second: of the latest executions, without the first one.
-      preempted: whether the run stopped for SIGTERM.
+      tokens_per_second: throughput over the recent executions, excluding the first one, which
+        compiles.
+      preempted: whether the run stopped because of SIGTERM.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._termination = termination
         self._last_step = last_step
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
-        # Step and time at the end of executions.
+        # (step, time in seconds) at the end of each recent execution.
         self._recent: collections.deque[tuple[int, float]] = collections.deque(maxlen=_RECENT + 1)
         self._step = self._saved_step = data.start_step
         self._best_loss = best_heldout_loss(model_dir)
@@ -87,20 +88,20 @@ class RunCallback(tf_keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         before, step = self._step, self._data.start_step + batch + 1
         self._step = step
-        figures = {name: float(value) for name, value in logs.items()}
+        metrics = {name: float(value) for name, value in logs.items()}
         now = time.monotonic()
         self._recent.append((step, now))
         first_step, first_time = self._recent[0]
         if step > first_step:
             tokens = (step - first_step) * self._step_tokens
             self.tokens_per_second = tokens / (now - first_time)
-        if self._watch.see(before + 1, step, figures["loss"], figures["gradient_norm"]):
-            self._log.history(step, figures["loss"])
+        if self._watch.see(before + 1, step, metrics["loss"], metrics["gradient_norm"]):
+            self._log.history(step, metrics["loss"])
             if _passed(_SUMMARY_STEPS, before, step):
-                self._log_scalars(step, figures)
+                self._log_scalars(step, metrics)
         self._save_if_due(before, step)
         self._stop_if_due(now)
-        self._report(step, figures["loss"], now)
+        self._report(step, metrics["loss"], now)
 
     def on_train_end(self, logs=None):
         if self._step > self._saved_step:
@@ -108,13 +109,13 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._writer.wait()
         self._log.close()
 
-    def _log_scalars(self, step: int, figures: dict[str, float]) -> None:
+    def _log_scalars(self, step: int, metrics: dict[str, float]) -> None:
         self._log.scalars(
             step,
-            perplexity=float(np.exp(figures["loss"])),
+            perplexity=float(np.exp(metrics["loss"])),
             learning_rate=float(tf.convert_to_tensor(self.model.optimizer.learning_rate)),
             tokens_per_second=self.tokens_per_second,
-            **figures,
+            **metrics,
         )
 
     def _save_if_due(self, before: int, step: int) -> None:
@@ -159,5 +160,5 @@ class RunCallback(tf_keras.callbacks.Callback):
 
 
 def _passed(interval: int, before: int, step: int) -> bool:
-    """Whether a multiple of `interval` is in (before, step]."""
+    """Returns whether a multiple of `interval` lies in (before, step]."""
     return step // interval > before // interval

@@ -1,4 +1,4 @@
-"""Steps out of the ordinary: losses that are no numbers, and losses that jump."""
+"""Divergence detection: non-finite losses and gradients, and loss spikes."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.training import replay
 
-_MOST_BAD_STEPS = 10  # In a row; after so many skipping is no use.
+_MOST_BAD_STEPS = 10  # Consecutive non-finite steps after which a run stops even when skipping.
 _SPIKE_DEVIATIONS = 6.0
-_SETTLED_STEPS = 100  # Before that, and after a spike, losses are not judged.
-_SMOOTHING = 0.02
-_NUM_WORST = 5
+_SETTLED_STEPS = 100  # Spike detection is off for the first steps and after each spike.
+_SMOOTHING = 0.02  # Weight of the newest loss in the running mean and variance.
+_NUM_WORST = 5  # Windows that are listed for a spike.
 
 
 class Watch:
-    """Looks at the figures of each step.
+    """Checks the metrics of each step for non-finite values and loss spikes.
 
-    A loss is a spike where it is more than 6 standard deviations above the running mean, both
-    over the last hundred steps or so.
+    A loss spike is a loss more than 6 standard deviations above the running mean. Mean and
+    deviation are exponential moving averages over about the last hundred steps.
 
     Args:
-      model: the model in training.
-      schedule: which windows are read when.
-      num_lanes: lanes of the data set.
-      windows_per_lane: windows of each.
-      read_batch: reads the batch of a step, counted from the schedule's position.
-      log: where events go.
-      start_step: the step of the schedule's position.
-      skip: whether a bad step is passed over.
+      model: the model being trained.
+      schedule: window schedule, positioned at `start_step`.
+      num_lanes: number of lanes of the data set.
+      windows_per_lane: number of windows per lane.
+      read_batch: reads the batch of a step, counted from `start_step`.
+      log: receives the events.
+      start_step: step at which the run starts or resumes.
+      skip: whether steps with non-finite values are skipped rather than raised.
     """
 
     def __init__(
@@ -57,27 +57,28 @@ class Watch:
         self._start_step = start_step
         self._skip = skip
         self._num_bad = 0
-        self._num_judged = 0
+        self._num_settled = 0
         self._mean = self._variance = 0.0
 
     def see(self, first_step: int, step: int, loss: float, gradient_norm: float) -> bool:
-        """Judges an execution.
+        """Checks the metrics of one execution of one or more steps.
 
         Args:
-          first_step: its first step.
-          step: its last step.
-          loss: their mean loss.
-          gradient_norm: their mean gradient norm.
+          first_step: first step of the execution.
+          step: last step of the execution.
+          loss: mean loss over the steps, in nats per target.
+          gradient_norm: mean global gradient norm over the steps, before clipping.
 
         Returns:
-          Whether its figures are numbers.
+          Whether loss and gradient norm are finite.
 
         Raises:
-          DivergedError: they are not, and bad steps are not to be skipped.
+          DivergedError: a value is not finite and steps are not skipped, or 10 steps in a row
+            were skipped.
         """
         if math.isfinite(loss) and math.isfinite(gradient_norm):
             self._num_bad = 0
-            self._judge(first_step, step, loss)
+            self._detect_spike(first_step, step, loss)
             return True
         self._num_bad += 1
         steps = range(first_step, step + 1)
@@ -88,7 +89,7 @@ class Watch:
             if finding.where:
                 break
         suspects = finding.windows or windows
-        where = finding.where or "a place that was not found again without dropout and memory"
+        where = finding.where or "not reproduced without dropout and memory"
         self._log.event(
             "bad step",
             step=step,
@@ -100,14 +101,15 @@ class Watch:
         if not self._skip or self._num_bad >= _MOST_BAD_STEPS:
             ids = ", ".join(map(str, suspects[:8])) + (", …" if len(suspects) > 8 else "")
             raise DivergedError(
-                f"step {step}: loss {loss}, gradient norm {gradient_norm}; the first bad value is "
-                f"in {where}; windows {ids}; the weights are those before the step"
+                f"step {step}: loss {loss}, gradient norm {gradient_norm}, expected finite values; "
+                f"first non-finite value: {where}; windows {ids}; "
+                "the weights are those before the step"
             )
         return False
 
-    def _judge(self, first_step: int, step: int, loss: float) -> None:
+    def _detect_spike(self, first_step: int, step: int, loss: float) -> None:
         deviation = math.sqrt(self._variance)
-        settled = self._num_judged >= _SETTLED_STEPS
+        settled = self._num_settled >= _SETTLED_STEPS
         if settled and loss > self._mean + _SPIKE_DEVIATIONS * deviation:
             worst = replay.worst_windows(self._model, self._batch(step), _NUM_WORST)
             self._log.event(
@@ -119,15 +121,15 @@ class Watch:
                 worst_windows=[[window, round(nats, 4)] for window, nats in worst],
                 windows=self._windows(step),
             )
-            self._num_judged = 0
-        self._num_judged += step - first_step + 1
-        weight = max(_SMOOTHING, 1 / self._num_judged)
+            self._num_settled = 0
+        self._num_settled += step - first_step + 1
+        weight = max(_SMOOTHING, 1 / self._num_settled)
         change = loss - self._mean
         self._mean += weight * change
         self._variance = (1 - weight) * (self._variance + weight * change * change)
 
     def _windows(self, step: int) -> list[int]:
-        """Ids of the windows of a step."""
+        """Returns the ids of the windows in the batch of a step."""
         number_B, window_B, _ = self._schedule.step_windows(step - self._start_step - 1)
         return (number_B % self._num_lanes * self._windows_per_lane + window_B).tolist()
 

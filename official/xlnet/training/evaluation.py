@@ -1,4 +1,4 @@
-"""Held-out loss of a pre-trained model, next to that of a model that knows only word counts."""
+"""Held-out loss and perplexity of a pre-trained model, with a unigram baseline."""
 
 from __future__ import annotations
 
@@ -20,30 +20,35 @@ from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
-_COUNTED_WINDOWS = 200_000  # Enough for word counts of any corpus.
-_COUNTING_ROWS = 64
+_COUNTED_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
+_COUNTING_ROWS = 64  # Batch size for counting.
 
 
 def evaluate(
     model_dir: str, data_dir: str, split: str = "heldout", mem_len: int | None = None
 ) -> dict[str, float]:
-    """Evaluates on every window of a split, each lane read in order with its memory.
+    """Evaluates a pre-trained model on every window of a split.
+
+    Each lane is read in order, so the recurrent memory carries over between windows.
 
     Args:
-      model_dir: a model directory.
-      data_dir: a data set of the same vocabulary and lengths.
+      model_dir: model directory of a pre-training run.
+      data_dir: data set with the same vocabulary and sequence lengths.
       split: `heldout` or `train`.
-      mem_len: length of the memory, by default that of training; it may be longer.
+      mem_len: memory length M in tokens, which may exceed that of training. None: the
+        `model.mem_len` of training.
 
     Returns:
-      loss: mean over all targets, in nats per target.
-      unigram_loss: cross entropy of the same targets under the training split's word-piece
-        frequencies (`unigram_distribution`).
-      perplexity: exp(loss).
-      targets: number of targets.
+      A dictionary with
+        loss: mean cross entropy, in nats per target.
+        unigram_loss: cross entropy of the same targets under the token frequencies of the
+          training split (`unigram_distribution`).
+        perplexity: exp(loss).
+        targets: number of targets.
 
     Raises:
-      ConfigError, DataError: model and data cannot be used, or not together.
+      ConfigError: the configuration of the model is invalid or does not match the data set.
+      DataError: the model directory or the data set cannot be read.
     """
     config = XLNetConfig.load(model_dir)
     batch_size = split_batch_size(data_dir, split, config.training.batch_size)
@@ -69,14 +74,21 @@ def evaluate(
 
 
 def unigram_distribution(data_dir: str, vocab_size: int) -> np.ndarray:
-    """Frequencies of word pieces in the training split, each counted once more than it occurs.
+    """Unigram distribution of the training split, with add-one (Laplace) smoothing.
 
-        p(v) = (count(v) + 1) / (sum of all counts + V)
+        p(v) = (count(v) + 1) / (Σ counts + V)
 
-    Special tokens are not counted. Of a large data set the first windows of every lane are.
+    Special tokens are not counted. In a large data set, only the first windows of every lane are.
+
+    Args:
+      data_dir: data set directory.
+      vocab_size: V.
 
     Returns:
-      float64 [V], with sum 1.
+      Probabilities, float64 [V].
+
+    Raises:
+      DataError: the data set cannot be read.
     """
     batch_size = split_batch_size(data_dir, "train", _COUNTING_ROWS)
     data = pretraining_dataset(data_dir, batch_size, "train", epochs=1)
@@ -89,7 +101,13 @@ def unigram_distribution(data_dir: str, vocab_size: int) -> np.ndarray:
 
 
 def split_batch_size(data_dir: str, split: str, most: int) -> int:
-    """The largest batch of up to `most` rows that reads every window of a split once."""
+    """Returns the largest batch size, up to `most`, that reads every window of a split once.
+
+    Args:
+      data_dir: data set directory.
+      split: name of the split.
+      most: upper limit of the batch size, in rows.
+    """
     manifest = Manifest.load(data_dir)
     lanes = manifest.splits[split].num_lanes if split in manifest.splits else most
     return evaluation_batch_size(lanes, most, manifest.bidirectional)
@@ -98,16 +116,16 @@ def split_batch_size(data_dir: str, split: str, most: int) -> int:
 def _unigram_loss(
     data: tf.data.Dataset, probability_V: np.ndarray, config: XLNetConfig
 ) -> tuple[int, float]:
-    """Number of targets and the mean of -log p over them."""
+    """Returns the number of targets and their mean cross entropy under a unigram distribution."""
     objective = create_objective(config)
-    surprise_V = tf.constant(-np.log(probability_V), tf.float64)
+    nats_V = tf.constant(-np.log(probability_V), tf.float64)
 
     def add(total, batch):
         task = objective(batch)
         mask_BP = tf.cast(task.mask_BP, tf.float64)
-        surprise_BP = tf.gather(surprise_V, task.labels_BP)
-        return total[0] + tf.reduce_sum(mask_BP), total[1] + tf.reduce_sum(surprise_BP * mask_BP)
+        nats_BP = tf.gather(nats_V, task.labels_BP)
+        return total[0] + tf.reduce_sum(mask_BP), total[1] + tf.reduce_sum(nats_BP * mask_BP)
 
     zero = tf.constant(0.0, tf.float64)
-    count, surprise = data.reduce((zero, zero), add)
-    return int(count), float(surprise / count)
+    count, nats = data.reduce((zero, zero), add)
+    return int(count), float(nats / count)

@@ -1,7 +1,7 @@
-"""Fine-tuning.
+"""Fine-tuning loop with evaluation, best-checkpoint selection, early stopping and resuming.
 
-A model directory holds the best model by the task's metric. Its folder `run` holds what a run
-that was stopped continues from: the newest weights, the optimizer, and how evaluations went.
+The model directory holds the best model by the task's metric. Its subfolder `run` holds the state
+that an interrupted run resumes from: the latest weights, the optimizer and the evaluation history.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from official.xlnet.training.optimization import create_optimizer
 
 RUN_DIR = "run"
 LOG_DIR = "logs"
-_ERRORS = ("loss", "mean_squared_error")  # Figures of which a smaller one is better.
+_ERRORS = ("loss", "mean_squared_error")  # Metrics for which lower is better.
 
 
 def finetune(
@@ -52,81 +52,59 @@ def finetune(
     vocab: str | None = None,
     strategy: str = "one_device",
 ) -> dict[str, Any]:
-    """Trains on examples and leaves the model that was best on `dev`.
+    """Fine-tunes a model on a task and writes the checkpoint that is best on `dev`.
 
-    Training evaluates every `training.checkpoint_steps` steps and stops after
-    `training.num_steps`, or `task.epochs` passes, or `task.patience` evaluations without a
-    better figure. The same call continues a run that was stopped.
+    The model is evaluated every `training.checkpoint_steps` steps. Training stops after
+    `training.num_steps` steps or `task.epochs` epochs, or early, after `task.patience`
+    evaluations without an improvement. The same call resumes an interrupted run.
 
     Args:
-      config: the configuration. What follows from the data, such as labels, is filled in.
-      train: examples to learn from.
-      dev: examples to choose the best checkpoint on.
-      output: the model directory to make.
-      init_from: a model directory whose encoder training starts from; by default random weights.
-      vocab: vocabulary file where there is no `init_from`.
-      strategy: `one_device` or `mirrored`.
+      config: the experiment configuration. Settings that follow from the data, such as
+        `task.labels`, are filled in.
+      train: training examples.
+      dev: examples for evaluation and checkpoint selection.
+      output: model directory to create, or to resume from.
+      init_from: model directory to initialize the encoder from. None for random initialization.
+      vocab: vocabulary file; needed only without `init_from`.
+      strategy: distribution strategy, `one_device` or `mirrored`.
 
     Returns:
-      The task's figures on `dev`, `loss` there, `step` of the best checkpoint, `steps` in all
-      and `train_examples`; and counts of what was cut or skipped.
+      The metrics of the task and `loss` on `dev`, `step` of the best checkpoint, `steps` in
+      total, `train_examples`, and counts of truncated or skipped examples.
 
     Raises:
-      ConfigError, DataError: configuration, data and directories do not fit together.
-      PreemptedError: SIGTERM came; the state is saved.
+      ConfigError: the configuration is invalid or does not match the data or a model directory.
+      DataError: the examples or a model directory cannot be used, or the loss is not finite.
+      PreemptedError: SIGTERM was received; a checkpoint was saved.
     """
     task, batches, counts = _prepare(config, train, dev, init_from, vocab)
     run_dir = os.path.join(output, RUN_DIR)
     latest = tf.train.latest_checkpoint(run_dir)
     if latest:
-        _check_continues(config, output)
-    state = _RunState()
+        _check_resumable(config, output)
     with _distribution(strategy).scope():
-        model = XLNetTaskModel(config)
-        if init_from and not latest:
-            saved = XLNetConfig.load(init_from)
-            model_directory.check_same(
-                saved, config, "model", model_directory.ARCHITECTURE, init_from
-            )
-            model_directory.restore(init_from, encoder=model.encoder)
-        optimizer = create_optimizer(config.training, config.model.num_layers)
-        optimizer.build(model.tuned_variables)
+        run = _create_run(config, None if latest else init_from)
     model_directory.create_model_dir(output, config, task.tokenizer.model_file)
     os.makedirs(run_dir, exist_ok=True)
-    run = tf.train.Checkpoint(model=model, optimizer=optimizer, state=state)
     if latest:
         with model_directory.reading_checkpoint(latest):
             run.restore(latest).assert_consumed()
-    model.compile(optimizer, jit_compile=config.training.jit_compile)
-    step = int(optimizer.iterations)
-    if step < config.training.num_steps and not state.stopped:
-        callback = _FineTuning(task, dev, output, run)
-        log = tf_keras.callbacks.TensorBoard(
-            os.path.join(output, LOG_DIR), write_graph=False, update_freq=10
-        )
-        with callback.termination:
-            model.fit(
-                batches.dataset(step),
-                steps_per_epoch=config.training.num_steps - step,
-                verbose=0,
-                callbacks=[callback, log],
-            )
-        if callback.termination.received:
-            step = int(optimizer.iterations)
-            raise PreemptedError(f"told to leave at step {step}, which is saved in {output}")
-    model_directory.restore(output, encoder=model.encoder, head=model.head)
-    predictions, _ = evaluate_examples(model, task, dev)
+    run.model.compile(run.optimizer, jit_compile=config.training.jit_compile)
+    if int(run.optimizer.iterations) < config.training.num_steps and not run.state.stopped:
+        _fit(run, task, batches, dev, output)
+    model_directory.restore(output, encoder=run.model.encoder, head=run.model.head)
+    predictions, _ = evaluate_examples(run.model, task, dev)
     task.finish(dev, predictions)
     config.save(output)
-    predictions, figures = evaluate_examples(model, task, dev)
-    figures |= {
-        "step": state.best_step,
-        "steps": int(optimizer.iterations),
+    predictions, metrics = evaluate_examples(run.model, task, dev)
+    metrics |= {
+        "step": run.state.best_step,
+        "steps": int(run.optimizer.iterations),
         "train_examples": len(train),
         **counts,
     }
-    write_report(output, task, dev, predictions, figures)
-    return figures
+    write_report(output, task, dev, predictions, metrics)
+    return metrics
 
 
 def _prepare(
@@ -136,13 +114,15 @@ def _prepare(
     init_from: str | None,
     vocab: str | None,
 ) -> tuple[Task, TrainingBatches, dict[str, int]]:
-    """The task, its batches, and counts of what was cut or skipped; completes the configuration.
+    """Validates the input, completes the configuration and creates the task and its batches.
 
-    Wrong labels and settings are found here, before any training.
+    Returns:
+      The task, the training batches, and counts of truncated or skipped examples.
     """
     if not train or not dev:
         raise DataError(
-            f"expected examples to train and to evaluate on, got {len(train)}, {len(dev)}"
+            f"expected training and dev examples, got {len(train)} for training and "
+            f"{len(dev)} for dev"
         )
     require_labels(dev)
     limit_threads(config.training)
@@ -153,7 +133,7 @@ def _prepare(
     tf_keras.mixed_precision.set_global_policy(config.training.precision)
     vocab = os.path.join(init_from, VOCAB_FILE) if init_from else vocab
     if vocab is None:
-        raise ConfigError("expected a model to start from or a vocabulary")
+        raise ConfigError("expected init_from or a vocabulary file, got neither")
     tokenizer = Tokenizer(vocab, config.data.lowercase, config.data.keep_accents)
     if tokenizer.vocab_size != config.model.vocab_size:
         raise ConfigError(
@@ -175,13 +155,54 @@ def _prepare(
     return task, batches, counts
 
 
+def _create_run(config: XLNetConfig, init_from: str | None) -> tf.train.Checkpoint:
+    """Creates the model, its optimizer and the evaluation history of a new run."""
+    model = XLNetTaskModel(config)
+    if init_from:
+        saved = XLNetConfig.load(init_from)
+        model_directory.check_same(saved, config, "model", model_directory.ARCHITECTURE, init_from)
+        model_directory.restore(init_from, encoder=model.encoder)
+    optimizer = create_optimizer(config.training, config.model.num_layers)
+    optimizer.build(model.tuned_variables)
+    return tf.train.Checkpoint(model=model, optimizer=optimizer, state=_RunState())
+
+
+def _fit(
+    run: tf.train.Checkpoint,
+    task: Task,
+    batches: TrainingBatches,
+    dev: Sequence[Example],
+    output: str,
+) -> None:
+    """Trains until the last step, early stopping or SIGTERM.
+
+    Raises:
+      PreemptedError: SIGTERM was received; a checkpoint was saved.
+    """
+    step = int(run.optimizer.iterations)
+    callback = _FineTuning(task, dev, output, run)
+    log = tf_keras.callbacks.TensorBoard(
+        os.path.join(output, LOG_DIR), write_graph=False, update_freq=10
+    )
+    with callback.termination:
+        run.model.fit(
+            batches.dataset(step),
+            steps_per_epoch=task.config.training.num_steps - step,
+            verbose=0,
+            callbacks=[callback, log],
+        )
+    if callback.termination.received:
+        step = int(run.optimizer.iterations)
+        raise PreemptedError(f"preempted at step {step}; checkpoint saved in {output}")
+
+
 class _RunState(tf.train.experimental.PythonState):
-    """How the evaluations of a run went; saved with its weights."""
+    """Evaluation history of a run, saved in its checkpoints."""
 
     def __init__(self):
         self.best: float | None = None
         self.best_step = 0
-        self.worse = 0  # Evaluations since the best one.
+        self.worse = 0  # Evaluations since the best one, for early stopping.
         self.stopped = False
 
     def serialize(self):
@@ -192,7 +213,7 @@ class _RunState(tf.train.experimental.PythonState):
 
 
 class _FineTuning(tf_keras.callbacks.Callback):
-    """What happens between two steps: evaluation, the best checkpoint, the run's state, SIGTERM."""
+    """Keras callback of a fine-tuning run: evaluation, checkpoints, early stopping, preemption."""
 
     def __init__(self, task, dev, output, run: tf.train.Checkpoint):
         super().__init__()
@@ -200,7 +221,7 @@ class _FineTuning(tf_keras.callbacks.Callback):
         self._config = task.config
         self._state = run.state
         self._run = tf.train.CheckpointManager(run, os.path.join(output, RUN_DIR), max_to_keep=1)
-        # Without the optimizer, which the model has as an attribute.
+        # Not the model itself, which would include the optimizer.
         parts = tf.train.Checkpoint(encoder=run.model.encoder, head=run.model.head)
         self._best = tf.train.CheckpointManager(
             tf.train.Checkpoint(model=parts), output, max_to_keep=1
@@ -227,16 +248,16 @@ class _FineTuning(tf_keras.callbacks.Callback):
                 f"step {step}: expected a finite loss, got {logs['loss']}; "
                 "a lower training.learning_rate may help"
             )
-        is_told_to_leave = self.termination.received  # Read once: it may come at any moment.
+        is_preempted = self.termination.received  # Read once, as it may change at any moment.
         if step % training.checkpoint_steps == 0 or step == training.num_steps:
             self._evaluate(step)
-        elif is_told_to_leave:
+        elif is_preempted:
             self._run.save(checkpoint_number=step)
             self._progress.close()
         else:
             left = self._left(batch, step)
             self._progress.show(f"step {step}/{training.num_steps}  loss {logs['loss']:.4f}{left}")
-        if is_told_to_leave:
+        if is_preempted:
             self.model.stop_training = True
 
     def on_train_end(self, logs=None):
@@ -244,7 +265,7 @@ class _FineTuning(tf_keras.callbacks.Callback):
         self._writer.close()
 
     def _left(self, batch: int, step: int) -> str:
-        """The time left at the pace so far; of the first step, which compiles, nothing is told."""
+        """Returns the estimated remaining time; excludes the first step, which compiles."""
         if batch == 0:
             return ""
         seconds = (time.monotonic() - self._first_step_done) / batch
@@ -252,14 +273,14 @@ class _FineTuning(tf_keras.callbacks.Callback):
         return f"  {left} left"
 
     def _evaluate(self, step: int) -> None:
-        _, figures = evaluate_examples(self.model, self._task, self._dev)
-        metric = metric_of(self._task, figures)
+        _, metrics = evaluate_examples(self.model, self._task, self._dev)
+        metric = metric_of(self._task, metrics)
         with self._writer.as_default(step):
-            for name, value in figures.items():
+            for name, value in metrics.items():
                 tf.summary.scalar(name, value)
         state = self._state
-        if state.best is None or figures[metric] > state.best:
-            state.best, state.best_step, state.worse = figures[metric], step, 0
+        if state.best is None or metrics[metric] > state.best:
+            state.best, state.best_step, state.worse = metrics[metric], step, 0
             self._best.save(checkpoint_number=step)
         else:
             state.worse += 1
@@ -267,7 +288,7 @@ class _FineTuning(tf_keras.callbacks.Callback):
         state.stopped = bool(patience and state.worse >= patience)
         self._run.save(checkpoint_number=step)
         self.model.stop_training = state.stopped
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in figures.items())
+        shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
         self._progress.keep(
             f"step {step}/{self._config.training.num_steps}  {shown}  best {metric} "
             f"{state.best:.4f} at step {state.best_step}"
@@ -275,7 +296,12 @@ class _FineTuning(tf_keras.callbacks.Callback):
 
 
 def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
-    """Turns `task.epochs` into steps; the warm-up keeps its share of them."""
+    """Converts `task.epochs` to `training.num_steps`, keeping the fraction of warmup steps.
+
+    Args:
+      config: the experiment configuration, changed in place; unchanged if `task.epochs` is 0.
+      steps_per_epoch: number of batches per epoch.
+    """
     training = config.training
     if config.task.epochs:
         share = training.warmup_steps / training.num_steps
@@ -284,10 +310,18 @@ def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
         config.task.epochs = 0.0
 
 
-def metric_of(task: Task, figures: dict[str, float]) -> str:
-    """The figure that checkpoints are compared by."""
+def metric_of(task: Task, metrics: dict[str, float]) -> str:
+    """Returns the name of the metric that checkpoints are compared by; higher is better.
+
+    Args:
+      task: the task; `task.metric` of its configuration overrides the default metric.
+      metrics: metrics of an evaluation.
+
+    Raises:
+      ConfigError: the metric is unknown, or lower values of it are better.
+    """
     metric = task.config.task.metric or task.metric
-    known = [name for name in figures if name not in _ERRORS]
+    known = [name for name in metrics if name not in _ERRORS]
     if metric not in known:
         raise ConfigError(f"task.metric: expected one of {', '.join(known)}, got {metric!r}")
     return metric
@@ -300,7 +334,8 @@ def _distribution(name: str) -> tf.distribute.Strategy:
     return distribute_utils.get_distribution_strategy(name, num_gpus)
 
 
-def _check_continues(config: XLNetConfig, output: str) -> None:
+def _check_resumable(config: XLNetConfig, output: str) -> None:
+    """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
     saved = XLNetConfig.load(output)
     for section, keys in (
         ("model", tuple(saved.model.as_dict())),

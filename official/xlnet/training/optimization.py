@@ -1,9 +1,10 @@
-"""AdamW with linear warm-up, polynomial decay, global-norm clipping and layer-wise rates.
+"""AdamW with linear warmup, polynomial decay, global-norm clipping and layer-wise rate decay.
 
-The optimizer is tf_keras' AdamW with its update left to TensorFlow's kernel, which reads and
-writes each array once, and with a factor on the whole update of a variable: scaling its
-*gradient* would do nothing, because Adam divides by the gradient's own size. The schedule is our
-own: that of tf-models-official cannot be read back from a saved model.
+The optimizer is tf_keras' AdamW with two changes. The update runs in TensorFlow's fused Adam
+kernel, which reads and writes each array once. Layer-wise rate decay scales the update of a
+variable rather than its gradient, because Adam is invariant to the scale of the gradient. The
+schedule is implemented here because that of tf-models-official cannot be deserialized from a
+saved model.
 """
 
 from __future__ import annotations
@@ -15,23 +16,25 @@ import tf_keras
 
 from official.xlnet.configs.training import TrainingConfig
 
-# Biases and layer norms are not decayed (the original's exclusions).
+# Variables without weight decay: biases and layer normalization, as in the original code.
 NOT_DECAYED = ("bias", "gamma", "beta")
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class AdamW(tf_keras.optimizers.AdamW):
-    """AdamW (Loshchilov and Hutter, 2019) with one pass over each variable.
+    """AdamW optimizer (Loshchilov and Hutter, 2019) with layer-wise learning rate decay.
 
         m = β1 m + (1 - β1) g;   v = β2 v + (1 - β2) g²
         w = w - s·lr·(m̂ / (√v̂ + ε) + decay·w)
 
-    Biases and layer norms are not decayed. A gradient that is not finite changes nothing.
+    Biases and layer normalization weights are not decayed. A step with a non-finite gradient
+    leaves weights and moments unchanged.
 
     Args:
-      learning_rate: lr, a number or a schedule.
-      num_layers: L.
-      layer_decay: α; s is α^(L-m) for variables of layer m of L (see `layer_of`).
+      learning_rate: lr, a float or a learning rate schedule.
+      num_layers: number of encoder layers, L.
+      layer_decay: α in (0, 1]; the rate of layer m is scaled by s = α^(L-m) (see `layer_of`).
+        1 for the same rate everywhere.
       **kwargs: further arguments of `tf_keras.optimizers.AdamW`.
     """
 
@@ -49,13 +52,13 @@ class AdamW(tf_keras.optimizers.AdamW):
         }
 
     def _apply_weight_decay(self, variables):
-        """Nothing: the decay is part of `update_step`."""
+        """Does nothing: weight decay is part of `update_step`."""
 
     def _clip_gradients(self, grads):
-        """Finds the factor of all gradients; `update_step` multiplies by it on its way.
+        """Computes the global-norm clipping factor, which `update_step` applies.
 
-        The rows that a sparse gradient holds more than once are added up first. One value that
-        is not finite makes the factor one that is not.
+        Sparse gradients are made dense first, which sums duplicate rows. Any non-finite gradient
+        makes the factor non-finite.
         """
         grads = [tf.convert_to_tensor(gradient) for gradient in grads]
         norm = tf.linalg.global_norm(grads)
@@ -66,16 +69,16 @@ class AdamW(tf_keras.optimizers.AdamW):
         return grads
 
     def update_step(self, gradient, variable):
-        """Updates one variable and its moments where they are.
+        """Updates one variable and its moments in place.
 
-        New arrays in the place of old ones would fragment the allocator's memory.
+        Allocating new arrays instead would fragment memory.
         """
         index = self._index_dict[self._var_key(variable)]
         m, v = self._momentums[index], self._velocities[index]
         layers_above = self.num_layers - layer_of(variable.name, self.num_layers)
         dtype, step = gradient.dtype, tf.cast(self.iterations + 1, tf.float32)
         power_1, power_2 = tf.pow(self.beta_1, step), tf.pow(self.beta_2, step)
-        # A rate of 0 and betas of 1 change nothing.
+        # With a learning rate of 0 and betas of 1 the update leaves weights and moments unchanged.
         is_good = tf.math.is_finite(self._factor)
         rate = tf.where(is_good, self.learning_rate * self.layer_decay**layers_above, 0.0)
         factor = tf.where(is_good, self._factor, 0.0)
@@ -90,21 +93,26 @@ class AdamW(tf_keras.optimizers.AdamW):
             lr=tf.cast(rate, dtype),
             beta1=tf.cast(tf.where(is_good, self.beta_1, 1.0), dtype),
             beta2=tf.cast(tf.where(is_good, self.beta_2, 1.0), dtype),
-            epsilon=tf.cast(self.epsilon * tf.sqrt(1 - power_2), dtype),  # Ours is added to √v̂.
+            epsilon=tf.cast(self.epsilon * tf.sqrt(1 - power_2), dtype),  # ε is added to √v̂.
             grad=tf.math.multiply_no_nan(gradient, tf.cast(factor, dtype)),
         )
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class WarmupThenDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
-    """Linear from 0 to the peak, then polynomial decay to the end.
+    """Learning rate schedule: linear warmup, then polynomial decay.
 
     Args:
-      learning_rate: the peak, reached after `warmup_steps`.
-      warmup_steps: steps of linear warm-up; 0 for none.
-      num_steps: the step at which the rate is `end_learning_rate`, from where on it stays.
-      end_learning_rate: the last learning rate.
-      decay_power: power of the decay; 1 is linear.
+      learning_rate: peak learning rate, reached after `warmup_steps`.
+      warmup_steps: number of linear warmup steps; 0 for none.
+      num_steps: step at which the decay ends; the rate is constant from there on.
+      end_learning_rate: learning rate at the end of the decay.
+      decay_power: exponent of the decay; 1 is linear.
+
+    Example:
+      >>> rate = WarmupThenDecay(1e-3, warmup_steps=10, num_steps=110)
+      >>> [f"{float(rate(step)):.1e}" for step in (5, 10, 60, 110)]
+      ['5.0e-04', '1.0e-03', '5.0e-04', '0.0e+00']
     """
 
     def __init__(
@@ -135,12 +143,15 @@ class WarmupThenDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
 
 
 def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
-    """The optimizer of a run.
+    """Creates the AdamW optimizer of a run, with its learning rate schedule.
 
     Args:
-      training: hyper-parameters; `layer_decay` α gives the variables of layer m of L (counting
-        from 1) the rate lr·α^(L-m), the embeddings that of a layer below the first, and heads lr.
-      num_layers: L.
+      training: hyperparameters. With `layer_decay` α, layer m of L (counting from 1) has the
+        rate lr·α^(L-m), embeddings count as layer 0, and heads have the full rate lr.
+      num_layers: number of encoder layers, L.
+
+    Returns:
+      The optimizer.
     """
     return AdamW(
         learning_rate=WarmupThenDecay(
@@ -161,7 +172,11 @@ def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
 
 
 def layer_of(variable_name: str, num_layers: int) -> int:
-    """Layer of a variable: 0 for the encoder's embeddings, 1 … L for blocks, L for heads.
+    """Returns the layer of a variable: 0 for embeddings, 1 … L for encoder blocks, L for heads.
+
+    Args:
+      variable_name: name of the variable, with the path of its layer.
+      num_layers: number of encoder layers, L.
 
     Example:
       >>> layer_of("xlnet_encoder/layer_0/attention/query_kernel:0", num_layers=12)

@@ -1,7 +1,7 @@
-"""A closer look at windows that went wrong: which of them, and where in the network.
+"""Diagnosis of a bad training step: where the first non-finite value is, and which windows.
 
-The windows of a step go through the model once more, a few at a time, without dropout and
-without memory, so what was wrong may not show again.
+The windows of the step are run through the model again, a few rows at a time, without dropout
+and without memory, so the problem may not reproduce.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import tf_keras
 
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 
-_ROWS = 8  # Rows that go through the model at a time.
+_ROWS = 8  # Rows per forward pass.
 
 
 class Finding(NamedTuple):
-    """Where the first bad value is.
+    """Location of the first non-finite value.
 
     Attributes:
-      where: name of the variable, layer or gradient; empty where none was found.
-      windows: ids of the windows it came with; empty where it is the same for all.
+      where: the variable, layer output or gradient, by name; "" if all values are finite.
+      windows: ids of the affected windows; empty if the value does not depend on the windows.
     """
 
     where: str
@@ -32,11 +32,14 @@ class Finding(NamedTuple):
 
 
 def first_bad_value(model: XLNetPretrainer, batch: dict[str, tf.Tensor]) -> Finding:
-    """Finds the first value that is not finite, in weights, then forwards, then backwards.
+    """Finds the first non-finite value in the weights, the forward or the backward pass.
 
     Args:
-      model: the model, with the weights the step began with.
-      batch: the windows of the step.
+      model: the model, with the weights before the step.
+      batch: the batch of the step, as `pretraining_dataset` yields it.
+
+    Returns:
+      Where it is, and in which windows.
     """
     for variable in model.trainable_variables:
         if not _is_finite(variable):
@@ -67,7 +70,16 @@ def first_bad_value(model: XLNetPretrainer, batch: dict[str, tf.Tensor]) -> Find
 def worst_windows(
     model: XLNetPretrainer, batch: dict[str, tf.Tensor], number: int
 ) -> list[tuple[int, float]]:
-    """The windows of a batch with the highest losses: (window id, nats per target), worst first."""
+    """Returns the windows of a batch with the highest losses.
+
+    Args:
+      model: the model.
+      batch: a batch, as `pretraining_dataset` yields it.
+      number: how many windows to return.
+
+    Returns:
+      Pairs (window id, loss in nats per target), highest loss first.
+    """
     losses_B = np.concatenate([row_losses(model, rows) for rows in _slices(batch)])
     worst = np.argsort(-losses_B)[:number]
     windows = batch["window_id"].numpy()
@@ -75,7 +87,12 @@ def worst_windows(
 
 
 def row_losses(model: XLNetPretrainer, batch: dict[str, tf.Tensor]) -> tf.Tensor:
-    """The loss of each row, float32 [B], in nats per target."""
+    """Returns the loss of each row, float32 [B], in nats per target, without dropout or memory.
+
+    Args:
+      model: the model.
+      batch: a batch, as `pretraining_dataset` yields it.
+    """
     task = model.objective(batch)
     logits_BPV = model(task.inputs, training=False)["logits"]
     loss_BP = tf.nn.sparse_softmax_cross_entropy_with_logits(task.labels_BP, logits_BPV)
@@ -94,7 +111,7 @@ def _is_finite(x: tf.Tensor) -> bool:
 
 @contextlib.contextmanager
 def _observed(layer: tf_keras.layers.Layer, look: Callable) -> Iterator[None]:
-    """Calls `look(layer, output)` after each call of a layer."""
+    """Forward hook: calls `look(layer, output)` after each call of a layer."""
     call = layer.call
 
     def observed(*args, **kwargs):

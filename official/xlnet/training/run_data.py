@@ -1,4 +1,4 @@
-"""The data of a pre-training run: batches for every replica, from where the run is."""
+"""Input data of a pre-training run: resumable batches for every replica."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ from official.xlnet.errors import ConfigError, DataError
 
 
 class RunData:
-    """The data of a run and where the run is in it.
+    """Training and held-out data of a run, with the position of the run in the data.
 
     Args:
-      config: the configuration; the batch has to fit the replicas.
-      path: a data set of `xlnet prepare`.
-      vocab: the model's vocabulary file.
-      strategy: the strategy of the run.
+      config: the experiment configuration.
+      path: data set directory, written by `xlnet prepare`.
+      vocab: vocabulary file of the model.
+      strategy: distribution strategy of the run.
 
     Attributes:
-      lanes: the lanes of the training split.
-      start_step: the step the run continues from.
-      schedule: which windows are read from there on.
+      lanes: manifest entry of the training split.
+      start_step: step at which the run starts or resumes; set by `go_to`.
+      schedule: the windows of each step from `start_step` on; set by `go_to`.
+
+    Raises:
+      ConfigError: the batch size is not a multiple of the number of replicas, or held-out
+        evaluation is on and the data set has no held-out split.
     """
 
     def __init__(
@@ -45,7 +49,7 @@ class RunData:
             raise ConfigError(
                 f"training.batch_size: expected a multiple of {multiple}, for "
                 f"{replicas} replicas"
-                f"{' with rows of both directions in each' if manifest.bidirectional else ''}, "
+                f"{', each with rows in both directions' if manifest.bidirectional else ''}, "
                 f"got {batch_size}"
             )
         self._heldout_batch_size = self._heldout_steps = 0
@@ -53,7 +57,7 @@ class RunData:
             heldout = manifest.splits.get("heldout")
             if heldout is None:
                 raise ConfigError(
-                    f"training.evaluation_steps: expected 0, as {path} has no held-out lanes, "
+                    f"training.evaluation_steps: expected 0, as {path} has no held-out split, "
                     f"got {config.training.evaluation_steps}"
                 )
             self._heldout_batch_size = evaluation_batch_size(
@@ -62,7 +66,15 @@ class RunData:
             self._heldout_steps = heldout.windows // self._heldout_batch_size
 
     def go_to(self, step: int, saved: SavedState | None) -> None:
-        """Continues from the position of a checkpoint."""
+        """Moves to the data position of a step.
+
+        Args:
+          step: step at which the run starts or resumes.
+          saved: checkpoint to resume from, or None for a new run.
+
+        Raises:
+          DataError: the checkpoint is of a data set with other lanes.
+        """
         self.start_step = step
         shape = [self.lanes.num_lanes, self.lanes.windows_per_lane]
         batch_size = self._config.training.batch_size
@@ -72,7 +84,7 @@ class RunData:
             expected = saved.record["lanes_and_windows"]
             if shape != expected:
                 raise DataError(
-                    f"{self._path}: expected the data set that the run began with, of "
+                    f"{self._path}: expected the data set that the run started with, with "
                     f"{expected[0]} lanes of {expected[1]} windows, got {shape[0]} of {shape[1]}"
                 )
             position = Position.from_dict(saved.record["position"]).resized(batch_size)
@@ -80,24 +92,24 @@ class RunData:
         self.schedule = LaneSchedule(position, shape[1])
 
     def record(self, step: int) -> dict[str, Any]:
-        """What a checkpoint has to say about the data."""
+        """Returns the data position at a step, as JSON to be stored with a checkpoint."""
         return {
             "position": self.schedule.position(step - self.start_step).as_dict(),
             "lanes_and_windows": [self.lanes.num_lanes, self.lanes.windows_per_lane],
         }
 
     def training(self) -> tf.data.Dataset:
-        """The batches from the position on, for all replicas."""
+        """Returns the training batches from `start_step` on, distributed over the replicas."""
         return self._strategy.distribute_datasets_from_function(
             lambda context: self._open(input_context=context)
         )
 
     def batch(self, index: int) -> dict[str, tf.Tensor]:
-        """The batch of all replicas, `index` steps after the position."""
+        """Returns the global batch of step `start_step + index`, counting from 0."""
         return next(iter(self._open(start_step=index)))
 
     def heldout(self) -> tuple[tf.data.Dataset, int]:
-        """The held-out windows, each once, and the number of batches."""
+        """Returns one epoch of held-out batches, and the number of batches."""
         data = self._strategy.distribute_datasets_from_function(
             lambda context: pretraining_dataset(
                 self._path,

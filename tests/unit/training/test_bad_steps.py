@@ -1,4 +1,4 @@
-"""Losses that are no numbers or that jump: what changes, and what is said."""
+"""Non-finite losses and loss spikes: what they change, and what is reported."""
 
 import json
 
@@ -39,8 +39,8 @@ def test_a_bad_gradient_changes_nothing(clip_norm, bad, monkeypatch):
     monkeypatch.setattr(xlnet_pretrainer, "accumulate", spoil)
     memory = model.memory.states.numpy()
     model.reset_metrics()
-    figures = model.train_step(random_windows(1))
-    assert not np.isfinite(figures["gradient_norm"])
+    metrics = model.train_step(random_windows(1))
+    assert not np.isfinite(metrics["gradient_norm"])
     assert int(model.optimizer.iterations) == 2
     assert np.isfinite(model.memory.states).all()
     model.memory.states.assign(memory)
@@ -49,13 +49,13 @@ def test_a_bad_gradient_changes_nothing(clip_norm, bad, monkeypatch):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_figures_of_a_step():
+def test_metrics_of_a_step():
     model = make_model(clip_norm=0.5)
     batch = random_windows(0, context_length=[0, 3, 7, 99])
-    figures = {name: float(value) for name, value in model.train_step(batch).items()}
-    assert set(figures) == {"loss", "gradient_norm", "memory_valid"}
-    assert figures["gradient_norm"] > 0.5  # Before clipping.
-    assert figures["memory_valid"] == pytest.approx((0 + 3 + 7 + 7) / (4 * 7))
+    metrics = {name: float(value) for name, value in model.train_step(batch).items()}
+    assert set(metrics) == {"loss", "gradient_norm", "memory_valid"}
+    assert metrics["gradient_norm"] > 0.5  # Before clipping.
+    assert metrics["memory_valid"] == pytest.approx((0 + 3 + 7 + 7) / (4 * 7))
     assert {m.name for m in make_model(mem_len=0).metrics} == {"loss", "gradient_norm"}
 
 
