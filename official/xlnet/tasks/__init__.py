@@ -1,7 +1,8 @@
-"""Fine-tuning tasks: what is read, trained, predicted and reported for each.
+"""Fine-tuning tasks: preprocessing, predictions and metrics of each kind of task.
 
-* `heads`: small layers on the shared encoder, with their losses; they know no text.
-* `model`: encoder and head as a `tf_keras.Model`.
-* `task`: what a task is; one module for each kind. `registry` lists them.
-* `batching`: units of input to batches. `reports`: files of an evaluation.
+* `task`: the `Task` interface, with one module for each kind. `registry` lists them by name.
+* `batching`: padding, bucketing and batching of examples.
+* `reports`: writes predictions, metrics and a plot of an evaluation.
+
+The layers and losses of tasks are in `official.xlnet.modeling.heads`.
 """

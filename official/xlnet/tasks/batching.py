@@ -1,7 +1,7 @@
-"""Units of input to batches of one shape.
+"""Padding, bucketing by length and batching of task inputs.
 
-A unit is what one prediction comes from: one sequence, the options of a question, the windows
-of a long text. Sequences are padded on the left.
+A unit is the input of one prediction: one sequence, the options of a question, or the windows of
+a long text. Sequences are padded on the left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
 from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
 
 Arrays = dict[str, np.ndarray]
-# What stands in the padding of arrays that go along with tokens.
+# Padding value of each per-token array; 0 for any other.
 _PADDING = {
     "token_ids": PADDING_TOKEN_ID,
     "segment_ids": SEGMENT_PAD,
@@ -26,13 +26,13 @@ _PADDING = {
 
 @dataclasses.dataclass(slots=True)
 class Unit:
-    """One unit.
+    """The input of one prediction.
 
     Attributes:
-      sequences: S dictionaries of arrays [number of tokens]: `token_ids`, `segment_ids` and what
-        else goes along with tokens; {} for a sequence that is all padding.
-      labels: arrays without token axis.
-      weight: of the unit in the loss.
+      sequences: S dictionaries of per-token arrays [T]: `token_ids`, `segment_ids` and any
+        others; {} for a sequence that is all padding.
+      labels: arrays without a token axis.
+      weight: weight of the unit in the loss.
     """
 
     sequences: list[Arrays]
@@ -41,21 +41,27 @@ class Unit:
 
     @property
     def length(self) -> int:
-        """Tokens of its longest sequence."""
+        """Number of tokens of the longest sequence."""
         return max(len(s["token_ids"]) if s else 0 for s in self.sequences)
 
 
 def collate(units: Sequence[Unit], length: int, num_units: int) -> Arrays:
-    """A batch.
+    """Pads units and stacks them into a batch.
 
     Args:
-      units: at least one and at most `num_units` units that have the same arrays.
-      length: tokens T.
-      num_units: units U of the batch; those that are missing are copies of the last one with
-        weight 0.
+      units: 1 to `num_units` units with the same arrays.
+      length: sequence length of the batch, T.
+      num_units: number of units of the batch, U. A smaller batch is filled up with copies of the
+        last unit with weight 0.
 
     Returns:
-      Arrays [U, S, T] that go along with tokens, labels [U, …], and `weight` float32 [U].
+      Per-token arrays [U, S, T], among them `is_padding` bool; labels [U, …]; and `weight`
+      float32 [U].
+
+    Example:
+      >>> unit = Unit([{"token_ids": np.array([5, 6])}], {"label": np.int32(1)})
+      >>> collate([unit], length=3, num_units=2)["token_ids"].tolist()
+      [[[0, 5, 6]], [[0, 5, 6]]]
     """
     first = next(s for s in units[0].sequences if s)
     shape = num_units, len(units[0].sequences), length
@@ -78,7 +84,19 @@ def collate(units: Sequence[Unit], length: int, num_units: int) -> Arrays:
 
 
 def bucket(length: int, lengths: Sequence[int]) -> int:
-    """Index of the shortest of ascending `lengths` that holds `length`."""
+    """Returns the index of the smallest bucket that fits a length.
+
+    Args:
+      length: number of tokens.
+      lengths: bucket lengths, ascending.
+
+    Returns:
+      The index; that of the last bucket for a longer input.
+
+    Example:
+      >>> bucket(20, (16, 32, 64))
+      1
+    """
     return min(int(np.searchsorted(lengths, length)), len(lengths) - 1)
 
 
@@ -90,21 +108,22 @@ def epoch_batches(
     seed: int,
     epoch: int,
 ) -> list[np.ndarray]:
-    """The batches of an epoch: which units, in which order.
+    """Shuffles the units of an epoch and batches them by length bucket and group.
 
-    Every unit is in one batch. Units of a batch are of one bucket, but for what is left over in
-    the end; they are always of one group. The number of batches is the same in every epoch.
+    Every unit is in exactly one batch. All units of a batch are of one group and one bucket,
+    except in batches of leftovers, which mix buckets. The number of batches is the same in every
+    epoch.
 
     Args:
-      unit_lengths: tokens of every unit.
-      groups: group of every unit; batches hold one group each.
-      lengths: bucket lengths.
-      batch_size: units of a batch; the last ones may have fewer.
-      seed: seed.
-      epoch: number of the epoch.
+      unit_lengths: number of tokens of each unit.
+      groups: group of each unit; batches never mix groups.
+      lengths: bucket lengths, ascending.
+      batch_size: number of units of a batch; the last batch of a group may have fewer.
+      seed: shuffling seed.
+      epoch: epoch number, counted from 0.
 
     Returns:
-      Indices of units, batch by batch.
+      Indices of the units of each batch.
     """
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(len(unit_lengths))
@@ -123,14 +142,17 @@ def epoch_batches(
 
 
 class TrainingBatches:
-    """Endless batches of training units, a function of the step.
+    """Infinite, resumable stream of training batches; each batch is a function of the step.
 
     Args:
-      units: the units; or a function of the epoch that gives them.
-      length: tokens T of every batch.
-      lengths: bucket lengths, the last one is T.
-      batch_size: units U of a batch.
-      seed: seed of the order.
+      units: list of units, or a function from the epoch number to one.
+      length: sequence length of every batch, T.
+      lengths: bucket lengths, ascending; the last one is T.
+      batch_size: number of units of a batch, U.
+      seed: shuffling seed.
+
+    Attributes:
+      steps_per_epoch: number of batches of an epoch.
     """
 
     def __init__(self, units, length: int, lengths: Sequence[int], batch_size: int, seed: int):
@@ -150,7 +172,7 @@ class TrainingBatches:
         )
 
     def __call__(self, start_step: int) -> Iterator[Arrays]:
-        """Yields the batches from a step on."""
+        """Yields the batches from `start_step` on."""
         epoch, skipped = divmod(start_step, self.steps_per_epoch)
         while True:
             units = self._units_of(epoch)
@@ -159,7 +181,7 @@ class TrainingBatches:
             epoch, skipped = epoch + 1, 0
 
     def dataset(self, start_step: int) -> tf.data.Dataset:
-        """The batches from a step on, made ahead of their use."""
+        """Returns a prefetched data set of the batches from `start_step` on."""
         example = next(self(0))
         signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in example.items()}
         dataset = tf.data.Dataset.from_generator(

@@ -1,4 +1,4 @@
-"""Multiple choice: RACE, SWAG."""
+"""Multiple-choice tasks: RACE, SWAG."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BLANK = "_"
 
 @register_task("multiple_choice")
 class MultipleChoice(Task):
-    """A unit is all options of a question, one sequence each.
+    """Multiple-choice task. A unit holds all options of a question, one sequence each.
 
-    RACE: passage | SEP | question with the option in its blank, or behind it | SEP | CLS
-    SWAG: what comes before | SEP | ending | SEP | CLS
+    RACE: passage | SEP | question with the option in its blank, or appended | SEP | CLS
+    SWAG: context | SEP | ending | SEP | CLS
     """
 
     @classmethod
@@ -32,11 +32,13 @@ class MultipleChoice(Task):
                 f"options, got {most}"
             )
         if len({example.label for example in examples}) < 2:
-            raise DataError("training data: expected different options to be right, got only one")
+            raise DataError(
+                "training data: expected at least two different correct options, got one"
+            )
 
     @property
     def num_sequences(self) -> int:
-        """Options of a question."""
+        """Number of options of a question, S."""
         return self.config.task.num_choices
 
     def units(self, example):
@@ -62,30 +64,37 @@ class MultipleChoice(Task):
         }
 
     def evaluate(self, examples, predictions):
-        right = _right(examples, predictions)
-        figures = {"accuracy": float(np.mean(right))}
+        """Computes accuracy, also for each group of examples."""
+        is_correct = _is_correct(examples, predictions)
+        results = {"accuracy": float(np.mean(is_correct))}
         groups = np.array([example.group for example in examples])
         for group in sorted(set(groups) - {""}):
-            figures[f"accuracy_{group}"] = float(np.mean(right[groups == group]))
-        return figures
+            results[f"accuracy_{group}"] = float(np.mean(is_correct[groups == group]))
+        return results
 
     def draw(self, axes, examples, predictions):
-        """Confusion matrix of the options' places."""
+        """Plots the confusion matrix of option indices."""
         from sklearn import metrics
 
-        places = list(range(self.num_sequences))
+        indices = list(range(self.num_sequences))
         matrix = metrics.confusion_matrix(
             [example.label for example in examples],
             [p["choice"] for p in predictions],
-            labels=places,
+            labels=indices,
         )
-        display = metrics.ConfusionMatrixDisplay(matrix, display_labels=places)
+        display = metrics.ConfusionMatrixDisplay(matrix, display_labels=indices)
         display.plot(ax=axes, cmap="Blues", colorbar=False)
         axes.set_title("Confusion matrix")
 
 
 def texts_of(example: ChoiceExample, choice: str) -> Sequence[str]:
-    """The texts that are read for one option.
+    """Returns the texts of the sequence for one option.
+
+    The option replaces the first blank `_` of the last text, or is appended to it.
+
+    Args:
+      example: a question with its options.
+      choice: the option.
 
     Example:
       >>> texts_of(ChoiceExample("1", ("Passage.", "He is _ ."), ("old", "ill")), "old")
@@ -99,5 +108,5 @@ def texts_of(example: ChoiceExample, choice: str) -> Sequence[str]:
     return *shared, f"{last} {choice}"
 
 
-def _right(examples, predictions) -> np.ndarray:
+def _is_correct(examples, predictions) -> np.ndarray:
     return np.array([e.label == p["choice"] for e, p in zip(examples, predictions, strict=True)])

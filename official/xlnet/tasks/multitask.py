@@ -1,4 +1,4 @@
-"""Joint training on several data sets: one encoder, a head for each, sampling by size."""
+"""Multi-task fine-tuning: one shared encoder, a head for each data set."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from official.xlnet.tasks.text_classification import Classification, Regression
 
 @register_task("multitask")
 class MultiTask(Task):
-    """Every batch is of one data set; each example is seen once in an epoch, so data sets are
-    sampled by their sizes. Data sets whose labels are numbers are regressions.
+    """Joint training of text classification and regression on several data sets.
 
-    Classes are `subtask/class` in `task.labels`; a subtask without any is a regression.
+    Each batch is of one data set. Every example is seen once per epoch, so data sets are sampled
+    in proportion to their sizes. `task.labels` lists classes as `subtask/class`. A data set with
+    numeric labels, which has no classes there, is a regression.
     """
 
     metric = "mean"
@@ -40,14 +41,16 @@ class MultiTask(Task):
             own = [example for example in examples if example.subtask == name]
             found = {example.label for example in own}
             if len(found) < 2:
-                raise DataError(f"training data of {name}: expected different labels, got one")
+                raise DataError(
+                    f"training data of {name}: expected at least two different labels, got one"
+                )
             if not any(isinstance(label, float) for label in found):
                 labels += sorted(f"{name}/{label}" for label in found)
         config.task.labels = tuple(labels)
 
     @property
     def num_sequences(self) -> int:
-        """Windows of a long text, or 1."""
+        """Number of windows of a long text; 1 if long texts are truncated."""
         return next(iter(self.parts.values())).num_sequences
 
     def units(self, example):
@@ -68,34 +71,37 @@ class MultiTask(Task):
         return {"subtask": example.subtask, **self._part(example).predict(example, own)}
 
     def evaluate(self, examples, predictions):
-        """The figures of every data set, `subtask/figure`, and the mean of their main ones."""
-        figures: dict[str, float] = {}
+        """Computes the metrics of each data set, as `subtask/metric`, and their `mean`.
+
+        `mean` is over the main metric of each data set.
+        """
+        metrics: dict[str, float] = {}
         main = []
         for name, part in self.parts.items():
             own = [k for k, example in enumerate(examples) if example.subtask == name]
             if own:
                 of_part = part.evaluate([examples[k] for k in own], [predictions[k] for k in own])
                 main.append(of_part[part.metric])
-                figures |= {f"{name}/{figure}": value for figure, value in of_part.items()}
-        return {"mean": float(np.mean(main)), **figures}
+                metrics |= {f"{name}/{metric}": value for metric, value in of_part.items()}
+        return {"mean": float(np.mean(main)), **metrics}
 
     def draw(self, axes, examples, predictions):
-        """The main figure of every data set."""
-        figures = self.evaluate(examples, predictions)
-        names = [name for name in self.parts if f"{name}/{self.parts[name].metric}" in figures]
-        axes.bar(names, [figures[f"{name}/{self.parts[name].metric}"] for name in names])
-        axes.set(ylim=(0, 1), title="Main figures")
+        """Plots the main metric of each data set."""
+        metrics = self.evaluate(examples, predictions)
+        names = [name for name in self.parts if f"{name}/{self.parts[name].metric}" in metrics]
+        axes.bar(names, [metrics[f"{name}/{self.parts[name].metric}"] for name in names])
+        axes.set(ylim=(0, 1), title="Main metrics")
 
     def _part(self, example: TextExample) -> Classification | Regression:
         if example.subtask not in self.parts:
             raise DataError(
-                f"{example.id}: expected a data set of {', '.join(self.parts)}, got "
+                f"{example.id}: expected one of the data sets {', '.join(self.parts)}, got "
                 f"{example.subtask!r}"
             )
         return self.parts[example.subtask]
 
     def _finish(self, unit: Unit, subtask: str) -> Unit:
-        """All data sets have arrays of the same kinds, and say which head they are for."""
+        """Makes label dtypes the same for all data sets and adds the index of the head."""
         if "label" in unit.labels:
             unit.labels["label"] = np.asarray(unit.labels["label"], np.float32)
         unit.labels["subtask"] = np.array(list(self.parts).index(subtask), np.int32)

@@ -1,4 +1,4 @@
-"""Extractive question answering: paragraphs in windows, answers as parts of the original text."""
+"""Extractive question answering (SQuAD): sliding windows, answer spans and the null threshold."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ from official.xlnet.tokenization.special_tokens import (
     SEP_ID,
 )
 
-# Log odds of an answer that is not there at all: below anything a model says.
-_NO_SPAN = -1e29
-_NEVER_NULL = 1e30
+_NO_SPAN = -1e29  # Scores at or below this are of masked spans.
+_NEVER_NULL = 1e30  # Null threshold with which every question is answered.
+_LENGTH_BONUS = 0.01  # Weight of the window length in `most_context`, as in the original code.
 
 
 @register_task("question_answering")
 class QuestionAnswering(Task):
-    """SQuAD 1.1 and 2.0. A unit is one window of a paragraph with the whole question:
+    """Question answering on SQuAD 1.1 and 2.0.
+
+    A unit is one window of the paragraph with the whole question:
 
         padding … | window | SEP | question | SEP | CLS
 
-    Positions are counted from the right end, so padding does not move them: CLS is 0.
+    Positions count from the right end, CLS being 0, so they do not depend on padding.
     """
 
     metric = "f1"
@@ -38,7 +40,10 @@ class QuestionAnswering(Task):
     @classmethod
     def complete(cls, config, examples):
         if not any(example.answers for example in examples):
-            raise DataError("training data: expected answers, got only unanswerable questions")
+            raise DataError(
+                "training data: expected at least one answerable question, got only unanswerable "
+                "ones"
+            )
         if all(example.answers for example in examples):
             config.task.null_threshold = _NEVER_NULL
 
@@ -47,7 +52,7 @@ class QuestionAnswering(Task):
         return [self._unit(example, question, *window) for window in windows]
 
     def _read(self, question: str, context: str):
-        """Ids of the question, and (ids, offsets, first token, may_start) of every window."""
+        """Returns the question's ids, and (ids, offsets, first token, may_start) of each window."""
         task = self.config.task
         question_ids = self.tokenizer.encode(question)[: task.query_length]
         ids, offsets = self.tokenizer.encode_with_offsets(context)
@@ -55,7 +60,7 @@ class QuestionAnswering(Task):
         if room < 1:
             raise DataError(
                 f"task.max_length: expected room for a question of {len(question_ids)} tokens and "
-                f"some of its paragraph, got {task.max_length}"
+                f"part of its paragraph, got {task.max_length}"
             )
         spans = window_spans(len(ids), room, task.window_stride)
         best = most_context(len(ids), spans)
@@ -87,7 +92,7 @@ class QuestionAnswering(Task):
         return Unit([sequence], labels)
 
     def _label(self, example: QuestionExample, offsets) -> tuple[int, int] | None:
-        """First and last token of the first annotator's answer, if this window holds all of it."""
+        """Returns the first and last token of the first answer; None if outside this window."""
         if not example.answers:
             return None
         text, start = example.answers[0]
@@ -103,7 +108,7 @@ class QuestionAnswering(Task):
         spans: dict[tuple[int, int], float] = {}
         for (ids, offsets, *_), output in zip(windows, outputs, strict=True):
             for score, start, end in legal_spans(output):
-                # From the right end of the input to the left end of the window.
+                # Positions from the right end of the input become indices into the window.
                 first, last = (len(ids) + tail - 1 - position for position in (start, end))
                 place = offsets[first][0], offsets[last][1]
                 spans[place] = max(score, spans.get(place, -np.inf))
@@ -127,18 +132,21 @@ class QuestionAnswering(Task):
         }
 
     def evaluate(self, examples, predictions):
-        """The official scores, in percent: those of SQuAD 2.0 if any question is unanswerable."""
+        """Computes the official SQuAD metrics, in percent.
+
+        Those of SQuAD 2.0 if any question is unanswerable, else those of SQuAD 1.1.
+        """
         from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
         dataset = _as_squad(examples)
         answers = {p["id"]: p["answer"] for p in predictions}
         if all(example.answers for example in examples):
-            figures = squad_evaluate_v1_1.evaluate(dataset, answers)
+            metrics = squad_evaluate_v1_1.evaluate(dataset, answers)
             return {
-                "exact_match": 100 * figures["exact_match"],
-                "f1": 100 * figures["final_f1"],
+                "exact_match": 100 * metrics["exact_match"],
+                "f1": 100 * metrics["final_f1"],
             }
-        figures = squad_evaluate_v2_0.evaluate(dataset, answers)
+        metrics = squad_evaluate_v2_0.evaluate(dataset, answers)
         names = {
             "exact_match": "exact",
             "f1": "f1",
@@ -146,25 +154,25 @@ class QuestionAnswering(Task):
             "answerable_f1": "HasAns_f1",
             "unanswerable_f1": "NoAns_f1",
         }
-        return {name: figures[theirs] for name, theirs in names.items() if theirs in figures}
+        return {name: metrics[theirs] for name, theirs in names.items() if theirs in metrics}
 
     def finish(self, examples, predictions):
-        """Chooses the threshold of "no answer" that gives the best F1.
+        """Sets `task.null_threshold` to the threshold with the best F1.
 
-        Where no question is unanswerable, none may be left without an answer.
+        If all questions are answerable, every question is answered.
         """
         task = self.config.task
         if all(example.answers for example in examples):
             task.null_threshold = _NEVER_NULL
             return
-        scores, figures = self._curve(examples, predictions)
-        task.null_threshold = scores[int(np.argmax(figures))]
+        thresholds, f1 = self._curve(examples, predictions)
+        task.null_threshold = thresholds[int(np.argmax(f1))]
 
     def _curve(self, examples, predictions) -> tuple[list[float], list[float]]:
-        """Thresholds, and the F1 that each of them would give, in percent.
+        """Returns candidate null thresholds and the F1 at each of them, in percent.
 
-        Thresholds are half way between neighbouring scores: above one of them the question with
-        that score is answered.
+        Candidates are the midpoints between consecutive `no_answer_score`s, and one beyond each
+        end. Questions with a score up to the threshold are answered.
         """
         gain = np.array(
             [
@@ -179,21 +187,30 @@ class QuestionAnswering(Task):
         ascending = score[order]
         middles = (ascending[1:] + ascending[:-1]) / 2
         thresholds = np.concatenate([[ascending[0] - 1], middles, [ascending[-1] + 1]])
-        # A threshold between equal scores parts nothing.
-        parts = np.concatenate([[True], np.diff(ascending) > 0, [True]])
-        return thresholds[parts].tolist(), (100 * totals[parts] / len(examples)).tolist()
+        # No threshold separates equal scores.
+        is_distinct = np.concatenate([[True], np.diff(ascending) > 0, [True]])
+        f1 = 100 * totals[is_distinct] / len(examples)
+        return thresholds[is_distinct].tolist(), f1.tolist()
 
     def draw(self, axes, examples, predictions):
-        """F1 over the threshold of "no answer"."""
-        thresholds, figures = self._curve(examples, predictions)
-        axes.step(thresholds, figures, where="mid")
+        """Plots F1 over the null threshold."""
+        thresholds, f1 = self._curve(examples, predictions)
+        axes.step(thresholds, f1, where="mid")
         if thresholds[0] <= self.config.task.null_threshold <= thresholds[-1]:
             axes.axvline(self.config.task.null_threshold, color="gray", linestyle="--")
-        axes.set(xlabel='threshold of "no answer"', ylabel="F1", title="Threshold curve")
+        axes.set(xlabel="null threshold", ylabel="F1", title="F1 by null threshold")
 
 
 def window_spans(length: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """First and last-but-one token of every window over a paragraph.
+    """Splits a paragraph into overlapping windows (sliding windows, "doc stride").
+
+    Args:
+      length: number of tokens of the paragraph.
+      room: number of tokens of a window.
+      stride: tokens between the starts of two windows; at most `room` is used.
+
+    Returns:
+      (start, end) of each window, end exclusive.
 
     Example:
       >>> window_spans(10, room=5, stride=3)
@@ -201,28 +218,43 @@ def window_spans(length: int, room: int, stride: int) -> list[tuple[int, int]]:
     """
     spans = [(0, min(room, length))]
     while spans[-1][1] < length:
-        # A stride beyond the window would skip text.
+        # A stride longer than the window would skip text.
         start = spans[-1][0] + min(stride, room)
         spans.append((start, min(start + room, length)))
     return spans
 
 
 def most_context(length: int, spans: Sequence[tuple[int, int]]) -> np.ndarray:
-    """For every token, the window where it has the most context on its poorer side.
+    """Returns the window with the maximum context for each token ("max context" of BERT's SQuAD).
 
-    score = min(left, right) + 0.01 · length of the window; ties go to the earlier window.
+        score = min(tokens to the left, tokens to the right) + 0.01 · window length
+
+    Args:
+      length: number of tokens of the paragraph.
+      spans: (start, end) of each window, end exclusive.
+
+    Returns:
+      Index of the window with the highest score, int [length]; ties go to the earlier window.
     """
     position = np.arange(length)
     best, winner = np.full(length, -np.inf), np.zeros(length, int)
     for number, (start, stop) in enumerate(spans):
-        score = np.minimum(position - start, stop - 1 - position) + 0.01 * (stop - start)
+        context = np.minimum(position - start, stop - 1 - position)
+        score = context + _LENGTH_BONUS * (stop - start)
         better = (position >= start) & (position < stop) & (score > best)
         best[better], winner[better] = score[better], number
     return winner
 
 
 def legal_spans(output: dict[str, np.ndarray]) -> list[tuple[float, int, int]]:
-    """(log probability, start, end) of a window's spans; positions from the right end."""
+    """Returns the candidate answer spans of a window.
+
+    Args:
+      output: outputs of `QuestionAnsweringHead` for one window, without the unit axis.
+
+    Returns:
+      (log probability, start, end) of each span; positions count from the right end.
+    """
     spans = []
     for a, start_log in enumerate(output["start_log_prob"]):
         for e, end_log in enumerate(output["end_log_prob"][a]):
@@ -234,7 +266,7 @@ def legal_spans(output: dict[str, np.ndarray]) -> list[tuple[float, int, int]]:
 
 
 def _as_squad(examples: Sequence[QuestionExample]) -> list[dict[str, Any]]:
-    """SQuAD's structure, one paragraph for each question."""
+    """Converts examples to the JSON structure of SQuAD, one paragraph for each question."""
     return [
         {
             "paragraphs": [
@@ -256,8 +288,8 @@ def _as_squad(examples: Sequence[QuestionExample]) -> list[dict[str, Any]]:
 
 
 def _f1(answer: str, example: QuestionExample) -> float:
-    """The official F1 of one answer, between 0 and 1."""
+    """Returns the official SQuAD F1 of one answer, in [0, 1]."""
     from official.nlp.tools import squad_evaluate_v2_0
 
-    figures = squad_evaluate_v2_0.evaluate(_as_squad([example]), {example.id: answer})
-    return figures["f1"] / 100
+    metrics = squad_evaluate_v2_0.evaluate(_as_squad([example]), {example.id: answer})
+    return metrics["f1"] / 100

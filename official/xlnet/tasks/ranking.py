@@ -1,4 +1,4 @@
-"""Document ranking: learned from pairs, evaluated on lists."""
+"""Document ranking (learning to rank): trained on pairs, evaluated on ranked lists."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tasks.ranking_metrics import evaluate_ranking
 from official.xlnet.tasks.task import Task, register_task
 
+_PAIR_SAMPLING = 1  # Random stream of the training pairs; `TrainingBatches` uses [seed, epoch].
+
 
 @register_task("ranking")
 class Ranking(Task):
-    """A training unit is a query with a better and a worse document; else with one document.
+    """Pairwise ranking of documents by relevance to a query.
 
-    `task.scoring` `kernel` reads query and documents apart, `summary` each document with the
-    query (document | SEP | query | SEP | CLS).
+    A training unit is a query with a more relevant and a less relevant document; for prediction,
+    a query with one document. With `task.scoring` `kernel`, query and documents are encoded
+    separately; with `summary`, each document is encoded together with the query
+    (document | SEP | query | SEP | CLS).
     """
 
     @property
@@ -38,21 +42,21 @@ class Ranking(Task):
         return [Unit(self._sequences(example.query, [example.document]), {})]
 
     def training_units(self, examples):
-        """A function of the epoch: for each document, a pair with one of other relevance."""
+        """Returns a function from the epoch number to randomly drawn (better, worse) pairs."""
         groups = [_pairs(group) for group in _by_query(examples).values()]
         self.counts["skipped_queries"] += sum(not pairs for pairs in groups)
         pairs_of = [pairs for pairs in groups if pairs]
         seed = self.config.training.seed
 
         def units(epoch: int) -> list[Unit]:
-            rng = np.random.default_rng([seed, 1, epoch])
+            rng = np.random.default_rng([seed, _PAIR_SAMPLING, epoch])
             drawn = []
             for pairs in pairs_of:
                 number = len({better.id for better, _ in pairs})
                 for index in rng.choice(len(pairs), number, replace=False):
                     better, worse = pairs[index]
                     documents = [better.document, worse.document]
-                    # All as long as they can be, so that every epoch has the same batches.
+                    # With one bucket length for all, every epoch has the same number of batches.
                     drawn.append(Unit(self._sequences(better.query, documents), {}))
             return drawn
 
@@ -73,10 +77,10 @@ class Ranking(Task):
         }
 
     def evaluate(self, examples, predictions):
-        """NDCG@k, ERR@k, MRR, the share of pairs in the right order, and their mean log loss."""
+        """Computes NDCG@k, ERR@k, MRR, pair accuracy and the pairwise log loss."""
         grades: dict[str, dict[str, float]] = collections.defaultdict(dict)
         scores: dict[str, dict[str, float]] = collections.defaultdict(dict)
-        margins: list[float] = []  # By how much the better document of a pair is ahead.
+        margins: list[float] = []  # Score differences of (better, worse) pairs.
         for example, prediction in zip(examples, predictions, strict=True):
             grades[example.query_id][example.id] = float(example.relevance)
             scores[example.query_id][example.id] = prediction["score"]
@@ -85,14 +89,14 @@ class Ranking(Task):
                 scores[query][better.id] - scores[query][worse.id]
                 for better, worse in _pairs(group)
             ]
-        figures = evaluate_ranking(grades, scores, self.config.task.cutoff)
+        metrics = evaluate_ranking(grades, scores, self.config.task.cutoff)
         if margins:
-            figures["pair_accuracy"] = float(np.mean(np.array(margins) > 0))
-            figures["loss"] = float(np.mean(np.logaddexp(0.0, -np.array(margins))))
-        return figures
+            metrics["pair_accuracy"] = float(np.mean(np.array(margins) > 0))
+            metrics["loss"] = float(np.mean(np.logaddexp(0.0, -np.array(margins))))
+        return metrics
 
     def draw(self, axes, examples, predictions):
-        """Scores by grade."""
+        """Plots the distribution of scores for each relevance grade."""
         by_grade = collections.defaultdict(list)
         for example, prediction in zip(examples, predictions, strict=True):
             by_grade[float(example.relevance)].append(prediction["score"])
@@ -110,5 +114,5 @@ def _by_query(examples: Sequence[RankingExample]) -> dict[str, list[RankingExamp
 
 
 def _pairs(group: Sequence[RankingExample]) -> list[tuple[RankingExample, RankingExample]]:
-    """(better, worse) of one query."""
+    """Returns all (more relevant, less relevant) pairs of documents of one query."""
     return [(a, b) for a in group for b in group if (a.relevance or 0) > (b.relevance or 0)]

@@ -1,4 +1,4 @@
-"""The tasks by the names that `config.task.name` gives them."""
+"""Registry of tasks by `config.task.name`."""
 
 from __future__ import annotations
 
@@ -17,5 +17,16 @@ __all__ = ["TASKS", "register_task", "task_class"]
 
 
 def task_class(name: str) -> type[Task]:
-    """The class of a task; `ConfigError` where there is none of that name."""
+    """Returns the class of a task.
+
+    Args:
+      name: value of `task.name`.
+
+    Raises:
+      ConfigError: there is no task of that name.
+
+    Example:
+      >>> task_class("ranking").__name__
+      'Ranking'
+    """
     return TASKS[name]

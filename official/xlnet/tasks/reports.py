@@ -1,4 +1,4 @@
-"""The files of an evaluation: predictions.jsonl, metrics.json and a picture."""
+"""Evaluation reports: predictions.jsonl, metrics.json and a plot."""
 
 from __future__ import annotations
 
@@ -19,11 +19,19 @@ def write_report(
     task: Task,
     examples: Sequence[Example],
     predictions: Sequence[Prediction],
-    figures: dict,
+    metrics: dict,
 ) -> None:
-    """Writes the three files, each by a temporary name and a rename."""
+    """Writes predictions, metrics and a plot of an evaluation. Each file is written atomically.
+
+    Args:
+      directory: output directory; created if missing.
+      task: the task, which draws the plot.
+      examples: the evaluated examples, with labels.
+      predictions: their predictions.
+      metrics: the metrics.
+    """
     os.makedirs(directory, exist_ok=True)
-    write_json(os.path.join(directory, METRICS_FILE), figures)
+    write_json(os.path.join(directory, METRICS_FILE), metrics)
     path = os.path.join(directory, PREDICTIONS_FILE)
     with open(path + ".tmp", "w", encoding="utf-8") as file:
         file.writelines(json.dumps(p, ensure_ascii=False) + "\n" for p in predictions)
@@ -32,7 +40,7 @@ def write_report(
 
 
 def write_json(path: str, tree) -> None:
-    """Writes a JSON file by a temporary name and a rename."""
+    """Writes a JSON file atomically, by renaming a temporary file."""
     with open(path + ".tmp", "w", encoding="utf-8") as file:
         json.dump(tree, file, indent=1, ensure_ascii=False)
         file.write("\n")

@@ -1,4 +1,4 @@
-"""What a task is: from examples to units, from outputs to predictions, figures and a picture."""
+"""Task interface: preprocessing of examples, predictions, metrics and a plot."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Prediction = dict[str, Any]
 
 
 class Task:
-    """One kind of task. Subclasses say what is in the comments of the methods.
+    """Base class of tasks. Subclasses override `complete`, `units`, `predict`, `evaluate`, `draw`.
 
     Args:
-      config: the configuration; `config.task` is complete, labels included.
-      tokenizer: the model's.
+      config: the experiment configuration, with a complete `config.task`, including labels.
+      tokenizer: tokenizer of the model.
 
     Attributes:
-      metric: the figure by which checkpoints are compared; larger is better.
-      counts: what happened to examples, e.g. `truncated`.
+      metric: name of the metric that checkpoints are compared by; higher is better.
+      counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`.
     """
 
     metric = "accuracy"
@@ -39,60 +39,104 @@ class Task:
 
     @classmethod
     def complete(cls, config: XLNetConfig, examples: Sequence[Example]) -> None:
-        """Fills in of `config.task` what follows from the training examples.
+        """Fills in the settings of `config.task` that follow from the training examples.
+
+        Args:
+          config: the experiment configuration, changed in place.
+          examples: the training examples.
 
         Raises:
-          DataError: nothing can be learned from them.
+          DataError: the examples cannot be trained on.
         """
 
     @property
     def num_sequences(self) -> int:
-        """Sequences S of a unit."""
+        """Number of sequences of a unit, S."""
         return 1
 
     def units(self, example: Example) -> list[Unit]:
-        """The units of an example, with labels if it has one.
+        """Converts an example to units, with labels if the example has one.
+
+        Args:
+          example: the example.
 
         Raises:
-          DataError: the label is none that the model knows.
+          DataError: the label is unknown, or the example does not fit the configuration.
         """
         raise NotImplementedError
 
     def training_units(self, examples: Sequence[Example]):
-        """Units to learn from: a list, or a function of the epoch that gives one."""
+        """Converts the training examples to units.
+
+        Args:
+          examples: the training examples.
+
+        Returns:
+          A list of units, or a function from the epoch number to one.
+        """
         return [unit for example in examples for unit in self.units(example)]
 
     def predict(self, example: Example, outputs: list[Arrays]) -> Prediction:
-        """What is predicted for an example, as `json.dumps` takes it.
+        """Converts the model's outputs for an example to a JSON-serializable prediction.
 
         Args:
           example: the example.
-          outputs: the head's outputs for each of its units, without the unit axis.
+          outputs: outputs of the head for each unit of the example, without the unit axis.
         """
         raise NotImplementedError
 
     def evaluate(
         self, examples: Sequence[Example], predictions: Sequence[Prediction]
     ) -> dict[str, float]:
-        """Figures of predictions against labels."""
+        """Computes the metrics of predictions.
+
+        Args:
+          examples: examples with labels.
+          predictions: their predictions, as `predict` returns them.
+        """
         raise NotImplementedError
 
     def draw(self, axes, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
-        """Draws a picture of an evaluation on matplotlib axes."""
+        """Draws a plot of an evaluation on matplotlib axes.
+
+        Args:
+          axes: the axes.
+          examples: examples with labels.
+          predictions: their predictions, as `predict` returns them.
+        """
         raise NotImplementedError
 
     def finish(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
-        """Sets in `config.task` what is chosen on dev, such as a threshold."""
+        """Sets the settings of `config.task` that are tuned on dev, such as a threshold.
+
+        Args:
+          examples: dev examples with labels.
+          predictions: their predictions, as `predict` returns them.
+        """
 
     def pack(self, texts: Sequence[Sequence[int]]) -> Arrays:
-        """One sequence of up to `max_length` tokens, without padding."""
+        """Packs tokenized texts into one sequence of up to `task.max_length` tokens.
+
+        Args:
+          texts: token ids of each text.
+
+        Returns:
+          `token_ids` and `segment_ids`, int32 [T], without padding.
+        """
         needed = sum(len(text) for text in texts) + len(texts) + 1
         if needed > self.config.task.max_length:
             self.counts["truncated"] += 1
         return self._packed(texts, self.config.task.max_length)
 
     def read(self, texts: Sequence[str]) -> list[Arrays]:
-        """The sequences of texts that are read together: one, or the windows of a long text."""
+        """Tokenizes texts that form one input.
+
+        Args:
+          texts: the texts.
+
+        Returns:
+          One sequence, or `task.max_windows` windows of a long text (see `task.long_texts`).
+        """
         task = self.config.task
         ids = [self.tokenizer.encode(text) for text in texts]
         if task.long_texts == "truncate":
@@ -101,7 +145,7 @@ class Task:
         return sequences
 
     def _windows(self, ids: list[list[int]]) -> list[Arrays]:
-        """Windows over the longest text; the other texts are in each of them."""
+        """Sliding windows over the longest text, each with the other texts in full."""
         task = self.config.task
         longest = max(range(len(ids)), key=lambda k: len(ids[k]))
         others = sum(len(text) for k, text in enumerate(ids) if k != longest)
@@ -118,7 +162,7 @@ class Task:
         return windows + [{}] * (task.max_windows - len(windows))
 
     def _segments(self, ids: list[list[int]]) -> list[Arrays]:
-        """One long sequence in segments of `max_length`; the first one may be shorter or empty."""
+        """Splits one long sequence into segments of `max_length`; the first may be shorter."""
         task = self.config.task
         size, limit = task.max_length, task.max_length * task.max_windows
         needed = sum(map(len, ids)) + len(ids) + 1
@@ -132,13 +176,13 @@ class Task:
         ]
 
     def _packed(self, texts: Sequence[Sequence[int]], length: int) -> Arrays:
-        """One sequence of up to `length` tokens, without padding."""
+        """Packs texts into one sequence of up to `length` tokens, without padding."""
         packed = pack_texts(texts, length, self.config.task.truncation_side)
         is_real = ~packed["is_padding"]
         return {name: packed[name][is_real] for name in ("token_ids", "segment_ids")}
 
     def empty(self, texts: Sequence[str]) -> bool:
-        """Whether there is nothing to read."""
+        """Returns whether all texts are empty or white space."""
         return not any(text.strip() for text in texts)
 
 
@@ -166,7 +210,16 @@ def register_task(name: str) -> Callable[[TaskClass], TaskClass]:
 
 
 def one_hot(index: Sequence[int], size: int) -> np.ndarray:
-    """float32 [size] with ones at some places."""
+    """Multi-hot vector, float32 [size].
+
+    Args:
+      index: indices of the ones.
+      size: length of the vector.
+
+    Example:
+      >>> one_hot([0, 2], size=4).tolist()
+      [1.0, 0.0, 1.0, 0.0]
+    """
     array = np.zeros(size, np.float32)
     array[list(index)] = 1
     return array

@@ -1,4 +1,4 @@
-"""Tasks on whole texts: one class, several classes, a number."""
+"""Text classification, multi-label classification and regression."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from official.xlnet.tasks.task import Prediction, Task, one_hot, register_task
 
 
 class TextTask(Task):
-    """What the three have in common."""
+    """Base class of tasks with one label per text or group of texts."""
 
     @property
     def num_sequences(self) -> int:
-        """Windows of a long text, or 1."""
+        """Number of windows of a long text; 1 if long texts are truncated."""
         task = self.config.task
         return 1 if task.long_texts == "truncate" else task.max_windows
 
@@ -42,16 +42,16 @@ class TextTask(Task):
         return units
 
     def label(self, example: TextExample) -> np.ndarray:
-        """The label as the head takes it."""
+        """Converts the label of an example to the array that the head's loss takes."""
         raise NotImplementedError
 
     def weigh(self, units: list[Unit]) -> None:
-        """Sets the weights of units in the loss."""
+        """Sets the loss weight of each unit; 1 by default."""
 
 
 @register_task("classification")
 class Classification(TextTask):
-    """One of C classes."""
+    """Single-label classification into C classes."""
 
     @classmethod
     def complete(cls, config, examples):
@@ -85,7 +85,7 @@ class Classification(TextTask):
 
         true, predicted = _true_and_predicted(examples, predictions)
         labels = list(self.config.task.labels)
-        figures = {
+        results = {
             "accuracy": float(metrics.accuracy_score(true, predicted)),
             "macro_f1": float(
                 metrics.f1_score(true, predicted, labels=labels, average="macro", zero_division=0)
@@ -94,13 +94,13 @@ class Classification(TextTask):
         }
         if len(labels) == 2:
             positive = labels[1]
-            figures["f1"] = float(
+            results["f1"] = float(
                 metrics.f1_score(true, predicted, pos_label=positive, zero_division=0)
             )
-        return figures
+        return results
 
     def draw(self, axes, examples, predictions):
-        """Confusion matrix."""
+        """Plots the confusion matrix."""
         from sklearn import metrics
 
         true, predicted = _true_and_predicted(examples, predictions)
@@ -113,7 +113,7 @@ class Classification(TextTask):
 
 @register_task("multi_label")
 class MultiLabel(TextTask):
-    """Any of C classes; those with a probability above 1/2 are predicted."""
+    """Multi-label classification: each class with a probability above 0.5 is predicted."""
 
     metric = "micro_f1"
 
@@ -152,7 +152,7 @@ class MultiLabel(TextTask):
         }
 
     def draw(self, axes, examples, predictions):
-        """Precision and recall over all thresholds and classes."""
+        """Plots the precision-recall curve, micro-averaged over classes."""
         from sklearn import metrics
 
         true_EC, probability_EC = self._tables(examples, predictions)
@@ -173,14 +173,14 @@ class MultiLabel(TextTask):
 
 @register_task("regression")
 class Regression(TextTask):
-    """A number."""
+    """Regression: predicts one number, evaluated by correlation."""
 
     metric = "pearson"
 
     @classmethod
     def complete(cls, config, examples):
         if len({example.label for example in examples}) < 2:
-            raise DataError("training data: expected different numbers, got only one")
+            raise DataError("training data: expected at least two different labels, got one")
 
     def label(self, example):
         return np.float32(example.label)
@@ -201,7 +201,7 @@ class Regression(TextTask):
         }
 
     def draw(self, axes, examples, predictions):
-        """Predictions over labels."""
+        """Plots predictions against labels."""
         axes.scatter(
             [float(example.label) for example in examples],
             [prediction["score"] for prediction in predictions],
@@ -212,10 +212,14 @@ class Regression(TextTask):
 
 
 def complete_labels(config: XLNetConfig, found: Sequence[str]) -> tuple[str, ...]:
-    """The labels of the configuration, or those that were found in the training data.
+    """Returns the labels of the configuration, or those of the training data if it has none.
+
+    Args:
+      config: the experiment configuration.
+      found: labels that occur in the training data.
 
     Raises:
-      DataError: fewer than two, or one that the configuration does not list.
+      DataError: there are fewer than two labels, or one that the configuration does not list.
     """
     if len(found) < 2:
         raise DataError(
@@ -228,10 +232,15 @@ def complete_labels(config: XLNetConfig, found: Sequence[str]) -> tuple[str, ...
 
 
 def label_index(labels: Sequence[str], label, where: str) -> int:
-    """Index of a label.
+    """Returns the index of a label.
+
+    Args:
+      labels: all labels.
+      label: the label to look up.
+      where: names the example in the error.
 
     Raises:
-      DataError: the label is none of `labels`.
+      DataError: `labels` does not contain the label.
     """
     try:
         return labels.index(str(label))
@@ -245,7 +254,14 @@ def label_index(labels: Sequence[str], label, where: str) -> int:
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """Softmax of a vector, in float64."""
+    """Softmax over the last axis of a vector, computed in float64.
+
+    Args:
+      logits: float [C].
+
+    Returns:
+      Probabilities, float64 [C].
+    """
     shifted = np.exp(logits.astype(np.float64) - np.max(logits))
     return shifted / shifted.sum()
 

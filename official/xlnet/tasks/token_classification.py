@@ -1,4 +1,4 @@
-"""Tags of words (BIO), on the first piece of each word."""
+"""Token classification (named entity recognition): BIO tags on the first token of each word."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from official.xlnet.tokenization.special_tokens import (
 )
 
 _OUTSIDE = "O"
-_NO_TAG = -1
+_NO_TAG = -1  # Label of tokens that the loss ignores.
 
 
 @register_task("token_classification")
 class TokenClassification(Task):
-    """A unit is a piece of a sentence of up to `max_length` tokens; every word is in one unit."""
+    """Tagging of words, such as named entity recognition.
+
+    A sentence of more than `max_length` tokens is split into several units, between words.
+    """
 
     metric = "f1"
 
@@ -38,14 +41,14 @@ class TokenClassification(Task):
         return [self._unit(example, group) for group in groups]
 
     def _groups(self, example: TaggedExample) -> list[list[tuple[int, list[int]]]]:
-        """(number of the word, its pieces) of the words of every unit."""
+        """Splits a sentence into units of words; each word is (its index, its token ids)."""
         room = self.config.task.max_length - 2
         if room < 1:
             raise DataError(f"task.max_length: expected at least 3, got {room + 2}")
         groups: list[list[tuple[int, list[int]]]] = [[]]
         used = 0
         for number, word in enumerate(example.words):
-            # A word of nothing but dropped characters is unknown.
+            # A word of which text cleaning leaves nothing becomes <unk>.
             pieces = self.tokenizer.encode(word)[:room] or [UNK_ID]
             if used + len(pieces) > room:
                 groups.append([])
@@ -83,13 +86,13 @@ class TokenClassification(Task):
         return {"id": example.id, "words": list(example.words), "tags": tags}
 
     def evaluate(self, examples, predictions):
-        """Seqeval's figures of entities, and the share of words that are right."""
+        """Computes entity-level precision, recall and F1 (seqeval), and word accuracy."""
         from seqeval import metrics
 
         true = [list(example.tags) for example in examples]
         predicted = [prediction["tags"] for prediction in predictions]
         if not any(tag != _OUTSIDE for tags in true for tag in tags):
-            raise DataError("expected entities in the data, got none")
+            raise DataError("expected entities in the evaluation data, got none")
         return {
             "precision": float(metrics.precision_score(true, predicted, zero_division=0)),
             "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
@@ -98,7 +101,7 @@ class TokenClassification(Task):
         }
 
     def draw(self, axes, examples, predictions):
-        """Confusion matrix of tags."""
+        """Plots the confusion matrix of tags."""
         from sklearn import metrics
 
         labels = list(self.config.task.labels)
