@@ -1,4 +1,4 @@
-"""Heads: layers from the encoder's vectors to the outputs of a task, and their losses."""
+"""Task heads: layers that map the encoder's hidden states to task outputs, with their losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ __all__ = ["HEADS", "Head", "create_head", "register_head"]
 
 
 def create_head(config: XLNetConfig) -> Head:
-    """The head of `config.task`.
+    """Creates the head of the task that `config.task` names.
+
+    Args:
+      config: the experiment configuration; `task.labels` must be set for classification.
+
+    Returns:
+      The head, named "head".
 
     Raises:
       ConfigError: no head is registered under `task.name`, or the labels it needs are missing.

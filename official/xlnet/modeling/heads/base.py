@@ -1,4 +1,4 @@
-"""What every head has in common."""
+"""Base class of task heads."""
 
 from __future__ import annotations
 
@@ -15,16 +15,24 @@ from official.xlnet.modeling.ops.initializers import normal
 
 
 class Head(tf_keras.layers.Layer):
-    """A layer from the encoder's vectors to a task's outputs, and the loss of those.
+    """Base class of task heads: a layer from hidden states to task outputs, and its loss.
 
-    A batch has U units of S sequences of T tokens: S is 1 for a single text, the number of
+    A batch has U units of S sequences of T tokens. S is 1 for a single text and the number of
     options for multiple choice.
 
-    `call(content_USTD, inputs, seed)` returns a dictionary of float32 tensors that begin with
-    [U]; `inputs` are those of `XLNetTaskModel`, `seed` int32 [2] switches dropout on.
+    Args:
+      config: the experiment configuration.
+
+    Call arguments:
+      content_USTD: hidden states of the encoder's content stream, float [U, S, T, D].
+      inputs: inputs of `XLNetTaskModel`, among them `is_padding` bool [U, S, T].
+      seed: dropout seed, int32 [2]. Dropout is applied only if it is given.
+
+    Returns:
+      A dictionary of float32 tensors with first axis U.
 
     Attributes:
-      reads_summary: whether a sequence's vectors are read through a `SequenceSummary` alone.
+      reads_summary: whether the head uses hidden states only through a `SequenceSummary`.
     """
 
     reads_summary = False
@@ -34,22 +42,46 @@ class Head(tf_keras.layers.Layer):
         self.config = config
 
     def loss(self, outputs: dict[str, tf.Tensor], labels: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Sum of the losses of every unit's items, float32 [U]."""
+        """Computes the loss of each unit, summed over its items.
+
+        Args:
+          outputs: outputs of `call`.
+          labels: labels of the batch.
+
+        Returns:
+          float32 [U].
+        """
         raise NotImplementedError
 
     def num_items(self, labels: dict[str, tf.Tensor]) -> tf.Tensor:
-        """What the loss of a batch is a mean over: items of every unit, float32 [U]."""
+        """Returns the number of loss items of each unit, float32 [U]; 1 unless overridden.
+
+        The loss of a batch is the mean over all items.
+
+        Args:
+          labels: labels of the batch.
+        """
         return tf.ones_like(labels["weight"])
 
     def dense(self, units: int, name: str, **kwargs) -> tf_keras.layers.Dense:
-        """A dense layer in float32 with the model's initializer."""
+        """Creates a dense layer in float32 with the model's weight initialization.
+
+        Args:
+          units: output width.
+          name: name of the layer.
+          **kwargs: further arguments of `tf_keras.layers.Dense`.
+        """
         kernel = normal(self.config.model.init_std)
         return tf_keras.layers.Dense(
             units, kernel_initializer=kernel, name=name, dtype="float32", **kwargs
         )
 
     def build_parts(self, **widths: int) -> None:
-        """Builds sub-layers, given by attribute, for inputs of these widths."""
+        """Builds sub-layers.
+
+        Args:
+          **widths: input width of each sub-layer, by attribute name.
+        """
         for name, width in widths.items():
             with tf.name_scope(name):
                 getattr(self, name).build([None, width])

@@ -1,4 +1,4 @@
-"""Classes, several classes at once, or a number, from the summary of a text."""
+"""Heads for text classification, multi-label classification and regression."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 
 
 class SummaryHead(Head):
-    """logits = W · summary + b, one row for each unit.
+    """Dense layer on a sequence summary: logits = W · summary + b, float32 [U, num_logits].
 
-    The windows of a long text (S > 1) are summarised one by one, and the summaries of those that
-    hold any text are pooled (`task.pooling`). Read with memory, the last window speaks for all.
+    The windows of a long text (S > 1) are summarized separately, and the summaries of all
+    non-empty windows are pooled (`task.pooling`). With `task.long_texts` `memory`, only the last
+    window is used.
 
     Args:
-      config: reads `model` and `task`.
-      num_logits: width of the output; default: one for each of `task.labels`.
+      config: the experiment configuration; uses `model` and `task`.
+      num_logits: number of outputs. None: the number of `task.labels`.
     """
 
     reads_summary = True
@@ -58,7 +59,7 @@ class SummaryHead(Head):
 
 @register_head("classification")
 class ClassificationHead(SummaryHead):
-    """One of C classes: cross entropy. Labels: `label` [U], index of the class."""
+    """Single-label classification with cross-entropy loss. Labels: `label` int [U], class index."""
 
     def loss(self, outputs, labels):
         label_U = tf.cast(labels["label"], tf.int32)
@@ -67,7 +68,10 @@ class ClassificationHead(SummaryHead):
 
 @register_head("multi_label")
 class MultiLabelHead(SummaryHead):
-    """Any of C classes: mean binary cross entropy. Labels: `label` float32 [U, C], 0 or 1."""
+    """Multi-label classification with binary cross-entropy loss, averaged over classes.
+
+    Labels: `label` float32 [U, C], 0 or 1.
+    """
 
     def loss(self, outputs, labels):
         loss_UC = tf.nn.sigmoid_cross_entropy_with_logits(labels["label"], outputs["logits"])
@@ -76,7 +80,7 @@ class MultiLabelHead(SummaryHead):
 
 @register_head("regression")
 class RegressionHead(SummaryHead):
-    """A number: squared error. Labels: `label` float32 [U]."""
+    """Regression of one number with squared-error loss. Labels: `label` float32 [U]."""
 
     def __init__(self, config: XLNetConfig, num_logits: int = 1, **kwargs):
         super().__init__(config, num_logits, **kwargs)

@@ -1,9 +1,9 @@
-"""Kernel pooling (K-NRM, Xiong et al., 2017): soft counts of how well words of two texts match.
+"""Kernel pooling (K-NRM, Xiong et al., 2017): soft term frequencies for ranking.
 
     M_ij = cos(q_i, d_j)
     K_k(M) = Σ_i log Σ_j exp(-(M_ij - μ_k)² / 2σ_k²)
 
-Kernel 0 (μ = 1, σ = 0.001) counts exact matches, the ten others have μ = 0.9, 0.7, … -0.9 and
+Kernel 0 (μ = 1, σ = 0.001) counts exact matches; the ten others have μ = 0.9, 0.7, … -0.9 and
 σ = 0.1.
 """
 
@@ -13,7 +13,7 @@ import tensorflow as tf
 
 MEANS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1, -0.1, -0.3, -0.5, -0.7, -0.9)
 WIDTHS = (0.001,) + (0.1,) * 10
-_SMALLEST = 1e-10  # In the logarithm of a soft count of nothing.
+_SMALLEST = 1e-10  # Lower bound of a soft count, to avoid log(0).
 
 
 def kernel_pooling(
@@ -24,15 +24,18 @@ def kernel_pooling(
     means: tuple[float, ...] = MEANS,
     widths: tuple[float, ...] = WIDTHS,
 ) -> tf.Tensor:
-    """Features float32 [B, number of kernels].
+    """Computes kernel pooling features of a query and a document.
 
     Args:
-      query_BQD: vectors of the query's words.
-      document_BKD: vectors of the document's words.
-      is_query_BQ: bool, which of the query's words count.
-      is_document_BK: bool, which of the document's words count.
-      means: μ of every kernel.
-      widths: σ of every kernel.
+      query_BQD: token vectors of the query, float [B, Q, D].
+      document_BKD: token vectors of the document, float [B, K, D].
+      is_query_BQ: bool [B, Q], False for query tokens to ignore, such as padding.
+      is_document_BK: bool [B, K], False for document tokens to ignore.
+      means: mean μ of each kernel, in cosine similarity.
+      widths: standard deviation σ of each kernel.
+
+    Returns:
+      Log soft term frequencies, float32 [B, number of kernels].
     """
     query_BQD = tf.math.l2_normalize(tf.cast(query_BQD, tf.float32), axis=-1)
     document_BKD = tf.math.l2_normalize(tf.cast(document_BKD, tf.float32), axis=-1)

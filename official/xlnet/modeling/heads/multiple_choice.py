@@ -1,4 +1,4 @@
-"""The best of some options, each read together with what they share."""
+"""Multiple-choice head."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 
 @register_head("multiple_choice")
 class MultipleChoiceHead(Head):
-    """One logit for each of S options; softmax over those that exist.
+    """Multiple choice: one logit for each of S options, with softmax cross-entropy loss.
 
-    Labels: `label` [U], index of the right option. An option that is all padding is none.
+    Outputs: `logits` float32 [U, S]. Options that are all padding are masked.
+    Labels: `label` int [U], index of the correct option.
+
+    Args:
+      config: the experiment configuration; uses `model` and `task.summary`.
     """
 
     reads_summary = True

@@ -1,4 +1,4 @@
-"""One head for each of several data sets on one encoder."""
+"""Multi-task head: one head for each data set."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from official.xlnet.modeling.heads.classification import ClassificationHead, Reg
 
 
 class MultiTaskHead(Head):
-    """All units of a batch are of one data set, `labels["subtask"]`; the loss is its head's.
+    """Several heads on one encoder, one for each data set.
+
+    All units of a batch are of the same data set, whose index is `labels["subtask"]`. The loss is
+    that of its head.
 
     Args:
-      config: the configuration.
-      heads: the heads, in the order of `config.task.subtasks`; outputs are named by them.
+      config: the experiment configuration.
+      heads: the heads by subtask name, in the order of `task.subtasks`. The names are those of
+        the outputs too.
     """
 
     reads_summary = True

@@ -1,11 +1,11 @@
-"""The span of a paragraph that answers a question, and whether any does.
+"""Extractive question answering head: answer span and answerability.
 
     start logits    s = w · h + b                                     softmax over tokens
     end logits      e_i = dense(layer_norm(tanh(dense([h; h_i]))))    given the start i
-    no answer       a = dense(tanh(dense([Σ softmax(s) h; h_CLS])))   a log odds
+    no answer       a = dense(tanh(dense([Σ softmax(s) h; h_CLS])))   log odds
 
-(reference: `get_qa_outputs` of the XLNet release). Tokens that cannot be in an answer, the
-question's and SEP, are masked; CLS is where the start and the end of "no answer" are.
+(reference: `get_qa_outputs` of the XLNet release). Tokens that cannot be part of an answer, which
+are those of the question and SEP, are masked. CLS is the start and end of "no answer".
 """
 
 from __future__ import annotations
@@ -17,25 +17,33 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.ops.stateless_dropout import dropout
 
-_MASKED = -1e30
+_MASKED = -1e30  # Logit of masked positions.
 
 
 @register_head("question_answering")
 class QuestionAnsweringHead(Head):
-    """Start, end given the start, and answerability.
+    """Predicts the start, the end given the start, and whether there is an answer.
 
-    Inputs beside tokens: `can_answer` bool [U, 1, T], tokens of the paragraph; `may_start` bool
-    [U, 1, T], those among them that have their most context in this window.
-    Labels: `start` and `end` int32 [U], positions counted from the right end (CLS is 0), and
-    `is_impossible` float32 [U].
+    Positions count from the right end, CLS being 0, so they do not depend on padding.
 
-    Outputs, best first: `start_log_prob` [U, A], `start_position` [U, A]; `end_log_prob` and
-    `end_position` [U, A, E], ends that make a legal span with their start; `no_answer` [U].
-    Positions are counted from the right end. Where labels are given the loss uses `start_logits`
-    [U, T] and `end_logits` [U, T], those of the ends given the right start.
+    Additional inputs:
+      can_answer: bool [U, 1, T], True for tokens of the paragraph.
+      may_start: bool [U, 1, T], True for paragraph tokens with maximum context in this window.
+
+    Labels:
+      start, end: int32 [U], first and last position of the answer.
+      is_impossible: float32 [U], 1 if there is no answer.
+
+    Outputs:
+      start_log_prob, start_position: [U, A], the A best starts, best first.
+      end_log_prob, end_position: [U, A, E], the E best ends for each start, best first; spans
+        that are invalid or too long are masked.
+      no_answer: [U], log odds that there is no answer.
+      start_logits: [U, T].
+      end_logits: [U, T], given the labeled start; only if `start` is among the inputs.
 
     Args:
-      config: reads `model` and `task`.
+      config: the experiment configuration; uses `model` and `task`.
     """
 
     def __init__(self, config: XLNetConfig, **kwargs):
@@ -59,7 +67,7 @@ class QuestionAnsweringHead(Head):
             answer_hidden=2 * width,
             answer_logits=width,
         )
-        with tf.name_scope("end_norm"):  # The one layer that minds the number of axes.
+        with tf.name_scope("end_norm"):  # Layer normalization is built for a fixed rank.
             self.end_norm.build([None, None, None, width])
         super().build(input_shape)
 
@@ -67,7 +75,7 @@ class QuestionAnsweringHead(Head):
         content_UTD = tf.cast(content_USTD[:, 0], tf.float32)
         can_answer_UT = inputs["can_answer"][:, 0]
         tokens = content_UTD.shape[1]
-        # CLS, the last token, stands for "no answer".
+        # CLS, the last token, represents "no answer".
         is_open_UT = can_answer_UT | (tf.range(tokens) == tokens - 1)
         start_UT = tf.where(is_open_UT, self.start_logits(content_UTD)[..., 0], _MASKED)
         probability_UT = tf.nn.softmax(start_UT)
@@ -85,7 +93,7 @@ class QuestionAnsweringHead(Head):
         return outputs
 
     def _end_logits(self, content_UTD, start_UA, is_open_UT):
-        """Logits [U, A, T] of the ends, given each of A starts."""
+        """Returns end logits [U, A, T], given each of A starts."""
         start_UAD = tf.gather(content_UTD, start_UA, batch_dims=1)
         num_starts, tokens = start_UA.shape[1], content_UTD.shape[1]
         hidden_UATX = tf.concat(
@@ -118,7 +126,7 @@ class QuestionAnsweringHead(Head):
         }
 
     def loss(self, outputs, labels):
-        """(start + end) / 2 + answerability / 2."""
+        """Returns (start + end) / 2 + answerability / 2, cross entropies, float32 [U]."""
 
         def cross_entropy(logits_UT, position_U):
             target_U = logits_UT.shape[1] - 1 - position_U

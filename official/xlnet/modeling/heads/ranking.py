@@ -1,4 +1,4 @@
-"""How well documents answer a query, learned from pairs of a better and a worse one."""
+"""Document ranking heads with pairwise loss: kernel pooling and sequence summary."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.kernel_pooling import MEANS, kernel_pooling
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 
-# Kernel features are sums of logarithms: scaled as in the K-NRM release, so that tanh can move.
-_FEATURE_SCALE = 0.01
+_FEATURE_SCALE = 0.01  # As in the K-NRM release; keeps tanh out of saturation.
 
 
 class KernelRankingHead(Head):
-    """score = tanh(w · 0.01 kernel_pooling(query, document) + b).
+    """Kernel-pooling ranker (K-NRM): score = tanh(w · 0.01 kernel_pooling(query, document) + b).
 
-    Sequences of a unit: the query, then its documents. Outputs: `score` [U, S - 1]. The loss of
-    a unit with the better document first is log(1 + exp(worse - better)); a unit of one document
-    has none.
+    The sequences of a unit are the query and then its documents. Outputs: `score` float32
+    [U, S - 1]. The loss is pairwise, log(1 + exp(worse - better)), where the first document is
+    the more relevant one; it is 0 for a unit with one document.
+
+    Args:
+      config: the experiment configuration.
     """
 
     def __init__(self, config: XLNetConfig, **kwargs):
@@ -47,9 +49,13 @@ class KernelRankingHead(Head):
 
 
 class SummaryRankingHead(Head):
-    """score = w · summary + b of query and document read together.
+    """Cross-encoder ranker: score = w · summary(document, query) + b.
 
-    Sequences of a unit: each document with the query. Outputs and loss: see `KernelRankingHead`.
+    Each sequence of a unit is one document with the query. Outputs: `score` float32 [U, S]. The
+    loss is that of `KernelRankingHead`.
+
+    Args:
+      config: the experiment configuration; uses `model` and `task.summary`.
     """
 
     reads_summary = True
@@ -83,7 +89,7 @@ def ranking_head(config: XLNetConfig, **kwargs) -> Head:
 
 
 def _pairwise(score_US: tf.Tensor) -> tf.Tensor:
-    """Log loss of the better document coming first (RankNet), float32 [U]."""
+    """Pairwise log loss (RankNet), float32 [U]; the first document is the more relevant one."""
     if score_US.shape[1] == 1:
         return tf.zeros_like(score_US[:, 0])
     return tf.nn.softplus(score_US[:, 1] - score_US[:, 0])

@@ -1,4 +1,4 @@
-"""One vector for a sequence."""
+"""Sequence summary (pooler): one vector for a sequence."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from official.xlnet.modeling.ops.stateless_dropout import dropout
 
 
 class SequenceSummary(tf_keras.layers.Layer):
-    """dropout(tanh(W · pick(content) + b)).
+    """Pools hidden states into one vector: dropout(tanh(W · pool(content) + b)).
 
-    `pick` is `config.task.summary`: the vector of the last token (CLS, for inputs are padded on
-    the left), of the first real token, the mean over real tokens, or what one learned vector
-    attends to (`attn`, as in the release's `summarize_sequence`).
+    `task.summary` selects the pooling:
+      last: the last token, which is CLS, as inputs are padded on the left.
+      first: the first token that is not padding.
+      mean: the mean over all tokens that are not padding.
+      attn: attention with one learned query, as in `summarize_sequence` of the XLNet release.
 
     Args:
-      config: reads `model` and `task.summary`.
+      config: the experiment configuration; uses `model` and `task.summary`.
     """
 
     def __init__(self, config: XLNetConfig, **kwargs):
@@ -53,7 +55,16 @@ class SequenceSummary(tf_keras.layers.Layer):
     def call(
         self, content_XTD: tf.Tensor, is_padding_XT: tf.Tensor, seed: tf.Tensor | None = None
     ) -> tf.Tensor:
-        """[X, T, D] and bool [X, T] → [X, D]; `seed` int32 [2] switches dropout on."""
+        """Pools each sequence.
+
+        Args:
+          content_XTD: hidden states, float [X, T, D].
+          is_padding_XT: bool [X, T], True at padding.
+          seed: dropout seed, int32 [2]. Dropout is applied only if it is given.
+
+        Returns:
+          float32 [X, D].
+        """
         picked_XD = self._pick(tf.cast(content_XTD, tf.float32), is_padding_XT)
         return dropout(self.projection(picked_XD), self.config.model.dropout, seed)
 

@@ -1,4 +1,4 @@
-"""A class for every token that begins a word."""
+"""Token classification head, for tasks such as named entity recognition."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from official.xlnet.modeling.ops.stateless_dropout import dropout
 
 @register_head("token_classification")
 class TokenClassificationHead(Head):
-    """logits = W · dropout(content) + b for every token.
+    """Classifies each token: logits = W · dropout(content) + b, with cross-entropy loss.
 
-    Labels: `tags` int32 [U, 1, T], -1 at tokens that have none. The items of the loss are the
-    tokens that have one.
+    Outputs: `logits` float32 [U, T, num_logits].
+    Labels: `tags` int32 [U, 1, T], -1 at tokens that the loss ignores.
 
     Args:
-      config: reads `model.dropout`.
-      num_logits: number of tags; default: one for each of `task.labels`.
+      config: the experiment configuration; uses `model`.
+      num_logits: number of tags. None: the number of `task.labels`.
     """
 
     def __init__(self, config: XLNetConfig, num_logits: int | None = None, **kwargs):

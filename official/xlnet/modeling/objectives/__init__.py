@@ -1,13 +1,14 @@
-"""What is trained for: from a batch of windows to orders, targets and labels.
+"""Pre-training objectives: permutation, denoising (masked) and causal language modeling.
 
-An objective is a function from a batch to `ObjectiveBatch`; the encoder, the training step and the
-records know nothing about it. `objective.kind` of the configuration names one:
+An objective is a function from a batch of windows to an `ObjectiveBatch`: model inputs with a
+factorization order, targets and labels. Encoder, training step and data set are the same for all
+of them. `objective.kind` selects one:
 
-| kind | order | input | read from |
+| kind | factorization order | input tokens | predictions from |
 |---|---|---|---|
-| `permutation` | drawn (XLNet) | original tokens | query stream at targets |
-| `denoising` | all alike (BERT) | targets replaced | content stream at targets |
-| `causal` | 0, 1, 2, … (GPT; with memory Transformer-XL) | original tokens | content stream |
+| `permutation` | sampled (XLNet) | original | query stream at targets |
+| `denoising` | all equal (BERT) | corrupted at targets | content stream at targets |
+| `causal` | 0, 1, 2, … (GPT; with memory, Transformer-XL) | original | content stream |
 
 `register_objective` adds others.
 """
@@ -33,9 +34,15 @@ __all__ = ["Objective", "ObjectiveBatch", "create_objective", "register_objectiv
 
 
 def create_objective(config: XLNetConfig) -> Objective:
-    """Returns the objective that `config.objective` asks for.
+    """Creates the pre-training objective that `config.objective` describes.
 
-    With `objective.next_sentence` its batches also say whether B follows A.
+    With `objective.next_sentence`, batches also have labels for next-sentence prediction.
+
+    Args:
+      config: the experiment configuration.
+
+    Returns:
+      A function from a batch, as `pretraining_dataset` yields it, to an `ObjectiveBatch`.
 
     Raises:
       ConfigError: no objective is registered under `objective.kind`.

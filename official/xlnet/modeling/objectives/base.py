@@ -1,4 +1,4 @@
-"""One batch as the model sees it, and where its targets come from."""
+"""Base types of pre-training objectives, and target sampling that they share."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
 
 
 class ObjectiveBatch(NamedTuple):
-    """One batch as the model sees it.
+    """Model inputs and labels of one training step.
 
     Attributes:
-      inputs: the model's inputs, without memory. `target_positions` int32 [B, P] has the targets
-        read from the query stream, `content_positions` int32 [B, P] from the content stream.
-      labels_BP: int32 [B, P], the tokens that are predicted there.
-      mask_BP: float32 [B, P], 1 for real targets, 0 for unused slots.
-      is_next_B: int32 [B], 1 where B follows A; None where that is not asked.
+      inputs: model inputs without memory. Predictions are made from the query stream at
+        `target_positions` int32 [B, P], or from the content stream at `content_positions`
+        int32 [B, P].
+      labels_BP: token ids to predict, int32 [B, P].
+      mask_BP: loss weights, float32 [B, P]: 1 for targets, 0 for unused slots.
+      is_next_B: next-sentence labels, int32 [B]: 1 if segment B follows segment A. None without
+        next-sentence prediction.
     """
 
     inputs: dict[str, tf.Tensor]
@@ -59,9 +61,13 @@ def register_objective(name: str) -> Callable[[CreateObjective], CreateObjective
 
 
 def draw_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> Targets:
-    """Draws targets and order of a batch; see `permutation.sample_targets_and_order`.
+    """Samples targets and factorization orders; see `sample_targets_and_order`.
 
-    A draw belongs to (seed, epoch, window): it is new in every epoch and the same after a resume.
+    Samples are a function of (seed, epoch, window): new in every epoch, the same after resuming.
+
+    Args:
+      batch: a batch, as `pretraining_dataset` yields it.
+      config: the experiment configuration; uses `data`, `objective` and `training.seed`.
     """
     return sample_targets_and_order(
         batch["token_ids"],
@@ -76,11 +82,24 @@ def draw_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> Targets:
 
 
 def draw_number(batch: dict[str, tf.Tensor], config: XLNetConfig) -> tf.Tensor:
-    """Which of its draws a window gets, int32 [B]: the epoch, modulo `target_draws` if not 0."""
+    """Returns the sample number of each window, int32 [B].
+
+    It is the epoch, modulo `objective.target_draws` unless that is 0 (static masking as in BERT
+    reuses a fixed number of masks).
+
+    Args:
+      batch: a batch, as `pretraining_dataset` yields it.
+      config: the experiment configuration.
+    """
     draws = config.objective.target_draws
     return batch["epoch"] % draws if draws else batch["epoch"]
 
 
 def direction(batch: dict[str, tf.Tensor], config: XLNetConfig) -> dict[str, tf.Tensor]:
-    """The encoder's input that says which rows are reversed, where there can be such rows."""
+    """Returns the encoder input `is_reversed` bool [B]; empty if `data.bidirectional` is off.
+
+    Args:
+      batch: a batch, as `pretraining_dataset` yields it.
+      config: the experiment configuration.
+    """
     return {"is_reversed": batch["is_reversed"]} if config.data.bidirectional else {}

@@ -1,4 +1,4 @@
-"""Causal language modeling: GPT, and with memory Transformer-XL, over the same encoder."""
+"""Causal language modeling: GPT, or Transformer-XL if used with memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 
 @register_objective("causal")
 def causal_objective(config: XLNetConfig) -> Objective:
-    """Left-to-right language modeling: the content stream at t predicts token t + 1.
+    """Creates the causal (left-to-right) objective: the content stream at t predicts token t + 1.
 
         loss = -Σ_t log p(x_t | x_1 … x_{t-1}, memory)
 
-    Of a window only the reuse part is read: consecutive windows are consecutive text, and the
-    memory holds what came before. The last row predicts the first token of the next window, so
-    each token of a document is predicted once. With `reuse_len` 0 the whole window is read.
-    Special tokens are not predicted.
+    Only the reused part of each window is read, as consecutive windows hold consecutive text
+    there and the memory holds the text before. Its last position predicts the first token of the
+    next window, so each token of a document is predicted once. With `reuse_len` 0 the whole
+    window is read. Special tokens are not predicted.
+
+    Args:
+      config: the experiment configuration; uses `data`.
     """
     data = config.data
     length = data.reuse_len or data.seq_len

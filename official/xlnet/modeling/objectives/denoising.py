@@ -1,4 +1,4 @@
-"""Denoising: BERT's masked language model over the same encoder."""
+"""Denoising: masked language modeling as in BERT, RoBERTa and ERNIE."""
 
 from __future__ import annotations
 
@@ -16,31 +16,34 @@ from official.xlnet.modeling.objectives.base import (
 from official.xlnet.modeling.ops import stateless_random
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
 
-_STREAM = 1  # Of random_bits; targets are drawn from stream 0.
+_CORRUPTION = 1  # Stream of `stateless_random` for corruption; targets use stream 0.
 
 
 @register_objective("denoising")
 def denoising_objective(config: XLNetConfig) -> Objective:
-    """Masked language modeling (Devlin et al., BERT, section 3.1).
+    """Creates the masked language modeling objective (Devlin et al., BERT, section 3.1).
 
-        loss = -Σ_t log p(x_t | corrupted text),    t over the targets, each for itself
+        loss = -Σ_t log p(x_t | corrupted text),    t over the targets, independently
 
-    Targets are chosen as for permutation modeling, so the variants of BERT are settings:
+    Targets are sampled as for permutation language modeling. The variants of BERT are settings:
 
     | | `data.target_unit` | `data.max_span` | `objective.target_draws` |
     |---|---|---|---|
-    | BERT | `token` | 1 | 10 |
-    | RoBERTa, a new mask each epoch | `token` | 1 | 0 |
-    | whole words | `word` | 1 | |
-    | n-grams | `word` | n | |
-    | ERNIE, phrases as units | `word`, with `data.phrases` | 1 | |
+    | BERT (static masking) | `token` | 1 | 10 |
+    | RoBERTa (dynamic masking) | `token` | 1 | 0 |
+    | whole word masking | `word` | 1 | |
+    | n-gram masking | `word` | n | |
+    | ERNIE (phrase masking) | `word`, with `data.phrases` | 1 | |
 
-    A target becomes `<mask>` with probability `mask_share`, any other piece with probability
-    `random_share`, and stays what it is otherwise.
+    A target is replaced by `<mask>` with probability `mask_share` and by a random token with
+    probability `random_share`; otherwise it is unchanged.
 
-    Without memory everything sees everything. With memory the reuse part does not see what
-    follows it, as in permutation modeling: what it left in memory would else have seen the
-    targets of the next window.
+    Without memory, attention is bidirectional over the whole window. With memory, the reused part
+    does not attend to the rest of the window, as in permutation language modeling. Otherwise the
+    memory would leak the targets of the next window.
+
+    Args:
+      config: the experiment configuration; uses `data`, `objective`, `model` and `training.seed`.
     """
     settings, data = config.objective, config.data
     num_pieces = config.model.vocab_size - NUM_SPECIAL
@@ -51,7 +54,7 @@ def denoising_objective(config: XLNetConfig) -> Objective:
         seq_len = token_ids_BT.shape[1]
         draws = stateless_random.row_uniform(
             config.training.seed,
-            _STREAM,
+            _CORRUPTION,
             draw_number(batch, config),
             batch["window_id"],
             2 * seq_len,

@@ -1,4 +1,4 @@
-"""Permutation language modeling: XLNet's own objective."""
+"""Permutation language modeling: the XLNet objective."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from official.xlnet.modeling.objectives.base import (
 
 @register_objective("permutation")
 def permutation_objective(config: XLNetConfig) -> Objective:
-    """Permutation language modeling with partial prediction (paper, sections 2.2 and 2.3).
+    """Creates the permutation objective with partial prediction (XLNet, sections 2.2 and 2.3).
 
         loss = -Σ_t log p(x_t | x_j with order[j] < order[t]),    t over the targets
 
-    The input is the original text; the query stream predicts. `data.target_ratio` is the paper's
-    K; `data.target_unit` and `data.max_span` choose spans of words or single tokens
-    (`token` and 1).
+    The input is the original text; predictions are made from the query stream.
+    `data.target_ratio` is the paper's K. `data.target_unit` and `data.max_span` select spans of
+    words or single tokens (`token` and 1) as targets.
+
+    Args:
+      config: the experiment configuration; uses `data`, `objective` and `training.seed`.
     """
 
     def objective(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:

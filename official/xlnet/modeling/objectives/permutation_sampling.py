@@ -1,38 +1,39 @@
-"""Which tokens are predicted, and in which order: the one integer per token of the whole model.
+"""Sampling of prediction targets and factorization orders for permutation language modeling.
 
-`order` int32 [B, T] is a token's step in the factorization order. Content at i may attend to j
-when order[j] <= order[i]; the query stream at a target i when order[j] < order[i]. What a model
-is trained for is a choice of `order`:
+`order` int32 [B, T] is the position of each token in the factorization order, and defines the
+attention masks. The content stream at i attends to j if order[j] <= order[i]; the query stream
+at a target i attends to j if order[j] < order[i]. Objectives differ in their `order`:
 
-    XLNet               `sample_targets_and_order`
-    causal (GPT)        `causal_order`
-    everything visible  `visible_order`: fine-tuning, embedding, BERT-style denoising
+    permutation (XLNet)  `sample_targets_and_order`
+    causal (GPT)         `causal_order`
+    bidirectional        `visible_order`: fine-tuning, embedding, BERT-style denoising
 
-**Halves.** A window is cut at `reuse_len`. Each half has its own targets and order, and every
-order of the second half is above every order of the first: the second sees all of the first and
-the first nothing of the second. With `reuse_len` 0 there is one half. In a half whose lowest
-order is c, context has c, and targets, SEP and CLS have c+1, c+2, … in a random order.
+**Halves.** A window is split at `reuse_len`. Each half has its own targets and order, and every
+order of the second half is greater than every order of the first: the second half attends to all
+of the first, and the first to nothing of the second. With `reuse_len` 0 there is one half. In a
+half whose lowest order is c, context tokens have c; targets, SEP and CLS have c+1, c+2, … in
+random order.
 
-**Spans.** The paper draws n from 1..max_span with probability proportional to 1/n and makes n
-consecutive units (words, or tokens) out of a context of n·K units targets. The original walks
-from left to right, a context at a time, which is sequential and favours some positions. Here
-the contexts tile the line of units with a random phase, all at once:
+**Spans.** The paper samples n from 1..max_span with probability proportional to 1/n and makes n
+consecutive units (words or tokens) within a context of n·K units targets. The original code
+proceeds from left to right, one context at a time, which is sequential and favors some
+positions. Here the contexts tile the sequence of units with a random phase, all in parallel:
 
-* the context that covers unit 0 has n uniform in 1..max_span and covers it at a uniform place;
+* the context that covers unit 0 has n uniform in 1..max_span and covers it at a uniform offset;
 * the contexts to its right have independent n with probability proportional to 1/n;
-* each has its span of n units at a uniform place inside.
+* each has its span of n units at a uniform offset inside.
 
 This is the stationary form of the sequence of contexts: a given point lies in a context of n
 with probability proportional to length times frequency, n·K·(1/n), so uniform in n. Hence spans
 start everywhere with the same density, p(n) / (K·E[n]) for length n, and a unit u is in a span
-of length n when that starts in (u-n, u]: P(u is covered) = Σ n·p(n) / (K·E[n]) = 1/K exactly,
-at the edges too, where spans are cut off. K may be a fraction: lengths are integers, counted in
-2**-12 of a unit, so nothing depends on how a device rounds.
+of length n if that starts in (u-n, u]: P(u is covered) = Σ n·p(n) / (K·E[n]) = 1/K exactly,
+including at the edges, where spans are cut off. K may be fractional: lengths are fixed-point
+integers in units of 2**-12, so results do not depend on the rounding of a device.
 
 **Budget.** Each half has a fixed number of target tokens, P·(its share of the window). Units
-are ranked: spans in random order, then all other units in random order; they are taken in that
-order while they fit, and again while something still fits. So nearly always exactly P tokens
-are targets, and words are never broken. What was left free is in `target_mask`.
+are ranked: spans in random order, then all other units in random order. They are taken in that
+order while they fit, and in further passes while any unit still fits. So nearly always exactly
+P tokens are targets, and words are never split. `target_mask` marks unused slots.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.ops import stateless_random
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
-_STREAM = 0  # of stateless_random, for everything drawn here
-_TICKS = 1 << 12  # fixed point: ticks of a unit
-_FILL_PASSES = 4
+_TARGETS = 0  # Stream of `stateless_random` for targets and orders.
+_TICKS = 1 << 12  # Fixed-point resolution: ticks per unit.
+_FILL_PASSES = 4  # Passes over the ranked units that fill the budget.
 
 
 class Targets(NamedTuple):
     """Targets and factorization order of a batch.
 
     Attributes:
-      order: int32 [B, T], from 0; see the module's text.
+      order: int32 [B, T], from 0; see the module docstring.
       target_positions: int32 [B, P], ascending; unused slots come last and hold 0.
       target_mask: float32 [B, P], 1 for targets and 0 for unused slots.
     """
@@ -78,27 +79,28 @@ def sample_targets_and_order(
     data: DataConfig,
     seed: int,
 ) -> Targets:
-    """Draws targets and order of every row; see the module's text for the distribution.
+    """Samples targets and a factorization order for each row; see the module docstring.
 
-    A word runs from a word start to the next one, and ends at special tokens. Where the text is
-    reversed, a word start is the last token of its word. Words that the window shows only in
-    part or that the border between the halves cuts are never targets.
+    A word extends from one word start to the next, or to a special token. In reversed text, the
+    word start is the last token of its word. Words that are cut off at the edges of the window or
+    at the boundary between the halves are never targets.
 
-    SEP and CLS, which occur only as the window's own marks, have a place in the order; other
+    SEP and CLS, which occur only as delimiters of the window, have a position in the order; other
     special tokens (eod, eop, unk) are context.
 
     Args:
       token_ids: int32 [B, T], with T = `data.seq_len`.
-      is_word_start: bool [B, T], whether a piece starts a word of the unreversed text.
+      is_word_start: bool [B, T], whether a token starts a word of the unreversed text.
       can_be_target: bool [B, T], False at special tokens.
       is_reversed: bool [B], whether a row is reversed text.
       epoch: int32 [B].
       window_id: int64 [B].
-      data: gives `reuse_len`, `num_predict`, `target_ratio`, `target_unit` and `max_span`.
-      seed: any integer. Draws depend on (seed, epoch, window_id) and on nothing else.
+      data: uses `seq_len`, `reuse_len`, `num_predict`, `target_ratio`, `target_unit` and
+        `max_span`.
+      seed: any integer. Samples depend only on (seed, epoch, window_id).
 
     Returns:
-      `Targets`.
+      Targets and orders.
 
     Raises:
       ConfigError: `max_span` is so long that contexts overflow 32 bits.
@@ -120,7 +122,7 @@ def sample_targets_and_order(
     halves = halves if reuse_len else halves[1:]
     sizes = [n for start, end, _ in halves for n in _num_draws(end - start, data)]
     draws = tf.split(
-        stateless_random.row_uniform(seed, _STREAM, epoch, window_id, sum(sizes)), sizes, axis=1
+        stateless_random.row_uniform(seed, _TARGETS, epoch, window_id, sum(sizes)), sizes, axis=1
     )
     is_target, order = [], []
     for half, (start, end, budget) in enumerate(halves):
@@ -129,7 +131,7 @@ def sample_targets_and_order(
             border_BX[:, start : end + 1], can_be_target[:, start:end], budget, spans, units, data
         )
         has_place_BT = tf.logical_or(is_target_BT, separator_BT[:, start:end])
-        lowest = start + half  # a half of n tokens has orders up to its lowest + n
+        lowest = start + half  # The orders of a half with n tokens are at most lowest + n.
         is_target.append(is_target_BT)
         order.append(lowest + _places(has_place_BT, places))
     positions, mask = _positions(tf.concat(is_target, axis=1), num_predict)
@@ -137,19 +139,37 @@ def sample_targets_and_order(
 
 
 def causal_order(batch_size: int, seq_len: int) -> tf.Tensor:
-    """int32 [B, T], 0, 1, 2, …: each token sees itself and those before it."""
+    """Factorization order of causal attention, int32 [B, T]: 0, 1, 2, … in each row.
+
+    Args:
+      batch_size: B.
+      seq_len: T.
+
+    Example:
+      >>> causal_order(2, 3).numpy().tolist()
+      [[0, 1, 2], [0, 1, 2]]
+    """
     return tf.tile(tf.range(seq_len)[tf.newaxis], [batch_size, 1])
 
 
 def visible_order(batch_size: int, seq_len: int) -> tf.Tensor:
-    """int32 [B, T], all 0: each token sees all others."""
+    """Factorization order of bidirectional (full) attention, int32 [B, T]: all 0.
+
+    Args:
+      batch_size: B.
+      seq_len: T.
+
+    Example:
+      >>> visible_order(2, 3).numpy().tolist()
+      [[0, 0, 0], [0, 0, 0]]
+    """
     return tf.zeros([batch_size, seq_len], tf.int32)
 
 
 def _word_borders(
     is_word_start_BT: tf.Tensor, can_be_target_BT: tf.Tensor, is_reversed_B: tf.Tensor
 ) -> tf.Tensor:
-    """Whether a word or a special token begins, or ends, right before position i: bool [B, T+1]."""
+    """Returns whether there is a word boundary right before position i, bool [B, T+1]."""
     edge_B1 = tf.ones_like(is_word_start_BT[:, :1])
     forward_BX = tf.concat([is_word_start_BT, edge_B1], axis=1)
     backward_BX = tf.concat([edge_B1, is_word_start_BT], axis=1)
@@ -162,12 +182,12 @@ def _word_borders(
 
 
 def _num_contexts(num_units: int, data: DataConfig) -> int:
-    """Contexts that surely cover a half, if all of them are the shortest."""
+    """Returns how many contexts cover a half even if all of them have minimal length."""
     return math.ceil(num_units / data.target_ratio) + 1
 
 
 def _num_draws(num_units: int, data: DataConfig) -> tuple[int, int, int]:
-    """Random numbers of a half: for contexts and spans, for units, for places in the order."""
+    """Returns how many random numbers a half uses: for spans, for unit ranks, for the order."""
     return 1 + 3 * _num_contexts(num_units, data), num_units, num_units
 
 
@@ -179,19 +199,19 @@ def _sample_targets(
     unit_draws_BU: tf.Tensor,
     data: DataConfig,
 ) -> tf.Tensor:
-    """Targets of one half of T tokens, which has at most U = T units.
+    """Samples the targets of one half of T tokens, which has at most U = T units.
 
     Args:
-      border_BX: bool [B, T+1], whether a unit begins (and the one before it ends) at i. Where
-        the first or last is False, the half's first or last unit is cut.
+      border_BX: bool [B, T+1], whether a unit starts (and the previous one ends) at i. If the
+        first or last is False, the first or last unit of the half is cut off.
       can_be_target_BT: bool [B, T].
       budget: number of target tokens.
-      span_draws: float32 [B, 1 + 3·S] in [0, 1), for S contexts.
-      unit_draws_BU: float32 [B, U] in [0, 1).
-      data: gives `target_ratio` and `max_span`.
+      span_draws: uniform random numbers, float32 [B, 1 + 3·S] in [0, 1), for S contexts.
+      unit_draws_BU: uniform random numbers, float32 [B, U] in [0, 1).
+      data: uses `target_ratio` and `max_span`.
 
     Returns:
-      bool [B, T].
+      Whether each token is a target, bool [B, T].
     """
     num_tokens = can_be_target_BT.shape[1]
     begins_BT = tf.concat([tf.ones_like(border_BX[:, :1]), border_BX[:, 1:-1]], axis=1)
@@ -214,16 +234,16 @@ def _sample_targets(
 def _sample_spans(
     draws: tf.Tensor, num_units: int, data: DataConfig
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Spans of n units in contexts of n·K units that tile the line of units.
+    """Samples spans of n units, one in each context of n·K units; contexts tile the sequence.
 
     Args:
-      draws: float32 [B, 1 + 3·S] in [0, 1), for S contexts.
+      draws: uniform random numbers, float32 [B, 1 + 3·S] in [0, 1), for S contexts.
       num_units: U.
-      data: gives `target_ratio` and `max_span`.
+      data: uses `target_ratio` and `max_span`.
 
     Returns:
-      Whether a unit is in a span, bool [B, U], and the random rank in [0, 1) of its context's
-      span, float32 [B, U]: the units of one span have the same.
+      Whether a unit is in a span, bool [B, U], and the random rank in [0, 1) of the span of its
+      context, float32 [B, U]. All units of a span have the same rank.
     """
     num_contexts = _num_contexts(num_units, data)
     ratio = round(data.target_ratio * _TICKS)
@@ -263,14 +283,14 @@ def _sample_spans(
 
 
 def _take_while_fits(length_BU: tf.Tensor, budget: int) -> tf.Tensor:
-    """Takes units from the left while they fit into the budget, and again what still fits.
+    """Greedily takes units from the left while they fit into the budget, in several passes.
 
     Args:
-      length_BU: int32 [B, U], tokens of a unit; 0 for those that cannot be taken.
-      budget: number of tokens.
+      length_BU: number of tokens of each unit, int32 [B, U]; 0 for units that cannot be taken.
+      budget: number of tokens to take at most.
 
     Returns:
-      bool [B, U].
+      Whether each unit is taken, bool [B, U].
     """
     taken_BU = tf.zeros_like(length_BU, tf.bool)
     for _ in range(_FILL_PASSES):
@@ -283,13 +303,13 @@ def _take_while_fits(length_BU: tf.Tensor, budget: int) -> tf.Tensor:
 
 
 def _places(has_place_BT: tf.Tensor, draws_BT: tf.Tensor) -> tf.Tensor:
-    """int32 [B, T]: 1, 2, … in a random order where `has_place_BT`, else 0."""
+    """Returns 1, 2, … in random order where `has_place_BT` and 0 elsewhere, int32 [B, T]."""
     by_draw_BT = tf.argsort(tf.where(has_place_BT, draws_BT, 2.0), axis=1, stable=True)
     return tf.where(has_place_BT, 1 + tf.argsort(by_draw_BT, axis=1), 0)
 
 
 def _positions(is_target_BT: tf.Tensor, num_predict: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Positions of targets, int32 [B, P] padded with 0, and which of them are real."""
+    """Returns target positions, int32 [B, P] padded with 0, and their mask, float32 [B, P]."""
     seq_len = is_target_BT.shape[1]
     sorted_BT = tf.sort(tf.where(is_target_BT, tf.range(seq_len), seq_len), axis=1)
     positions_BP = sorted_BT[:, :num_predict]
@@ -298,13 +318,13 @@ def _positions(is_target_BT: tf.Tensor, num_predict: int) -> tuple[tf.Tensor, tf
 
 
 def _number_reached(draws_BS: tf.Tensor, thresholds: np.ndarray) -> tf.Tensor:
-    """int32 [B, S]: how many of the thresholds a draw is at or above."""
+    """Returns how many of the thresholds each draw reaches, int32 [B, S]."""
     reached = draws_BS[:, :, tf.newaxis] >= tf.constant(thresholds, tf.float32)
     return tf.reduce_sum(tf.cast(reached, tf.int32), axis=2)
 
 
 def _below(draws: tf.Tensor, limit: tf.Tensor) -> tf.Tensor:
-    """int32 in 0..limit-1, uniform, from float32 draws in [0, 1); limit below 2**24."""
+    """Converts draws in [0, 1) to uniform int32 in 0..limit-1; limit must be below 2**24."""
     return tf.cast(tf.floor(draws * tf.cast(limit, tf.float32)), tf.int32)
 
 
