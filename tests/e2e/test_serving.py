@@ -220,7 +220,7 @@ def test_what_the_client_says(server, tmp_path, capfd):
         ([f"--endpoint=localhost:{server.port}", "--name=other"], "NOT_FOUND"),
         ([f"--endpoint=localhost:{server.port}", f"--name={NAME}", "--signature=x"], "not 'x'"),
         (["--endpoint=localhost:1", "--retries=1"], "UNAVAILABLE"),
-        (["--endpoint=http://localhost:1", "--retries=1"], "2 tries"),
+        (["--endpoint=http://localhost:1", "--retries=1"], "2 attempts"),
         ([f"--endpoint=http://localhost:{server.rest_port}", "--name=other"], "HTTP 404"),
         ([], "either --model or --endpoint"),
     ):

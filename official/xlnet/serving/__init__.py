@@ -1,1 +1,1 @@
-"""Serving: models as SavedModels that TF Serving takes as they are, and a client of it."""
+"""Serving: export to SavedModel for TF Serving, and prediction clients."""

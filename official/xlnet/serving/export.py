@@ -1,4 +1,4 @@
-"""`xlnet export`: a model directory to a version that TF Serving can load."""
+"""Export of a model directory to a SavedModel version for TF Serving (`xlnet export`)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,28 @@ from official.xlnet.serving.warmup import write_warmup
 
 
 def export(model_dir: str, output: str, version: int | None = None, **choices) -> dict[str, Any]:
-    """Writes `OUTPUT/<version>/`, and beside it what a server's operator needs.
+    """Exports a model directory as the SavedModel `OUTPUT/<version>/`.
 
-    The version appears whole, by a rename. Directories that are no numbers are none to TF
-    Serving.
+    The version is written atomically, by a rename; TF Serving ignores the temporary directory, as
+    its name is not a number. Example requests and server configuration are written to `output`.
 
     Args:
-      model_dir: the model.
-      output: TF Serving's base path of the model; made if it is not there.
-      version: number of the version; by default one more than the newest.
-      **choices: see `create_service`.
+      model_dir: model directory to export.
+      output: base path of the model on TF Serving; created if missing.
+      version: version number. None: one more than the latest.
+      **choices: arguments of `create_service`.
 
     Returns:
-      `path` of the version, `signatures` {name: {"inputs": [...], "outputs": [...]}}, `bytes`,
-      `buckets` and `warmup_requests`.
+      A dictionary with
+        path: directory of the version.
+        signatures: {name: {"inputs": [...], "outputs": [...]}}.
+        bytes: size of the version.
+        buckets: lengths that inputs are padded to, in tokens.
+        warmup_requests: number of warmup requests.
 
     Raises:
-      ConfigError, DataError: see `create_service`; or the version exists.
+      ConfigError: the settings do not fit the model; see `create_service`.
+      DataError: the version number is invalid or exists, or the model cannot be read.
     """
     if version is not None and version < 1:
         raise DataError(f"version: expected at least 1, got {version}")
@@ -44,7 +49,13 @@ def export(model_dir: str, output: str, version: int | None = None, **choices) -
 
 
 def write_version(service: Service, output: str, version: int | None = None) -> dict[str, Any]:
-    """Writes a service as a version; see `export`."""
+    """Writes a service as a SavedModel version; see `export`.
+
+    Args:
+      service: the service.
+      output: base path of the model on TF Serving; created if missing.
+      version: version number. None: one more than the latest.
+    """
     os.makedirs(output, exist_ok=True)
     temporary = os.path.join(output, f".incomplete-{uuid.uuid4().hex}")
     signatures = service.signatures()
@@ -80,7 +91,7 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
 
 
 def versions(output: str) -> Sequence[int]:
-    """Numbers of the versions in a base path."""
+    """Returns the version numbers in a base path, ascending."""
     return sorted(int(name) for name in os.listdir(output) if name.isdigit())
 
 

@@ -1,4 +1,4 @@
-"""From a model directory to the service that is exported."""
+"""Creation of the service to export from a model directory."""
 
 from __future__ import annotations
 
@@ -47,20 +47,26 @@ def create_service(
     text_columns: Sequence[str] = (),
     **limits: int,
 ) -> Service:
-    """The service of a model directory.
+    """Creates the service of a model directory.
 
     Args:
-      model_dir: the directory.
-      head: `task`, `encoder` or `lm`; by default the task of a fine-tuned model, the encoder of
-        any other.
-      lengths: lengths that inputs are padded to; by default powers of two and `max_length`.
-      max_length: the longest input; by default that of the task, or `data.seq_len`.
-      weights: see `Settings`.
-      text_columns: names of the texts of an input; by default those of the task, or `text`.
+      model_dir: the model directory.
+      head: `task`, `encoder` (embeddings) or `lm` (log-likelihoods). None: `task` for a
+        fine-tuned model, `encoder` for any other.
+      lengths: bucket lengths that inputs are padded to, in tokens, ascending. Empty: powers of
+        two and `max_length`.
+      max_length: maximum input length in tokens. None: `task.max_length`, or `data.seq_len`
+        without a task.
+      weights: storage dtype of matrices; see `Settings`.
+      text_columns: names of the text inputs. Empty: those of the task, or `text`.
       **limits: `max_characters` and `max_windows` of `Settings`.
 
+    Returns:
+      The service.
+
     Raises:
-      ConfigError, DataError: the directory holds no such model, or settings do not fit it.
+      ConfigError: the settings are invalid or do not fit the model.
+      DataError: the model directory cannot be read.
     """
     config = XLNetConfig.load(model_dir)
     head = head or ("task" if config.task.name else "encoder")
@@ -91,10 +97,16 @@ def task_service(
     graph_tokenizer: GraphTokenizer,
     settings: Settings,
 ) -> Service:
-    """The service of a fine-tuned model.
+    """Creates the service of a fine-tuned model.
+
+    Args:
+      model: the model.
+      tokenizer: tokenizer of the model.
+      graph_tokenizer: the same tokenizer as TensorFlow operations.
+      settings: export settings.
 
     Raises:
-      ConfigError: the task is one that an extension registers; those have no service.
+      ConfigError: the task is registered by an extension, for which there is no service.
     """
     name = model.config.task.name
     if name == "question_answering":
@@ -112,7 +124,7 @@ def _settings(config, head, lengths, max_length, weights, text_columns, limits) 
     task = config.task
     longest = task.max_length if head == "task" else config.data.seq_len
     if lengths and max_length and lengths[-1] != max_length:
-        raise ConfigError(f"buckets: expected {max_length} as the last one, got {lengths[-1]}")
+        raise ConfigError(f"buckets: expected {max_length} as the last bucket, got {lengths[-1]}")
     columns = list(text_columns)
     if not columns:
         columns = [_input_name(c) for c in task.text_columns] if head == "task" else []
@@ -131,5 +143,5 @@ def _settings(config, head, lengths, max_length, weights, text_columns, limits) 
 
 
 def _input_name(column: str) -> str:
-    """A column's name as an input may have it: letters, digits and underscores."""
+    """Converts a column name to a valid input name: letters, digits and underscores."""
     return re.sub(r"\W", "_", column, flags=re.ASCII)

@@ -1,4 +1,4 @@
-"""What lies beside the versions: configuration files of TF Serving and examples of requests."""
+"""TF Serving configuration files and example requests, written next to exported versions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ model_config_list {{
   }}
 }}
 """
-# Requests that come within 2 ms run together. Texts of different lengths may: the graph sorts
-# them. Requests of `token_ids` must then all have one T.
+# Requests within 2 ms are batched. Texts may have different lengths, as the graph buckets them;
+# requests for `token_ids` must all have the same T.
 _BATCHING = """\
 max_batch_size { value: 32 }
 batch_timeout_micros { value: 2000 }
@@ -43,11 +43,11 @@ services:
 _README = """\
 # {name}
 
-A model for TF Serving, written by `xlnet export`. Each numbered directory is a version, whole
-from the moment it appears; a server takes the newest. The operations of tensorflow-text that the
-graph has are part of TF Serving's own binary.
+A model for TF Serving, written by `xlnet export`. Each numbered directory is a version, which
+appears atomically; a server loads the latest one. The tensorflow-text operations in the graph are
+part of the TF Serving binary.
 
-    docker compose up          # docker-compose.yaml: gRPC at port 8500, REST at 8501
+    docker compose up          # docker-compose.yaml: gRPC on port 8500, REST on port 8501
 
 A request over REST (`request.json`):
 
@@ -70,13 +70,18 @@ The same over gRPC, with the package tensorflow-serving-api:
 
 Or a whole file: `xlnet predict --endpoint=localhost:8500 --name={name} --input=FILE --output=FILE`.
 
-Signatures: `serving_default` takes the texts above, `examples` the same as serialized
-tf.Examples, `token_ids` ids with segments (padding, on the left, is segment 4).
+Signatures: `serving_default` takes the texts above, `examples` takes the same as serialized
+tf.Examples, and `token_ids` takes token ids and segment ids (padding is on the left, segment 4).
 """
 
 
 def write_samples(output: str, service: Service) -> None:
-    """Writes them into a base path, each by a rename."""
+    """Writes configuration files and an example request to a base path, each atomically.
+
+    Args:
+      output: base path of the model on TF Serving.
+      service: the exported service.
+    """
     name = os.path.basename(os.path.abspath(output))
     texts = service.sample_texts(3)
     instance = {key: value for key, (value,) in texts.items()}

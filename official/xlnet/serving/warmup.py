@@ -1,7 +1,7 @@
-"""Requests that a server sends itself before it takes any others.
+"""SavedModel warmup requests for TF Serving.
 
-TensorFlow prepares a graph when it first runs. So for every signature there is one request of
-every length that inputs are padded to.
+TensorFlow optimizes a graph on its first run, so there is one request for each signature and
+bucket length.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
 
 def write_warmup(version_dir: str, service: Service) -> int:
-    """Writes TF Serving's warm-up file into a version directory; returns how many requests."""
+    """Writes TF Serving's warmup file to a version directory.
+
+    Args:
+      version_dir: directory of the version.
+      service: the exported service.
+
+    Returns:
+      Number of warmup requests.
+    """
     path = os.path.join(version_dir, WARMUP_FILE)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     logs = [

@@ -1,9 +1,9 @@
-"""Terabytes of text through an exported model, on Apache Beam.
+"""Bulk (batch) inference with an exported model on Apache Beam.
 
     JSON lines → RunInference(SavedModelHandler) → JSON lines
 
-Every worker loads the version once and needs tensorflow, tensorflow-text and this module. A row
-that is wrong does not stop the others: it goes to a file of its own with what is wrong with it.
+Each worker loads the model once and needs tensorflow, tensorflow-text and this module. Invalid
+rows do not stop the pipeline: they are written to a separate file with the error.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Row = dict[str, Any]
 
 
 class SavedModelHandler(ModelHandler[Row, Row, Any]):
-    """Runs `serving_default` of a version for `RunInference`.
+    """Beam model handler that runs `serving_default` of an exported model in `RunInference`.
 
-    Elements are dictionaries with the signature's inputs and, if it is there, an `id` that goes
-    through. What comes out are predictions as `xlnet predict` writes them, or, for a row that
-    cannot be used, `{"error": …, "row": …}`.
+    Elements are dictionaries with the inputs of the signature and optionally an `id`, which is
+    passed through. Outputs are predictions as `xlnet predict` writes them, or
+    `{"error": …, "row": …}` for an invalid row.
 
     Args:
-      version_dir: directory of a version, on a file system that all workers share.
-      batch_size: most rows of a batch. Rows of any lengths may be in one.
+      version_dir: directory of an exported version, on a file system shared by all workers.
+      batch_size: maximum number of rows of a batch. Texts of a batch may have different lengths.
 
     Example:
       >>> rows | RunInference(SavedModelHandler("exported/1"))
@@ -45,7 +45,7 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         self._version_dir = version_dir
 
     def load_model(self) -> Any:
-        """Returns the loaded version."""
+        """Loads the exported model."""
         import tensorflow as tf
         import tensorflow_text  # noqa: F401  Registers the operations.
 
@@ -54,7 +54,7 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
     def run_inference(
         self, batch: Sequence[Row], model: Any, inference_args: dict[str, Any] | None = None
     ) -> Iterable[Row]:
-        """Returns a prediction for each row."""
+        """Returns the prediction or error of each row."""
         import tensorflow as tf
 
         signature = model.signatures["serving_default"]
@@ -72,7 +72,7 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         return [own | row_of(arrays, number) for number, own in enumerate(ids)]
 
     def get_metrics_namespace(self) -> str:
-        """Name of Beam's metrics of it."""
+        """Returns the namespace of Beam metrics."""
         return "xlnet"
 
 
@@ -83,25 +83,28 @@ def predict_in_bulk(
     batch_size: int = 64,
     beam_options: Sequence[str] = (),
 ) -> dict[str, int]:
-    """Predicts for files of JSON lines.
+    """Runs batch inference over JSON lines files.
 
     Args:
-      version_dir: directory of a version that `xlnet export` wrote.
-      pattern: of the files, e.g. `gs://bucket/texts-*.jsonl`.
-      output: prefix of the files with predictions; those with `-wrong` in their names hold rows
-        that could not be used.
-      batch_size: see `SavedModelHandler`.
+      version_dir: directory of a version written by `xlnet export`.
+      pattern: glob pattern of the input files, e.g. `gs://bucket/texts-*.jsonl`.
+      output: prefix of the output files; those with `-wrong` in their names hold invalid rows.
+      batch_size: maximum number of rows of a batch.
       beam_options: command-line options of Beam and its runner.
 
     Returns:
-      rows: predictions that were written.
-      wrong_rows: rows that could not be used.
+      A dictionary with
+        rows: number of predictions.
+        wrong_rows: number of invalid rows.
 
     Raises:
-      DataError: there is no exported version.
+      DataError: `version_dir` holds no exported model.
     """
     if not os.path.exists(os.path.join(version_dir, "saved_model.pb")):
-        raise DataError(f"no exported model at {version_dir!r}: expected a version's directory")
+        raise DataError(
+            f"{version_dir!r}: expected the directory of an exported version, got one without "
+            "saved_model.pb"
+        )
     pipeline = beam.Pipeline(options=PipelineOptions(list(beam_options)))
     lines = pipeline | "Read" >> ReadFromText(pattern)
     rows = lines | "Parse" >> beam.Map(_parse).with_outputs(_WRONG, main="rows")
@@ -147,7 +150,7 @@ def _wrong(row: Row) -> Any:
 
 
 def _tensor(column: list[Any]) -> Any:
-    """String [B], or [B, most] where rows hold lists."""
+    """Converts a column to string [B], or to string [B, S] if rows hold lists."""
     import tensorflow as tf
 
     if isinstance(column[0], list):

@@ -1,4 +1,4 @@
-"""A server that serves one model: TF Serving over gRPC or REST, with retries."""
+"""Client of TF Serving over gRPC or REST, with retries."""
 
 from __future__ import annotations
 
@@ -23,33 +23,34 @@ from tensorflow_serving.apis import (
 from official.xlnet.errors import DataError
 
 _MAX_MESSAGE_BYTES = 1 << 30
-_FIRST_PAUSE_SECONDS = 0.2
-_LONGEST_PAUSE_SECONDS = 5.0
-_TRY_AGAIN = (
+_FIRST_BACKOFF_SECONDS = 0.2
+_MAX_BACKOFF_SECONDS = 5.0
+_RETRIABLE = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
     grpc.StatusCode.ABORTED,
 )
-_TRY_AGAIN_HTTP = (429, 502, 503, 504)
+_RETRIABLE_HTTP = (429, 502, 503, 504)
 
 Inputs = Mapping[str, Any]
 Result = TypeVar("Result")
 
 
 class _TransientError(Exception):
-    """What another try may mend."""
+    """A failure that a retry may resolve."""
 
 
 class Endpoint(abc.ABC):
-    """A model on a server.
+    """A model served by TF Serving.
 
     Args:
-      address: `host:port`, for REST `http://host:port` or `https://…`.
-      name: of the model on the server.
-      signature: of the model.
-      timeout_seconds: for one try of one request.
-      retries: more tries where the server cannot be reached, is too busy or too slow.
+      address: `host:port` for gRPC; `http://host:port` or `https://…` for REST.
+      name: name of the model on the server.
+      signature: name of the signature.
+      timeout_seconds: timeout of one attempt of a request.
+      retries: maximum number of retries if the server is unreachable, overloaded or too slow;
+        with exponential backoff.
     """
 
     def __init__(
@@ -59,13 +60,13 @@ class Endpoint(abc.ABC):
         self.timeout_seconds, self.retries = timeout_seconds, retries
 
     def input_names(self) -> list[str]:
-        """Names of the signature's inputs.
+        """Returns the names of the signature's inputs.
 
         Raises:
           DataError: the server has no such model or signature.
-          ConnectionError: it cannot be reached.
+          ConnectionError: the server is unreachable after all retries.
         """
-        signatures = self._persist(self._signatures)
+        signatures = self._with_retries(self._signatures)
         if self.signature not in signatures:
             raise DataError(
                 f"{self.address}: model {self.name!r} has the signatures "
@@ -74,36 +75,43 @@ class Endpoint(abc.ABC):
         return signatures[self.signature]
 
     def predict(self, inputs: Inputs) -> dict[str, np.ndarray]:
-        """Outputs [B, …] for inputs [B, …].
+        """Sends a prediction request.
+
+        Args:
+          inputs: inputs by name, array-like [B, …].
+
+        Returns:
+          Outputs by name, [B, …].
 
         Raises:
-          DataError: the server says that the request is wrong.
-          ConnectionError: the server cannot be reached, or fails, at every try.
+          DataError: the server rejects the request.
+          ConnectionError: the server is unreachable or fails after all retries.
         """
-        return self._persist(lambda: self._predict(inputs))
+        return self._with_retries(lambda: self._predict(inputs))
 
     @abc.abstractmethod
     def _signatures(self) -> dict[str, list[str]]:
-        """Names of inputs by signature."""
+        """Returns the names of the inputs of each signature."""
 
     @abc.abstractmethod
     def _predict(self, inputs: Inputs) -> dict[str, np.ndarray]:
-        """One try."""
+        """Sends a request once, without retries."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Gives up the connection."""
+        """Closes the connection."""
 
-    def _persist(self, call: Callable[[], Result]) -> Result:
+    def _with_retries(self, call: Callable[[], Result]) -> Result:
+        """Calls a function, with retries and exponential backoff on transient errors."""
         for attempt in range(self.retries + 1):
             try:
                 return call()
             except _TransientError as error:
                 if attempt == self.retries:
                     raise ConnectionError(
-                        f"{self.address}: model {self.name!r}: {error} ({attempt + 1} tries)"
+                        f"{self.address}: model {self.name!r}: {error} ({attempt + 1} attempts)"
                     ) from None
-                pause = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
+                pause = min(_FIRST_BACKOFF_SECONDS * 2**attempt, _MAX_BACKOFF_SECONDS)
                 time.sleep(pause * random.uniform(0.5, 1.0))
         raise AssertionError("unreachable")
 
@@ -112,7 +120,7 @@ class Endpoint(abc.ABC):
 
 
 class GrpcEndpoint(Endpoint):
-    """TF Serving's PredictionService."""
+    """gRPC client of TF Serving's PredictionService."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, **keywords)
@@ -148,7 +156,7 @@ class GrpcEndpoint(Endpoint):
             return method(request, timeout=self.timeout_seconds)
         except grpc.RpcError as error:
             message = f"{error.code().name}: {error.details()}"
-            if error.code() in _TRY_AGAIN:
+            if error.code() in _RETRIABLE:
                 raise _TransientError(message) from None
             raise self._wrong(message) from None
 
@@ -157,7 +165,7 @@ class GrpcEndpoint(Endpoint):
 
 
 class RestEndpoint(Endpoint):
-    """TF Serving's REST API."""
+    """Client of TF Serving's REST API."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, **keywords)
@@ -173,7 +181,7 @@ class RestEndpoint(Endpoint):
         columns = {n: np.asarray(x, object).tolist() for n, x in inputs.items()}
         body = {"signature_name": self.signature, "inputs": columns}
         outputs = self._call("POST", f"{self._url}:predict", body)["outputs"]
-        if not isinstance(outputs, dict):  # The API leaves out the name of an only output.
+        if not isinstance(outputs, dict):  # REST omits the name of a single output.
             outputs = {self._only_output(): outputs}
         return {name: np.asarray(value) for name, value in outputs.items()}
 
@@ -194,7 +202,7 @@ class RestEndpoint(Endpoint):
             text = response.data.decode("utf-8", "replace")
         except urllib3.exceptions.HTTPError as error:
             raise _TransientError(str(error)) from None
-        if response.status in _TRY_AGAIN_HTTP:
+        if response.status in _RETRIABLE_HTTP:
             raise _TransientError(f"HTTP {response.status}: {text[:500]}")
         try:
             tree = json.loads(text)
@@ -215,6 +223,17 @@ def connect(
     timeout_seconds: float = 60.0,
     retries: int = 5,
 ) -> Endpoint:
-    """An endpoint by its address: REST for one that begins with `http://`, else gRPC."""
+    """Connects to a model on TF Serving.
+
+    Args:
+      address: `host:port` for gRPC; `http://host:port` or `https://…` for REST.
+      name: name of the model on the server.
+      signature: name of the signature.
+      timeout_seconds: timeout of one attempt of a request.
+      retries: maximum number of retries of a request.
+
+    Example:
+      >>> connect("localhost:8500", "sst2").predict({"text": ["a fine film"]})
+    """
     kind = RestEndpoint if address.startswith(("http://", "https://")) else GrpcEndpoint
     return kind(address, name, signature, timeout_seconds, retries)

@@ -1,4 +1,4 @@
-"""Predictions by a server: examples in, JSON lines out."""
+"""Prediction of task examples through a server."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ _TASKS = {
     ("context", "question"): "question_answering",
     ("document", "query"): "ranking",
 }
-_REQUESTS_AT_ONCE = 4
+_CONCURRENT_REQUESTS = 4
 
 
 def task_of(input_names: list[str], kind: str | None = None) -> TaskConfig:
-    """How a file is read for a signature's inputs.
+    """Returns the task configuration with which to read input files for a signature.
 
     Args:
-      input_names: names of the inputs.
-      kind: kind of task; by default what the names say, else a table with those columns.
+      input_names: names of the signature's inputs.
+      kind: name of the task. None: inferred from the input names, with a table of those columns
+        (classification) as the fallback.
     """
     kind = kind or _TASKS.get(tuple(sorted(input_names)), "classification")
     columns = tuple(input_names) if kind == "classification" else ()
@@ -45,25 +46,27 @@ def task_of(input_names: list[str], kind: str | None = None) -> TaskConfig:
 def predict_remotely(
     endpoint: Endpoint, examples: Iterable[Example], input_names: list[str], batch_size: int
 ) -> Iterator[dict[str, Any]]:
-    """Yields a prediction for each example, in order.
-
-    A few requests are under way at once.
+    """Yields a prediction for each example, in order, with several concurrent requests.
 
     Args:
-      endpoint: the server.
-      examples: examples.
-      input_names: the signature's inputs, in the order of a text example's texts.
-      batch_size: examples of a request.
+      endpoint: the served model.
+      examples: the examples.
+      input_names: names of the signature's inputs, in the order of the texts of an example.
+      batch_size: number of examples of a request.
+
+    Raises:
+      DataError: an example does not fit the inputs, or the server rejects a request.
+      ConnectionError: the server is unreachable or fails after all retries.
     """
     examples = iter(examples)
     waiting: collections.deque = collections.deque()
-    with concurrent.futures.ThreadPoolExecutor(_REQUESTS_AT_ONCE) as executor:
+    with concurrent.futures.ThreadPoolExecutor(_CONCURRENT_REQUESTS) as executor:
         while True:
             batch = list(itertools.islice(examples, batch_size))
             if batch:
                 inputs = batch_inputs(batch, input_names)
                 waiting.append((batch, executor.submit(endpoint.predict, inputs)))
-            while waiting and (not batch or len(waiting) >= _REQUESTS_AT_ONCE):
+            while waiting and (not batch or len(waiting) >= _CONCURRENT_REQUESTS):
                 done, future = waiting.popleft()
                 outputs = future.result()
                 for row, example in enumerate(done):
@@ -73,7 +76,12 @@ def predict_remotely(
 
 
 def batch_inputs(batch: list[Any], input_names: list[str]) -> dict[str, list]:
-    """Text inputs of a request; lists of choices are filled up with "" to one length."""
+    """Converts examples to the text inputs of a request; lists of choices are padded with "".
+
+    Args:
+      batch: the examples.
+      input_names: names of the signature's inputs, in the order of the texts of an example.
+    """
     rows = [_inputs(example, input_names) for example in batch]
     columns: dict[str, list] = {name: [row[name] for row in rows] for name in rows[0]}
     if "choices" in columns:
@@ -103,7 +111,14 @@ def _inputs(example: Example, input_names: list[str]) -> dict[str, Any]:
 
 
 def row_of(outputs: dict[str, np.ndarray], row: int) -> dict[str, Any]:
-    """One prediction: probabilities by label, and all other outputs but logits."""
+    """Converts one row of outputs to a JSON-serializable prediction.
+
+    Probabilities become a dictionary by label; logits are left out.
+
+    Args:
+      outputs: outputs of a request by name, [B, …].
+      row: index of the row.
+    """
     values = {name: _plain(x[row]) for name, x in outputs.items() if not name.endswith("logits")}
     for name in [name for name in values if name.endswith("labels")]:
         prefix = name.removesuffix("labels")

@@ -1,1 +1,1 @@
-"""Parts of the exported graph that are not the network."""
+"""Exported graph operations other than the network: offsets, ragged slices, export settings."""

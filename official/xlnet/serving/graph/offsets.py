@@ -1,14 +1,14 @@
-"""Where in a text its tokens come from, worked out in the graph.
+"""Tokenization with character offsets as TensorFlow operations.
 
-Two alignments, one after the other:
+Offsets are composed of two alignments:
 
-* of cleaned to original characters: cleaning is followed code point by code point;
-* of tokens to cleaned characters: the pieces of a text, without their `▁`, are its normalized
-  characters in order, so the lengths of pieces say where each begins. Normalizing hardly ever
-  changes the number of characters; where it does, tensorflow-text's slower SentencePiece
-  operation, which keeps track, says which characters of the text its pieces stand for.
+* cleaned to original characters: cleaning is tracked code point by code point;
+* tokens to cleaned characters: the pieces of a text, without `▁`, are its normalized characters
+  in order, so their lengths determine where each starts. Where normalization changes the number
+  of characters, which is rare, offsets come from the slower SentencePiece operation of
+  tensorflow-text, which tracks them.
 
-`Tokenizer.encode_with_offsets` is what this follows.
+The result is that of `Tokenizer.encode_with_offsets`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer, PagedTable
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
 _SPACE = ord(" ")
-_ROW = 1 << 32  # Rows are told apart by multiples of this.
+_ROW = 1 << 32  # Key stride between rows, to search all rows at once.
 
 
 class OffsetTokenizer(tf.Module):
-    """Ids and offsets.
+    """Tokenizer with character offsets, as TensorFlow operations.
 
     Args:
       tokenizer: the Python tokenizer.
-      graph_tokenizer: the same in a graph.
+      graph_tokenizer: the same tokenizer as TensorFlow operations.
     """
 
     def __init__(self, tokenizer: Tokenizer, graph_tokenizer: GraphTokenizer):
@@ -48,14 +48,18 @@ class OffsetTokenizer(tf.Module):
         self._is_space = PagedTable(is_space)
 
     def __call__(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """Returns ids, starts and ends of tokens, int32 [B, (number of pieces)] each.
+        """Tokenizes texts.
 
         Args:
           text: string [B].
+
+        Returns:
+          Token ids, and the start and end of each token in code points of its text, end
+          exclusive; each a ragged int32 [B, (number of tokens)].
         """
         cleaned = self._graph.clean(text)
         ids, merged = self._graph.sentencepiece.with_lengths(cleaned)
-        # An unknown token stands for as many characters as there were; others for their own.
+        # The length of an unknown token is that of the merged text; of others, of the piece.
         ids, source = self._graph.split.with_source(ids)
         values = ids.values
         length = tf.where(
@@ -66,7 +70,7 @@ class OffsetTokenizer(tf.Module):
         source_start, source_end, text_end = self._sources(text)
         first, last = self._in_cleaned(cleaned, row, start, length)
 
-        # Characters of the cleaned text, numbered through all rows.
+        # Flat indices of cleaned characters over all rows.
         splits = tf.cast(source_start.row_splits, tf.int64)
         base, size = tf.gather(splits, row), tf.gather(source_start.row_lengths(), row)
         starts = tf.concat([source_start.values, [0]], axis=0)
@@ -81,7 +85,7 @@ class OffsetTokenizer(tf.Module):
         return ids, ids.with_values(start_of), ids.with_values(end_of)
 
     def _sources(self, text):
-        """First and last-but-one original character of every cleaned one; length of each text."""
+        """Returns start and end of the source of each cleaned character, and text lengths."""
         points = tf.strings.unicode_decode(text, "UTF-8", errors="replace")
         text_end = tf.cast(points.row_lengths(), tf.int32)
         row = tf.cast(points.value_rowids(), tf.int32)
@@ -100,19 +104,19 @@ class OffsetTokenizer(tf.Module):
         kept_position = tf.boolean_mask(position, keep)
         cleaned, source = self._graph.fold.with_source(kept)
         start = tf.gather(kept_position, source)
-        # A character ends where the next one that is left begins, so it has its marks with it.
+        # A character ends where the next kept one starts, so combining marks belong to it.
         same_row = cleaned.value_rowids()[1:] == cleaned.value_rowids()[:-1]
         is_other = tf.concat([(start[1:] != start[:-1]) | ~same_row, [True]], 0)[: tf.size(start)]
         text_stop = tf.gather(last_visible + 1, cleaned.value_rowids())
         following = tf.concat([tf.where(same_row, start[1:], text_stop[:-1]), text_stop[-1:]], 0)
-        # All characters of one source share the end of the last of them.
+        # Characters with the same source share the end of the last of them.
         group = tf.cumsum(tf.cast(is_other, tf.int32), exclusive=True)
         end = tf.gather(tf.boolean_mask(following, is_other), group)
         return cleaned.with_values(start), cleaned.with_values(end), text_end
 
     @staticmethod
     def _is_second_quote(values, row):
-        """Whether a character is the second one of `` or '', which become one."""
+        """Returns whether a character is the second of `` or '', which are merged into one."""
         is_quote = (values == ord("`")) | (values == ord("'"))
         same = (values[1:] == values[:-1]) & (row[1:] == row[:-1])
         begins = tf.concat([[True], ~same], 0)[: tf.size(values)]
@@ -122,7 +126,7 @@ class OffsetTokenizer(tf.Module):
         return is_quote & ((index - run_start) % 2 == 1)
 
     def _in_cleaned(self, cleaned, row, start, length):
-        """First and last cleaned character, int64, of tokens given by normalized characters."""
+        """Maps tokens, given as normalized characters, to first and last cleaned characters."""
         piece_ids, begin, end = self._tracking.tokenize_with_offsets(cleaned)
         points, bytes_of = tf.strings.unicode_decode_with_offsets(cleaned, "UTF-8")
         piece_row = piece_ids.value_rowids()
@@ -161,7 +165,7 @@ class OffsetTokenizer(tf.Module):
 
 
 def _place(ragged, length):
-    """Sum of the lengths before each value in its row."""
+    """Exclusive cumulative sum of lengths within each row."""
     before = tf.cumsum(length, exclusive=True)
     row = ragged.value_rowids()
     total = tf.concat([[0], tf.cumsum(length)], axis=0)

@@ -1,4 +1,4 @@
-"""Slices of ragged tensors."""
+"""Ragged tensor operations: ranges and slices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import tensorflow as tf
 
 
 def ranges(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Row and place of every element of rows of some lengths, both int32 [sum of lengths].
+    """Returns the row and column of each element of a ragged tensor.
+
+    Args:
+      lengths: row lengths, int32 [B].
+
+    Returns:
+      Row and column indices, int32 [sum of lengths] each.
 
     Example:
       >>> ranges([2, 0, 3])
@@ -20,7 +26,17 @@ def ranges(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 def slices(
     ragged: tf.RaggedTensor, row: tf.Tensor, start: tf.Tensor, length: tf.Tensor
 ) -> tf.RaggedTensor:
-    """Row n of the result is `ragged[row[n], start[n] : start[n] + length[n]]`."""
+    """Slices rows: row n of the result is `ragged[row[n], start[n] : start[n] + length[n]]`.
+
+    Args:
+      ragged: ragged tensor [B, (…)].
+      row: int32 [N].
+      start: int32 [N].
+      length: int32 [N]; slices must lie within their rows.
+
+    Returns:
+      Ragged tensor [N, (…)].
+    """
     first = tf.gather(tf.cast(ragged.row_starts(), tf.int32), row) + start
     which, place = ranges(length)
     values = tf.gather(ragged.values, tf.gather(first, which) + place)

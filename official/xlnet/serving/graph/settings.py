@@ -1,4 +1,4 @@
-"""What a user may choose about an exported model."""
+"""Export settings: bucket lengths, weight storage and request limits."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from official.xlnet.inference.network.stored_weights import STORAGE
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Choices of an export.
+    """Settings of an exported model.
 
     Attributes:
-      lengths: the lengths that inputs are padded to, ascending; the last one is the longest
-        input.
-      weights: how matrices are stored; one of `STORAGE`.
-      text_columns: names of the texts that make up an input.
-      max_characters: longest text that is taken; a longer one is an error.
-      max_windows: windows that one text may be cut into; more are an error.
+      lengths: bucket lengths that inputs are padded to, in tokens, ascending. The last one is the
+        maximum input length.
+      weights: storage dtype of matrices, one of `STORAGE`. Computation is in float32.
+      text_columns: names of the text inputs, 1 to 3.
+      max_characters: maximum length of a text; longer ones are rejected.
+      max_windows: maximum number of windows of a text; longer ones are rejected.
     """
 
     lengths: tuple[int, ...]
@@ -28,10 +28,13 @@ class Settings:
     max_windows: int = 512
 
     def check(self, shortest: int) -> None:
-        """Raises `ConfigError` where an export cannot be as the settings want it.
+        """Validates the settings.
 
         Args:
-          shortest: the least tokens of an input.
+          shortest: minimum length of an input, in tokens.
+
+        Raises:
+          ConfigError: a setting is invalid.
         """
         if list(self.lengths) != sorted(set(self.lengths)) or self.lengths[0] < shortest:
             raise ConfigError(
@@ -47,5 +50,5 @@ class Settings:
 
     @property
     def max_length(self) -> int:
-        """Tokens T of the longest input."""
+        """Maximum input length in tokens, T."""
         return self.lengths[-1]

@@ -1,1 +1,1 @@
-"""What an exported model answers, one service a task."""
+"""Services: the signatures of an exported model, one module for each task."""

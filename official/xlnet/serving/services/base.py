@@ -1,10 +1,11 @@
-"""What every served model has in common: three signatures.
+"""Base class of services, with the three signatures of every exported model.
 
 * `serving_default` takes raw text;
 * `examples` takes the same as serialized `tf.Example`s;
-* `token_ids` takes what another tokenizer has cut.
+* `token_ids` takes the ids of another tokenizer.
 
-The first axis of every input and output is the batch, as TF Serving's batching and REST want it.
+The first axis of every input and output is the batch, as required by TF Serving's batching and
+REST API.
 """
 
 from __future__ import annotations
@@ -24,19 +25,28 @@ _WORD = "the"
 
 
 class Service(tf.Module):
-    """A model behind signatures. Subclasses have `texts`, and say what is in the comments.
+    """Base class of services: an exportable model with text and token signatures.
+
+    Subclasses override `from_texts` and `from_tokens`.
 
     Args:
       tokenizer: in-graph tokenizer.
       vocab_size: V.
-      settings: of the export.
+      settings: export settings.
+
+    Attributes:
+      sequences: number of sequences of a unit, S, in token inputs [B, S, T]; None for [B, T].
+      num_texts: number of texts that are packed into one sequence.
+      with_list: name of the text input that is a list per row, string [B, S]; None if none is.
+      takes_may_start: whether token inputs include `may_start`.
+      truncation_side: side on which texts that are too long are truncated.
     """
 
-    sequences: int | None = None  # Sequences S of a unit in `token_ids`, None for [B, T].
+    sequences: int | None = None
     num_texts = 1
-    with_list: str | None = None  # The text input that is a list [B, number].
+    with_list: str | None = None
     takes_may_start = False
-    truncation_side = "right"  # The end that texts lose which are too long.
+    truncation_side = "right"
 
     def __init__(self, tokenizer: GraphTokenizer, vocab_size: int, settings: Settings):
         super().__init__(name="service")
@@ -48,20 +58,20 @@ class Service(tf.Module):
         return self.settings.text_columns
 
     def from_texts(self, texts: Tensors) -> Tensors:
-        """Outputs for checked text inputs, string [B]."""
+        """Computes the outputs for validated text inputs, string [B]."""
         raise NotImplementedError
 
     def from_tokens(self, inputs: Tensors) -> Tensors:
-        """Outputs for checked token inputs [B, (S,) T], T the longest length."""
+        """Computes the outputs for validated token inputs [B, (S,) T] of maximum length T."""
         raise NotImplementedError
 
     @property
     def num_segments(self) -> int:
-        """Segment ids are 0 … num_segments - 1, or that of padding."""
+        """Number of segment ids; valid ones are 0 … num_segments - 1, and that of padding."""
         return max(SEGMENT_CLS, self.num_texts) + 1
 
     def signatures(self) -> dict[str, Any]:
-        """Concrete functions by the names of signatures."""
+        """Returns the concrete function of each signature, by name."""
         texts = self.text_specs()
         example_spec = tf.TensorSpec([None], tf.string, name="examples")
         return {
@@ -75,12 +85,12 @@ class Service(tf.Module):
         }
 
     def text_specs(self) -> dict[str, tf.TensorSpec]:
-        """Text inputs."""
+        """Returns the specs of the text inputs, by name."""
         shapes = {n: [None, None] if n == self.with_list else [None] for n in self.text_names}
         return {name: tf.TensorSpec(shape, tf.string, name) for name, shape in shapes.items()}
 
     def token_specs(self) -> dict[str, tf.TensorSpec]:
-        """Token inputs; padding is where `segment_ids` is 4."""
+        """Returns the specs of the token inputs, by name; `segment_ids` is 4 at padding."""
         shape = [None, None] if self.sequences is None else [None, self.sequences, None]
         specs = {
             name: tf.TensorSpec(shape, tf.int32, name) for name in ("token_ids", "segment_ids")
@@ -90,19 +100,24 @@ class Service(tf.Module):
         return specs
 
     def pack(self, columns: list[tf.RaggedTensor], length: int | None = None) -> Tensors:
-        """Token inputs [B, T] of columns of ids."""
+        """Packs columns of token ids into token inputs [B, T].
+
+        Args:
+          columns: ids of each text, ragged int32 [B, (number of tokens)].
+          length: T. None: the maximum length.
+        """
         length = length or self.settings.max_length
         return self.tokenizer.pack(columns, length, self.truncation_side)
 
     def sample_texts(self, num_words: int) -> dict[str, list]:
-        """Text inputs of one row with about as many tokens, for warm-up and examples."""
+        """Returns example text inputs with one row of about `num_words` tokens."""
         text = " ".join([_WORD] * num_words)
         return {
             name: [[_WORD, text]] if name == self.with_list else [text] for name in self.text_names
         }
 
     def sample_tokens(self, length: int) -> dict[str, Any]:
-        """Token inputs of one row of some length."""
+        """Returns example token inputs with one row of `length` tokens."""
         shape = [1, length] if self.sequences is None else [1, self.sequences, length]
         inputs = {"token_ids": tf.fill(shape, SEP_ID), "segment_ids": tf.zeros(shape, tf.int32)}
         if self.takes_may_start:
@@ -113,13 +128,13 @@ class Service(tf.Module):
         return tf.function(function, autograph=False)
 
     def serve_texts(self, **texts: tf.Tensor) -> Tensors:
-        """Outputs for text inputs of a request."""
+        """Validates the text inputs of a request and computes the outputs."""
         tensors = dict(zip(texts, checked_rows(**texts), strict=True))
         limit = self.settings.max_characters
         return self.from_texts({n: checked_text(n, x, limit) for n, x in tensors.items()})
 
     def serve_examples(self, examples: tf.Tensor) -> Tensors:
-        """Outputs for serialized `tf.Example`s, string [B]."""
+        """Computes the outputs for serialized `tf.Example`s, string [B]."""
         features: dict[str, Any] = {
             name: tf.io.RaggedFeature(tf.string)
             if name == self.with_list
@@ -132,7 +147,7 @@ class Service(tf.Module):
         return self.serve_texts(**parsed)
 
     def serve_tokens(self, **inputs: tf.Tensor) -> Tensors:
-        """Outputs for token inputs of a request; see `token_specs`."""
+        """Validates the token inputs of a request (`token_specs`) and computes the outputs."""
         longest = self.settings.max_length
         inputs = checked_tokens(inputs, self.vocab_size, self.num_segments, longest)
         padding = {"token_ids": PADDING_TOKEN_ID, "segment_ids": SEGMENT_PAD, "may_start": False}
@@ -147,10 +162,10 @@ class Service(tf.Module):
 
 
 def with_sequence_axis(inputs: Tensors) -> Tensors:
-    """[U, T] → [U, 1, T]."""
+    """Adds a sequence axis to token inputs: [U, T] → [U, 1, T]."""
     return {name: x[:, None] for name, x in inputs.items()}
 
 
 def repeated(labels: tuple[str, ...], rows: tf.Tensor) -> tf.Tensor:
-    """Label names string [B, C], the same in every row."""
+    """Repeats label names for each row, string [B, C]."""
     return tf.tile(tf.constant([labels]), [rows, 1])

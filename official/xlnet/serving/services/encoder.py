@@ -1,4 +1,4 @@
-"""The bare encoder: a vector for every token, and for the text."""
+"""Embedding service: vectors of tokens and texts from the encoder."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 
 class EncoderService(Service):
-    """Embeddings.
+    """Text embedding.
 
-    Outputs: `embeddings` [B, T, D] and `token_ids` [B, T] (0 in padding, which is on the left),
-    `num_tokens` [B], `cls` [B, D], the vector of CLS, and `mean` [B, D], that of all tokens.
+    Outputs:
+      embeddings: hidden states of the tokens, float32 [B, T, D]; 0 at padding.
+      token_ids: int32 [B, T]; 0 at padding, which is on the left.
+      num_tokens: int32 [B].
+      cls: hidden state of CLS, float32 [B, D].
+      mean: mean over all tokens, float32 [B, D].
 
     Args:
       encoder: the encoder.
       tokenizer: in-graph tokenizer.
-      settings: of the export.
+      settings: export settings.
     """
 
     def __init__(self, encoder: XLNetEncoder, tokenizer: GraphTokenizer, settings: Settings):

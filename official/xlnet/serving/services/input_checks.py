@@ -1,7 +1,4 @@
-"""What is asked of a request, as operations whose failure the server reports as INVALID_ARGUMENT.
-
-The messages say what was expected and what came.
-"""
+"""Request validation as TensorFlow operations; the server reports failures as INVALID_ARGUMENT."""
 
 from __future__ import annotations
 
@@ -13,7 +10,16 @@ from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
 
 
 def checked_text(name: str, text: tf.Tensor, max_characters: int) -> tf.Tensor:
-    """String [...], every one of them of at most `max_characters` characters."""
+    """Checks that no text has more than `max_characters` characters.
+
+    Args:
+      name: name of the input, for the error message.
+      text: string [...].
+      max_characters: maximum length in code points.
+
+    Returns:
+      `text`.
+    """
     lengths = tf.strings.length(tf.reshape(text, [-1]), unit="UTF8_CHAR")
     longest = tf.reduce_max(tf.concat([[0], lengths], axis=0))
     message = [
@@ -24,7 +30,7 @@ def checked_text(name: str, text: tf.Tensor, max_characters: int) -> tf.Tensor:
 
 
 def checked_rows(**columns: tf.Tensor) -> list[tf.Tensor]:
-    """Tensors with equal numbers of rows."""
+    """Checks that all inputs have the same number of rows and returns them in order."""
     names, tensors = list(columns), list(columns.values())
     counts = [tf.shape(tensor)[0] for tensor in tensors]
     same = tf.reduce_all(tf.stack(counts) == counts[0])
@@ -36,9 +42,19 @@ def checked_rows(**columns: tf.Tensor) -> list[tf.Tensor]:
 def checked_tokens(
     inputs: dict[str, tf.Tensor], vocab_size: int, num_segments: int, max_length: int
 ) -> dict[str, tf.Tensor]:
-    """Token inputs [..., T] of a request: ids and segments in range, padding on the left.
+    """Checks token inputs: equal shapes, ids and segments in range, padding on the left.
 
-    Raises, when it runs, `InvalidArgumentError`.
+    Args:
+      inputs: tensors [..., T], among them `token_ids` and `segment_ids`, int32.
+      vocab_size: V.
+      num_segments: number of valid segment ids.
+      max_length: maximum T.
+
+    Returns:
+      The inputs.
+
+    Raises:
+      InvalidArgumentError: when run, if a check fails.
     """
     token_ids, segment_ids = inputs["token_ids"], inputs["segment_ids"]
     is_padding = segment_ids == SEGMENT_PAD
@@ -77,14 +93,20 @@ def checked_tokens(
             [f"segment_ids: expected padding ({SEGMENT_PAD}) on the left of the tokens only"],
         ),
     ]
-    # The later checks need equal shapes, so the first one goes before them.
+    # The later checks need equal shapes, so the first one runs before them.
     first = checks[0]
     inputs = {name: _checked(x, [first]) for name, x in inputs.items()}
     return {name: _checked(x, checks[1:]) for name, x in inputs.items()}
 
 
 def check(condition: tf.Tensor, message: Sequence, tensor: tf.Tensor) -> tf.Tensor:
-    """`tensor`, if `condition` holds; else an `InvalidArgumentError` of the joined message."""
+    """Returns `tensor` if `condition` holds, else fails with `InvalidArgumentError`.
+
+    Args:
+      condition: scalar bool.
+      message: parts of the error message, strings or scalar string tensors.
+      tensor: the tensor to return.
+    """
     return _checked(tensor, [(condition, message)])
 
 

@@ -1,4 +1,4 @@
-"""Log-likelihoods of texts, from left to right."""
+"""Language model service: left-to-right log-likelihoods of texts."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 
 class LanguageModelService(Service):
-    """log p(x) = Σ_t log p(x_t | x_<t), as `scoring.score` gives it for texts of one window.
+    """Scores texts by log p(x) = Σ_t log p(x_t | x_<t), as `scoring.score` does in one window.
 
-    Outputs: `log_likelihood` [B], `num_tokens` [B], `is_truncated` bool [B], and for every token
-    `log_likelihoods` [B, T] and `pieces` [B, T]; padding, on the left, has 0 and "".
+    Outputs:
+      log_likelihood: in nats, float32 [B].
+      log_likelihoods: of each token, in nats, float32 [B, T]; 0 at padding, which is on the left.
+      pieces: string [B, T]; "" at padding.
+      num_tokens: int32 [B].
+      is_truncated: whether the text was truncated, bool [B]; for text inputs only.
 
     Args:
       model: a pre-trained model.
-      pieces: the word pieces by their ids.
+      pieces: the vocabulary, in the order of ids.
       tokenizer: in-graph tokenizer.
-      settings: of the export.
+      settings: export settings.
     """
 
     def __init__(
@@ -46,7 +50,7 @@ class LanguageModelService(Service):
             query_BTD = network.encoder.in_order(
                 token_ids_BT, is_padding_BT, left_to_right_1T
             ).vectors
-            log_BT = tf.map_fn(  # One row's logits are held at a time.
+            log_BT = tf.map_fn(  # Limits memory to the logits of one row.
                 lambda row: network.log_likelihoods(*row),
                 (query_BTD, token_ids_BT),
                 parallel_iterations=1,
@@ -56,7 +60,7 @@ class LanguageModelService(Service):
             return {
                 "log_likelihoods": log_BT,
                 "log_likelihood": tf.reduce_sum(log_BT, axis=1),
-                # One is added, for buckets pad with 0.
+                # Plus 1, as buckets pad with 0.
                 "ids_plus_1": tf.where(is_padding_BT, 0, token_ids_BT + 1),
                 "num_tokens": tf.reduce_sum(tf.cast(~is_padding_BT, tf.int32), axis=1),
             }

@@ -1,4 +1,4 @@
-"""Multiple choice: a passage, a question and a list of choices."""
+"""Multiple-choice service: a passage, a question and a list of choices."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
 
 
 class ChoiceService(Service):
-    """Reads passage | SEP | question with the choice in its blank `_`, or behind it | SEP | CLS.
+    """Multiple choice.
 
-    `question` may be empty, as for SWAG. An empty choice is none. Arguments: see `TextService`.
+        passage | SEP | question with the choice in its blank `_`, or appended | SEP | CLS
+
+    `question` may be empty, as for SWAG. Empty choices are ignored. For the arguments see
+    `TextService`.
+
+    Outputs:
+      choice: index of the best choice, int32 [B].
+      probabilities: float32 [B, S].
     """
 
     num_texts = 2

@@ -1,4 +1,4 @@
-"""Answers cut out of paragraphs, with the windows of long paragraphs inside the graph."""
+"""Question answering service, with sliding windows over long paragraphs in the graph."""
 
 from __future__ import annotations
 
@@ -12,23 +12,30 @@ from official.xlnet.serving.services.base import Service, with_sequence_axis
 from official.xlnet.serving.services.input_checks import check
 from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEP_ID
 
-_NO_SPAN = -1e29
-_NEVER = -1e30
-_PLACE = 1 << 31  # More than any character's number.
+_NO_SPAN = -1e29  # Scores at or below this are of masked spans.
+_MASKED = -1e30  # Score of masked spans.
+_LENGTH_BONUS = 0.01  # As in `tasks.question_answering.most_context`.
+_PLACE = 1 << 31  # Exceeds any character index; packs (start, end) into one int64.
 
 
 class QuestionService(Service):
-    """Questions and paragraphs to answers; see `QuestionAnswering`.
+    """Extractive question answering; see `QuestionAnswering`.
 
-    Outputs: `answer` string [B], empty where there is none; `start` and `end` int32 [B], code
-    points of the paragraph, -1 where there is none; `score`, log probability of the best span,
-    `best_span` whether or not it is the answer; `null_score`, log odds of no answer.
+    Outputs:
+      answer: string [B]; "" if there is no answer.
+      start, end: code points of the paragraph, end exclusive, int32 [B]; -1 if there is no answer.
+      best_span: the best span even if there is no answer, string [B].
+      score: log probability of the best span, float32 [B].
+      null_score: log odds that there is no answer, float32 [B].
 
     Args:
-      model: the model.
+      model: the fine-tuned model.
       tokenizer: in-graph tokenizer.
-      offsets: the same with offsets.
-      settings: of the export.
+      offsets: the same tokenizer with character offsets.
+      settings: export settings.
+
+    Raises:
+      ConfigError: the maximum length does not fit a question and part of its paragraph.
     """
 
     num_texts = 2
@@ -42,7 +49,7 @@ class QuestionService(Service):
         if settings.max_length < self._task.query_length + 4:
             raise ConfigError(
                 f"max_length: expected room for a question of {self._task.query_length} tokens "
-                f"and some of its paragraph, got {settings.max_length}"
+                f"and part of its paragraph, got {settings.max_length}"
             )
         self._network = TaskNetwork(
             model, settings.lengths, settings.weights, self.num_segments, ("start_logits",)
@@ -57,7 +64,7 @@ class QuestionService(Service):
         return self._answers(context, windows, outputs, starts, ends)
 
     def from_tokens(self, inputs):
-        """The head's outputs for windows; a client combines them."""
+        """Computes the outputs of the head for each window; the client combines them."""
         is_text = (inputs["segment_ids"] == SEGMENT_A) & ~inputs["is_padding"]
         inputs["can_answer"] = is_text & (inputs["token_ids"] != SEP_ID)
         outputs = self._network(with_sequence_axis(inputs))
@@ -65,7 +72,7 @@ class QuestionService(Service):
         return outputs
 
     def _windows(self, question, ids):
-        """Model inputs of all windows of all paragraphs, and where in them they are."""
+        """Returns the model inputs of all windows of all paragraphs, and their positions."""
         query_B = tf.cast(question.row_lengths(), tf.int32)
         size_B = tf.cast(ids.row_lengths(), tf.int32)
         room_B = self.settings.max_length - query_B - 3
@@ -101,13 +108,13 @@ class QuestionService(Service):
         }
 
     def _answers(self, context, windows, outputs, starts, ends):
-        """The best span over the windows of every paragraph."""
+        """Selects the best span over all windows of each paragraph."""
         text_W, number = windows["text_W"], windows["num_texts"]
         score_WAE = outputs["start_log_prob"][..., None] + outputs["end_log_prob"]
         base_W = tf.gather(tf.cast(starts.row_starts(), tf.int32), text_W) + windows["start_W"]
 
         def offset(ragged, position_WAE):
-            """From the right end of the input to characters of the paragraph."""
+            """Converts positions from the right end of the input to character offsets."""
             index_W11 = (base_W + windows["last_W"])[:, None, None]
             index = tf.maximum(index_W11 - position_WAE, 0)
             values = tf.concat([ragged.values, [0]], axis=0)
@@ -118,9 +125,9 @@ class QuestionService(Service):
         start_WAE = tf.broadcast_to(start_WAE, tf.shape(end_WAE))
         is_span = (score_WAE > _NO_SPAN) & (end_WAE > start_WAE)
         text_X = tf.repeat(text_W, tf.reduce_prod(tf.shape(score_WAE)[1:]))
-        score_X = tf.reshape(tf.where(is_span, score_WAE, _NEVER), [-1])
+        score_X = tf.reshape(tf.where(is_span, score_WAE, _MASKED), [-1])
         score_B = tf.math.unsorted_segment_max(score_X, text_X, number)
-        # Of equally good spans the first one in the text.
+        # Ties go to the first span in the text.
         place_X = tf.cast(start_WAE, tf.int64) * _PLACE + tf.cast(end_WAE, tf.int64)
         is_best_X = score_X == tf.gather(score_B, text_X)
         place_X = tf.where(is_best_X, tf.reshape(place_X, [-1]), tf.int64.max)
@@ -142,15 +149,16 @@ class QuestionService(Service):
 
 
 def _most_context(first_B, text_W, start_W, length_W):
-    """Whether a token of a window has its most context there; see `most_context`.
+    """Returns whether each token of a window has maximum context there; see `most_context`.
 
-    Returns bool [sum of lengths], window by window.
+    Returns:
+      bool [sum of window lengths].
     """
     window, place = ranges(length_W)
     size = tf.gather(length_W, window)
     token = tf.gather(tf.gather(first_B, text_W) + start_W, window) + place
     context = tf.cast(tf.minimum(place, size - 1 - place), tf.float64)
-    score = context + 0.01 * tf.cast(size, tf.float64)
+    score = context + _LENGTH_BONUS * tf.cast(size, tf.float64)
     number = tf.reduce_max(tf.concat([[-1], token], axis=0)) + 1
     is_best = score == tf.gather(tf.math.unsorted_segment_max(score, token, number), token)
     candidate = tf.where(is_best, window, tf.int32.max)

@@ -1,4 +1,4 @@
-"""How well a document answers a query."""
+"""Ranking service: relevance scores of query-document pairs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from official.xlnet.serving.services.base import Service, with_sequence_axis
 
 
 class RankingService(Service):
-    """Scores pairs of query and document. Arguments: see `TextService`."""
+    """Scores query-document pairs. Outputs: `score` float32 [B]. For the arguments see
+    `TextService`.
+    """
 
     text_names = ("query", "document")
 

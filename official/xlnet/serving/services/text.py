@@ -1,4 +1,4 @@
-"""Tasks on whole texts: classes, several classes, numbers, and several tasks at once."""
+"""Text classification, multi-label classification, regression and multi-task services."""
 
 from __future__ import annotations
 
@@ -18,12 +18,18 @@ from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 
 class TextService(Service):
-    """Texts to the outputs of a head.
+    """Service of text classification, multi-label classification and regression.
+
+    Outputs:
+      classification: `label` string [B], `labels` string [B, C], `probabilities` and `logits`
+        float32 [B, C].
+      multi-label: `labels`, `probabilities` and `logits`, as above.
+      regression: `score` float32 [B].
 
     Args:
-      model: the model.
+      model: the fine-tuned model.
       tokenizer: in-graph tokenizer.
-      settings: of the export.
+      settings: export settings.
     """
 
     def __init__(self, model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings):
@@ -47,13 +53,13 @@ class TextService(Service):
         return with_sequence_axis(self.pack(columns))
 
     def _segments(self, columns):
-        """One long sequence in segments; see `Task._segments`."""
+        """Splits one long sequence into segments; see `Task._segments`."""
         length, number = self.settings.max_length, self._task.max_windows
         packed = self.pack(columns, length * number)
         return {name: tf.reshape(x, [-1, number, length]) for name, x in packed.items()}
 
     def _windows(self, columns):
-        """Windows over the longest text; see `Task._windows`."""
+        """Sliding windows over the longest text; see `Task._windows`."""
         length, number = self.settings.max_length, self._task.max_windows
         lengths_BC = tf.stack([tf.cast(c.row_lengths(), tf.int32) for c in columns], axis=1)
         longest_B = tf.argmax(lengths_BC, axis=1, output_type=tf.int32)
@@ -91,7 +97,7 @@ class TextService(Service):
 
 
 class MultiTaskService(TextService):
-    """Outputs of every subtask, under its name."""
+    """Multi-task service. Outputs are those of each subtask, as `<subtask>_<output>`."""
 
     def _answer(self, inputs):
         logits = self._network(inputs)
@@ -105,7 +111,7 @@ class MultiTaskService(TextService):
 
 
 def _classes(logits_BC, labels):
-    """The best class, and probabilities beside the names of the classes."""
+    """Returns the best class, and the probabilities with class names."""
     best_B = tf.argmax(logits_BC, axis=1)
     return {
         "label": tf.gather(tf.constant(labels), best_B),

@@ -1,4 +1,4 @@
-"""Tags of words."""
+"""Token classification service: tags of words, as in named entity recognition."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from official.xlnet.serving.services.base import Service, repeated, with_sequenc
 from official.xlnet.serving.services.input_checks import check
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
-_MARKS = 2  # SEP and CLS.
+_MARKS = 2  # Number of special tokens of a window: SEP and CLS.
 
 
 class TagService(Service):
     """Splits texts at white space and tags the words; see `TokenClassification`.
 
-    Outputs: `words` and `tags` [B, W], `probabilities` [B, W, C] and `labels` [B, C]; where a
-    text has fewer words than another, the rest is "" and 0. Arguments: see `TextService`.
+    For the arguments see `TextService`.
+
+    Outputs:
+      words, tags: string [B, W], padded on the right with "".
+      probabilities: float32 [B, W, C], padded with 0.
+      labels: string [B, C].
     """
 
     text_names = ("text",)
@@ -39,7 +43,7 @@ class TagService(Service):
         message.append(tf.strings.as_string(tf.reduce_max(tf.concat([[0], last_window_B], 0)) + 1))
         window_N = check(tf.reduce_all(last_window_B < most), message, window_N)
 
-        # Windows of all texts are numbered through; every text has at least one.
+        # Flat window indices over all texts; every text has at least one window.
         first_of_text_B = tf.cumsum(last_window_B + 1, exclusive=True)
         text_N = tf.cast(words.value_rowids(), tf.int32)
         unit_N = tf.gather(first_of_text_B, text_N) + window_N
@@ -56,13 +60,13 @@ class TagService(Service):
         return self._answer(words, words.with_values(logits_NC))
 
     def from_tokens(self, inputs):
-        """Logits of every token; a word's first one has its tag."""
+        """Computes the probabilities of each token; the first token of a word has its tag."""
         logits_BTC = self._network(with_sequence_axis(inputs))["logits"]
         labels = repeated(self._labels, tf.shape(logits_BTC)[0])
         return {"probabilities": tf.nn.softmax(logits_BTC), "labels": labels}
 
     def _pieces(self, words_N):
-        """Pieces of every word, cut to what a window holds; one `<unk>` for no piece."""
+        """Returns the token ids of each word, truncated to a window; `<unk>` if there are none."""
         room = self.settings.max_length - _MARKS
         pieces = self.tokenizer(words_N)
         size_N = tf.minimum(tf.cast(pieces.row_lengths(), tf.int32), room)
@@ -74,7 +78,11 @@ class TagService(Service):
         return tf.RaggedTensor.from_row_lengths(tf.gather(values, source), sizes, validate=False)
 
     def _windows(self, words, pieces):
-        """Window of every word in its text, each filled before the next; and every last one."""
+        """Assigns words to windows greedily.
+
+        Returns:
+          The window index of each word, and the last window index of each text.
+        """
         room = self.settings.max_length - _MARKS
         sizes = words.with_values(tf.cast(pieces.row_lengths(), tf.int32))
         sizes_WB = tf.transpose(sizes.to_tensor(0))
