@@ -1,6 +1,6 @@
-"""Measurements of speed, memory and learning, beside other implementations."""
+"""Benchmarks of speed, memory and learning, compared with other implementations."""
 
 from official.xlnet.cli import set_environment_defaults
 
-# TensorFlow reads them when it is first imported, by whichever module comes first.
+# Must be set before the first import of TensorFlow.
 set_environment_defaults()

@@ -1,11 +1,11 @@
-"""Measures everything and writes docs/performance.md's tables and charts.
+"""Runs all performance benchmarks and writes the tables and charts of docs/performance.md.
 
-    python -m benchmarks.all                      every phase, more than an hour
+    python -m benchmarks.all                      all phases, more than an hour
     python -m benchmarks.all --phases=train_base3,recompute_base3
-    python -m benchmarks.all --phases=none        tables and charts again from the results on file
+    python -m benchmarks.all --phases=none        only tables and charts, from saved results
 
-Results go to docs/performance.json, phase by phase, so that a part can be measured again. The
-machine should do nothing else meanwhile.
+Results are saved to docs/performance.json after each phase, so that phases can be repeated
+separately. The machine should be idle.
 """
 
 from __future__ import annotations
@@ -72,5 +72,5 @@ def _versions() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    _PHASES = flags.DEFINE_list("phases", [], "Phases to measure; default: all; none: report only.")
+    _PHASES = flags.DEFINE_list("phases", [], "Phases to run; default: all; none: report only.")
     app.run(main)

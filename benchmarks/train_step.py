@@ -1,17 +1,17 @@
-"""Seconds of a pre-training step, as a share of the matmul ceiling, beside the peers.
+"""Benchmark of the pre-training step: time, utilization of the matmul ceiling, and peers.
 
     python -m benchmarks.train_step --shape=base3 --steps=10 --peers
 
-Everyone is timed in the same run, turn by turn; ours in its best mode, which for `small` is two
-slices of the batch side by side (`training.parallel_slices`). The last line is JSON:
+Implementations are timed in alternation in the same run. Ours runs in its fastest mode, which for
+`small` is parallel gradient accumulation (`training.parallel_slices`). The last line is JSON:
 
-    seconds             median of our step, the way `fit` runs it
-    share_of_ceiling    necessary operations / seconds / matmul rate of the run
-    peak_bytes          most resident memory during the steps
+    seconds             median time of our step, as run by `fit`
+    share_of_ceiling    necessary FLOP / seconds / matmul FLOP/s of the run
+    peak_bytes          peak resident memory during the steps
     ratios              {peer: its median / ours}, with --peers
 
-`--profile=DIR` also writes a trace of our step for TensorBoard, and adds `profile`: milliseconds
-of a step by kind of operation, summed over threads.
+`--profile=DIR` also writes a TensorBoard trace of our step and adds `profile`: milliseconds per
+step by operation type, summed over threads.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ OURS, HF, TFM = (
     "benchmarks.training.peers.hf",
     "benchmarks.training.peers.tfm",
 )
-MODES = {"base3": "ours", "small": "ours, 2 slices"}  # Our best mode, as measured.
+MODES = {"base3": "ours", "small": "ours, 2 slices"}  # Our fastest mode, as measured.
 CEILING = Contestant("matmul ceiling", "benchmarks.training.ceiling", {})
 
 
 def contestants(shape: Shape) -> dict[str, Contestant]:
-    """Everyone, in every mode that could be the best one, by name."""
+    """Returns all implementations in all modes that may be the fastest, by name."""
     task = {"kind": "pretrain", "shape": dataclasses.asdict(shape)}
     return {
         contestant.name: contestant
@@ -56,7 +56,13 @@ def contestants(shape: Shape) -> dict[str, Contestant]:
 
 
 def compare(shape: Shape, names: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Times some of the `contestants` and the ceiling; returns what `against_ceiling` returns."""
+    """Times contestants and the matmul ceiling on a shape; see `against_ceiling`.
+
+    Args:
+      shape: sizes of model and batch.
+      names: names of the `contestants` to time.
+      rounds: number of turns of each.
+    """
     everyone = contestants(shape)
     necessary = flops.total(flops.necessary(shape))
     return against_ceiling((everyone[name] for name in names), necessary, rounds)
@@ -65,18 +71,24 @@ def compare(shape: Shape, names: Sequence[str], rounds: int) -> dict[str, Any]:
 def against_ceiling(
     everyone: Iterable[Contestant], necessary_flops: int, rounds: int
 ) -> dict[str, Any]:
-    """Times contestants and the ceiling.
+    """Times contestants and the matmul ceiling.
+
+    Args:
+      everyone: the contestants.
+      necessary_flops: necessary FLOP of a run.
+      rounds: number of turns of each.
 
     Returns:
-      necessary_flops: of a run.
-      ceiling: operations per second: best product of a turn, median over turns like all else.
-      results: {name: `Result.figures`}.
+      A dictionary with
+        necessary_flops: as given.
+        ceiling: matmul FLOP/s: the best of each turn, median over turns.
+        results: {name: `Result.summary`}.
     """
     results = compete([CEILING, *everyone], rounds)
     return {
         "necessary_flops": necessary_flops,
         "ceiling": statistics.median(results.pop(CEILING.name).values),
-        "results": {name: result.figures() for name, result in results.items()},
+        "results": {name: result.summary() for name, result in results.items()},
     }
 
 
@@ -88,7 +100,7 @@ def main(argv: Sequence[str]) -> None:
     outcome = compare(shape, [ours, *peers], _STEPS.value)
     results = outcome["results"]
     seconds = results[ours]["seconds"]
-    figures = {
+    metrics = {
         "shape": _SHAPE.value,
         "seconds": seconds,
         "share_of_ceiling": outcome["necessary_flops"] / seconds / outcome["ceiling"],
@@ -99,21 +111,21 @@ def main(argv: Sequence[str]) -> None:
     }
     if peers:
         rest = {name: result for name, result in results.items() if name != ours}
-        figures["ratios"] = {name: result["seconds"] / seconds for name, result in rest.items()}
-        figures["peak_bytes_of_peers"] = {
+        metrics["ratios"] = {name: result["seconds"] / seconds for name, result in rest.items()}
+        metrics["peak_bytes_of_peers"] = {
             name: result["peak_bytes"] for name, result in rest.items()
         }
     if _PROFILE.value:
         from benchmarks.training.trace import trace_step
 
-        figures["profile"] = trace_step(contestants(shape)[ours].task, _PROFILE.value)
-    print(json.dumps(figures))
+        metrics["profile"] = trace_step(contestants(shape)[ours].task, _PROFILE.value)
+    print(json.dumps(metrics))
 
 
 if __name__ == "__main__":
-    _SHAPE = flags.DEFINE_enum("shape", "small", sorted(SHAPES), "Model and batch.")
-    _STEPS = flags.DEFINE_integer("steps", 10, "Timed steps of everyone.", lower_bound=1)
-    _PEERS = flags.DEFINE_bool("peers", False, "Whether other implementations are timed too.")
-    _JIT_COMPILE = flags.DEFINE_bool("jit_compile", False, "Whether XLA compiles our whole step.")
+    _SHAPE = flags.DEFINE_enum("shape", "small", sorted(SHAPES), "Sizes of model and batch.")
+    _STEPS = flags.DEFINE_integer("steps", 10, "Timed steps of each.", lower_bound=1)
+    _PEERS = flags.DEFINE_bool("peers", False, "Whether to time other implementations.")
+    _JIT_COMPILE = flags.DEFINE_bool("jit_compile", False, "Whether to compile our step with XLA.")
     _PROFILE = flags.DEFINE_string("profile", None, "Directory for a TensorBoard trace.")
     app.run(main)

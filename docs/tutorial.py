@@ -1,11 +1,10 @@
 # %%
 """XLNet from text to predictions, in a minute.
 
-Every cell runs in a program, in a notebook (`jupytext --to notebook docs/tutorial.py`) and in the
-tests.
+The cells run as a script, as a notebook (`jupytext --to notebook docs/tutorial.py`) and in the tests.
 """
 
-# %% The text: Python's own manual, one document a topic.
+# %% The text: the Python manual, one document per topic.
 import pydoc_data.topics
 import tempfile
 
@@ -25,16 +24,16 @@ with open(f"{directory}/text.txt", "w", encoding="utf-8") as file:
         lines = [line.strip() for line in topic.splitlines()]
         file.write("\n".join(line for line in lines if line) + "\n\n")
 
-# %% A recipe and a vocabulary. Sizes are small, so that it takes seconds.
+# %% A configuration and a vocabulary. Sizes are small, so that training takes seconds.
 recipe = "configs/ablation/xlnet_k6.yaml"
 config = xlnet.XLNetConfig.load(recipe, ["num_steps=30", "warmup_steps=5"])
 train_vocabulary([f"{directory}/text.txt"], f"{directory}/vocab", config.model.vocab_size)
 
-# %% Records: lanes of windows, half of them reversed text.
+# %% The data set: lanes of windows, half of them reversed text.
 counts = prepare([f"{directory}/text.txt"], f"{directory}/vocab", config, f"{directory}/data")
 print(f"{counts['documents']} documents, {counts['tokens']} tokens, {counts['windows']} windows")
 
-# %% What a step sees: windows, and for each token its step in the factorization order.
+# %% Inputs of a training step: windows, and the position of each token in the factorization order.
 batch_size = config.training.batch_size
 data = xlnet.pretraining_dataset(f"{directory}/data", batch_size, config=config)
 model = xlnet.XLNetPretrainer(config)
@@ -44,14 +43,14 @@ pieces = [tokenizer.id_to_piece(int(i)) for i in task.inputs["token_ids"][0, :20
 for piece, step in zip(pieces, task.inputs["order"][0, :20].numpy(), strict=True):
     print(f"{step:3d} {piece}" if step else f"    {piece}")
 
-# %% Pre-training. A run that was stopped continues when it is called again.
-figures = pretrain(config, f"{directory}/data", f"{directory}/model")
-print(figures)
+# %% Pre-training. An interrupted run resumes when this is called again.
+metrics = pretrain(config, f"{directory}/data", f"{directory}/model")
+print(metrics)
 
-# %% Held-out loss, next to that of word counts alone.
+# %% Held-out loss, with a unigram baseline.
 print(evaluate(f"{directory}/model", f"{directory}/data"))
 
-# %% A blank: the token at `position` comes last in the order, so it is predicted from all others.
+# %% Infilling: the token at `position` is last in the order, so it is predicted from all others.
 model = load_pretrainer(f"{directory}/model")
 ids = tokenizer.encode("The method returns a new list of the items in this object.")
 position = 4
@@ -63,7 +62,7 @@ guesses = tf.math.top_k(logits[0, 0], 5).indices.numpy()
 print("was", tokenizer.id_to_piece(ids[position]))
 print("guesses", [tokenizer.id_to_piece(int(i)) for i in guesses])
 
-# %% Vectors of a text: the encoder alone, which is what fine-tuning starts from.
+# %% Embeddings of a text from the encoder, which fine-tuning starts from.
 encoder = xlnet.load_encoder(f"{directory}/model")
 content = encoder(np.array([ids]))["content"]
 print(content.shape)

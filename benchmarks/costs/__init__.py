@@ -1,1 +1,1 @@
-"""What a training step costs in theory: floating-point operations and bytes."""
+"""Cost model of a training step: floating-point operations and memory traffic."""

@@ -1,4 +1,4 @@
-"""The cost model: formulas against what XLA compiles, and throughput predicted from them."""
+"""Cost model: comparison of the formulas with XLA, and roofline predictions of throughput."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.costs import flops
 from benchmarks.harness.workload import SMALL, Shape
 
-# Two layers of `small` keep compilation short; a step's products are the same in every layer.
+# Two layers of `small`, for a short compilation; all layers have the same products.
 CHECKED = dataclasses.replace(SMALL, num_layers=2)
 
 BASE = Shape(12, 768, 12, 3072, 32000, 512, 384, 256, 85, 16)
@@ -18,12 +18,12 @@ LARGE = Shape(24, 1024, 16, 4096, 32000, 512, 384, 256, 85, 16)
 
 @dataclasses.dataclass(frozen=True)
 class Accelerator:
-    """Published peak figures of one chip.
+    """Published peak throughput of one chip.
 
     Attributes:
-      name: of the chip.
-      flops: bfloat16 operations per second, dense.
-      bandwidth: bytes per second of its memory.
+      name: name of the chip.
+      flops: peak dense bfloat16 FLOP/s.
+      bandwidth: memory bandwidth in bytes per second.
     """
 
     name: str
@@ -36,16 +36,21 @@ ACCELERATORS = (
     Accelerator("TPU v4", 275e12, 1200e9),
     Accelerator("H100 SXM", 989e12, 3350e9),
 )
-# Trained transformers reach a third to a half of the peak; we assume the low end.
+# Model FLOP utilization (MFU) of transformer training is a third to a half; this is the low end.
 ASSUMED_SHARE = 1 / 3
 
 
 def predict(shape: Shape, chip: Accelerator) -> dict[str, float]:
-    """Tokens per second of a training step in bfloat16 on one chip; a prediction.
+    """Predicts the tokens per second of a bfloat16 training step on one chip (roofline model).
+
+    Args:
+      shape: sizes of model and batch.
+      chip: the chip.
 
     Returns:
-      bound: from the roofline, max(operations / peak, bytes / bandwidth).
-      expected: a third of the arithmetic peak, or the memory bound if that is lower.
+      A dictionary with
+        bound: roofline bound, from max(FLOP / peak, bytes / bandwidth).
+        expected: at a third of peak FLOP/s, or the bandwidth bound if that is lower.
     """
     operations = flops.total(flops.necessary(shape))
     moving = sum(flops.step_bytes(shape, compute_size=2).values()) / chip.bandwidth
@@ -57,13 +62,14 @@ def predict(shape: Shape, chip: Accelerator) -> dict[str, float]:
 
 
 def check_against_xla() -> dict[str, Any]:
-    """Operations and bytes of a step by formula, in the traced graph and in XLA's program.
+    """Compares FLOP and memory traffic of a step: formula, traced graph and XLA.
 
     Returns:
-      formula_flops, graph_flops, xla_flops: operations of matrix products.
-      formula_elements, xla_elements: elements that they read and write.
-      formula_bytes: `flops.step_bytes`, both parts.
-      xla_bytes: of all instructions of the optimized program.
+      A dictionary with
+        formula_flops, graph_flops, xla_flops: FLOP of matrix products.
+        formula_elements, xla_elements: elements that they read and write.
+        formula_bytes: total of `flops.step_bytes`.
+        xla_bytes: bytes of all instructions of the optimized HLO.
     """
     import tensorflow as tf
 

@@ -1,6 +1,6 @@
-"""Matrix products that a traced step really holds, counted from its graph or from XLA's HLO.
+"""FLOP counting: matrix products in the graph of a traced step or in XLA's HLO.
 
-Counting needs no clock, so it can fail a test where a slower step would drown in noise.
+Counts are exact, so tests can detect regressions that timings would hide in noise.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Counted(NamedTuple):
     """One matrix product of a graph.
 
     Attributes:
-      name: of the operation.
-      flops: a multiplication and an addition for each pair of elements.
-      shapes: of the two operands and the result.
+      name: name of the operation.
+      flops: floating-point operations, with multiplications and additions counted separately.
+      shapes: shapes of the two operands and the result.
     """
 
     name: str
@@ -28,16 +28,16 @@ class Counted(NamedTuple):
 
 
 def products_of(graph: tf.Graph, repeats: int = 1) -> Iterator[Counted]:
-    """Every matrix product of a graph and of the functions it calls, as often as they are called.
+    """Yields the matrix products of a graph and, for each call, of the functions it calls.
 
-    Products with a vector are left out: they are sums (see `fusion.row_sums`).
+    Products with a vector are left out, as they are sums (see `xla_kernels.row_sums`).
 
     Args:
-      graph: of a concrete function; shapes must be static.
-      repeats: how often the body of a loop runs.
+      graph: graph of a concrete function with static shapes.
+      repeats: number of iterations of each loop.
 
     Raises:
-      ValueError: a product's shapes are not static.
+      ValueError: the shapes of a product are not static.
     """
     for operation in graph.get_operations():
         if operation.type in _PRODUCTS and not _has_vector(operation):
@@ -52,7 +52,7 @@ _PRODUCTS = ("MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum")
 
 
 def _called(operation: tf.Operation) -> list[str]:
-    """Names of the functions that an operation runs; not those of another device or of errors."""
+    """Returns the names of the functions that an operation calls."""
     names = []
     for attribute in operation.node_def.attr.values():
         functions = [attribute.func] if attribute.HasField("func") else attribute.list.func
@@ -72,7 +72,7 @@ def _product(operation: tf.Operation) -> Counted:
 
 
 def _contracted(operation: tf.Operation) -> int:
-    """Size of the axes that a product sums over."""
+    """Returns the size of the contracted axes of a product."""
     left, right = (operation.inputs[i].shape for i in range(2))
     if operation.type == "Einsum":
         inputs, output = operation.get_attr("equation").decode().split("->")
@@ -85,10 +85,10 @@ def _contracted(operation: tf.Operation) -> int:
 
 
 def products_of_hlo(text: str) -> Iterator[Counted]:
-    """Every `dot` instruction in the text of an HLO module without loops.
+    """Yields the `dot` instructions of an HLO module without loops.
 
     Args:
-      text: as `experimental_get_compiler_ir(...)(stage="hlo")` of a compiled function gives it.
+      text: text of the module, from `experimental_get_compiler_ir(...)(stage="hlo")`.
     """
     shapes = {
         name: tuple(int(size) for size in sizes.split(",") if size)
@@ -108,10 +108,13 @@ _MOVES_NOTHING = {"parameter", "constant", "tuple", "get-tuple-element", "bitcas
 
 
 def bytes_of_hlo(text: str) -> int:
-    """Bytes that the entry computation of an optimized HLO module reads and writes.
+    """Returns the bytes that the entry computation of an optimized HLO module reads and writes.
 
-    Every instruction reads its operands and writes its result once; a fusion is one instruction.
-    XLA's own cost analysis counts the same way.
+    Each instruction reads its operands and writes its result once; a fusion is one instruction.
+    This is the convention of XLA's cost analysis.
+
+    Args:
+      text: text of the module.
     """
     entry = text[text.index("\nENTRY ") :]
     sizes: dict[str, int] = {}

@@ -1,15 +1,14 @@
-"""What a step has to compute and to move, as formulas.
+"""FLOP and memory traffic of a step, by formula.
 
-A matrix product [m, k] x [k, n] takes 2mkn operations (a multiplication and an addition each).
-In training a product is computed up to three times: forward, for the gradient of its left and
-for that of its right operand. Element-wise work is not counted: it is a few per cent of the
-operations, and a fast step hides it.
+A matrix product [m, k] x [k, n] takes 2mkn FLOP. In training a product is computed up to three
+times: in the forward pass, and for the gradients of its left and right operands. Element-wise
+operations are not counted: they are a few percent, and an efficient step hides them.
 
-`necessary` is the least that XLNet's equations ask for: query rows at targets only, position
-keys once for both directions and all rows, K distances a row, no gradient into memory. `computed`
-is what our step does: it differs in the scores per distance, which are products of whole blocks
-(see `relative_shift`), and in inner rows, which are slightly longer on a CPU (see
-`feed_forward`). `tests/unit/benchmarks/test_flops.py` holds the step to it.
+`necessary` is the minimum that the equations of XLNet require: query stream at targets only,
+position keys once for both directions and all rows, K distances per row, no gradient into memory.
+`computed` is what our step executes. It differs in the scores per distance, which are computed in
+blocks (see `relative_shift`), and in the feed-forward width, which is padded on a CPU (see
+`feed_forward`). `tests/unit/benchmarks/test_flops.py` compares it with the traced step.
 """
 
 from __future__ import annotations
@@ -20,21 +19,23 @@ from benchmarks.harness.workload import Shape
 from official.xlnet.modeling.layers.feed_forward import inner_width
 from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows
 
+# Passes of a product: forward; with the gradients of both operands; of one operand.
 TRAINING, FORWARD = 3, 1
-# Forward and the gradient of one operand: the other one is data.
 ONE_GRADIENT = 2
 _POSITION_KEYS = "position keys"
 
 
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """Equal matrix products [m, k] x [k, n].
+    """A number of equal matrix products [m, k] x [k, n].
 
     Attributes:
-      part: what they are for.
-      count: how many there are, in one pass.
-      m, k, n: their sizes.
-      passes: how often each is computed, the products of the backward pass included.
+      part: part of the network.
+      count: number of products in the forward pass.
+      m: rows of the left operand.
+      k: size of the contracted axis.
+      n: columns of the right operand.
+      passes: how often each is computed, including the backward pass.
     """
 
     part: str
@@ -46,20 +47,24 @@ class Product:
 
     @property
     def flops(self) -> int:
-        """Operations."""
+        """Floating-point operations."""
         return 2 * self.passes * self.count * self.m * self.k * self.n
 
     @property
     def elements(self) -> int:
-        """Elements read and written: both operands and the result, once a pass."""
+        """Elements read and written: both operands and the result, once per pass."""
         m, k, n = self.m, self.k, self.n
         return self.passes * self.count * (m * k + k * n + m * n)
 
 
 def necessary(shape: Shape, training: bool = True) -> list[Product]:
-    """The products of a training step or, without targets, of the encoder alone.
+    """Returns the necessary products of a training step or of an encoder forward pass.
 
-    The encoder's position keys do not depend on the text, so it needs to compute none.
+    The position keys of the encoder do not depend on the input, so they are not counted there.
+
+    Args:
+      shape: sizes of model and batch.
+      training: True for a training step, False for a forward pass without targets.
     """
     keys = shape.mem_len + shape.seq_len
     streams = [shape.seq_len, *([shape.num_predict] if training else [])]
@@ -68,7 +73,7 @@ def necessary(shape: Shape, training: bool = True) -> list[Product]:
 
 
 def computed(shape: Shape, training: bool = True) -> list[Product]:
-    """As `necessary`, with the scores per distance and the inner rows that our step computes."""
+    """Returns the products that our step executes; see `necessary` for the arguments."""
     keys = shape.mem_len + shape.seq_len
     blocks = ConsecutiveRows(shape.seq_len, keys)
     distances = [(blocks.block, keys + blocks.block - 1)] * blocks.num_blocks
@@ -104,12 +109,12 @@ def _products(shape: Shape, training: bool, distances: list[tuple[int, int]]) ->
 
 
 def total(products: list[Product]) -> int:
-    """Operations of all products."""
+    """Returns the total FLOP of products."""
     return sum(product.flops for product in products)
 
 
 def by_part(products: list[Product]) -> dict[str, int]:
-    """Operations of each part."""
+    """Returns the FLOP of each part of the network."""
     parts: dict[str, int] = {}
     for product in products:
         parts[product.part] = parts.get(product.part, 0) + product.flops
@@ -117,7 +122,7 @@ def by_part(products: list[Product]) -> dict[str, int]:
 
 
 def num_parameters(shape: Shape) -> int:
-    """Trained numbers of the pre-training model."""
+    """Returns the number of trainable parameters of the pre-training model."""
     L, D, F, V = shape.num_layers, shape.d_model, shape.d_inner, shape.vocab_size
     attention = 5 * D * D + 2 * D + 3 * D + 2 * D
     feed_forward = 2 * D * F + F + D + 2 * D
@@ -125,15 +130,16 @@ def num_parameters(shape: Shape) -> int:
 
 
 def step_bytes(shape: Shape, compute_size: int = 4) -> dict[str, int]:
-    """Bytes that a training step moves at least, each operand of a product once a pass.
+    """Returns the minimum memory traffic of a training step, in bytes.
 
     Args:
-      shape: model and batch.
+      shape: sizes of model and batch.
       compute_size: bytes of an activation: 4 in float32, 2 in bfloat16.
 
     Returns:
-      products: operands and results.
-      optimizer: gradient norm (read g), update (read g, w, m, v; write w, m, v), in float32.
+      A dictionary with
+        products: operands and results of matrix products, once per pass.
+        optimizer: gradient norm (read g), update (read g, w, m, v; write w, m, v), in float32.
     """
     elements = sum(product.elements for product in necessary(shape))
     return {

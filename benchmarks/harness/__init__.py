@@ -1,1 +1,1 @@
-"""How contestants are run and timed: workloads, worker processes, documents."""
+"""Benchmark harness: workloads, worker processes and generated documents."""

@@ -1,8 +1,7 @@
-"""Contestants in processes of their own, timed turn by turn: A B A B …
+"""Interleaved benchmarks of several implementations in separate processes: A B A B …
 
-Speed drifts on a machine that others use too, so contestants take turns and are compared by
-medians of one run. Each lives in its own process: libraries do not disturb one another, and the
-memory of a process is its contestant's.
+The speed of a shared machine drifts, so implementations take turns and are compared by the medians
+of one run. Separate processes isolate their libraries and make memory attributable.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from absl import logging
 
 @dataclasses.dataclass(frozen=True)
 class Contestant:
-    """Who is timed, and on what.
+    """An implementation to benchmark, with its workload.
 
     Attributes:
-      name: for tables.
-      module: has `build(**task)` that returns a `worker.Work`; what it needs is imported with it.
-      task: arguments of `build`, as JSON.
+      name: name in tables.
+      module: module with a function `build(**task)` that returns a `worker.Work`.
+      task: JSON-serializable arguments of `build`.
     """
 
     name: str
@@ -38,17 +37,17 @@ class Contestant:
 
 @dataclasses.dataclass
 class Result:
-    """What was measured of one contestant.
+    """Measurements of one contestant.
 
     Attributes:
-      seconds: of every timed run.
-      values: what every run returned: a loss, or the rate of the ceiling.
-      warm_up_seconds: of tracing, compiling and the runs before the timed ones.
-      imported_bytes: resident memory once the libraries are imported.
-      built_bytes: once model and optimizer exist as well.
-      peak_bytes: most resident memory during the timed runs.
-      process_peak_bytes: most since the process began, compilation included.
-      num_parameters: trained numbers of the model.
+      seconds: time of each timed run.
+      values: return value of each run: the loss, or FLOP/s for the ceiling.
+      warm_up_seconds: time of tracing, compilation and warmup runs.
+      imported_bytes: resident memory after importing the libraries.
+      built_bytes: resident memory after creating model and optimizer.
+      peak_bytes: peak resident memory during the timed runs.
+      process_peak_bytes: peak resident memory of the process, including compilation.
+      num_parameters: number of trainable parameters.
     """
 
     seconds: list[float]
@@ -60,8 +59,8 @@ class Result:
     process_peak_bytes: int
     num_parameters: int
 
-    def figures(self) -> dict[str, Any]:
-        """Medians and memory, for the file of results."""
+    def summary(self) -> dict[str, Any]:
+        """Returns medians and memory as saved in the results file."""
         return {
             "seconds": statistics.median(self.seconds),
             "fastest_seconds": min(self.seconds),
@@ -77,18 +76,18 @@ class Result:
 
 
 def compete(contestants: Iterable[Contestant], rounds: int, runs: int = 1) -> dict[str, Result]:
-    """Times contestants in turns.
+    """Times contestants in alternation.
 
     Args:
-      contestants: in this order; those whose libraries are missing are left out, with a warning.
-      rounds: how often each has its turn.
-      runs: timed runs of a turn.
+      contestants: the contestants; those whose libraries are missing are skipped with a warning.
+      rounds: number of turns of each contestant.
+      runs: number of timed runs per turn.
 
     Returns:
       {name: result} of those that ran.
 
     Raises:
-      RuntimeError: a contestant broke; the message ends with what it wrote to standard error.
+      RuntimeError: a worker process failed; the message has the end of its standard error.
     """
     with contextlib.ExitStack() as stack:
         workers = {}
@@ -96,7 +95,7 @@ def compete(contestants: Iterable[Contestant], rounds: int, runs: int = 1) -> di
             worker = stack.enter_context(_worker(contestant))
             absent = worker.ask("prepare").get("absent")
             if absent:
-                logging.warning("%s is left out: %s", contestant.name, absent)
+                logging.warning("%s is skipped: %s", contestant.name, absent)
                 continue
             workers[contestant.name] = worker
         turns: dict[str, list[dict]] = {name: [] for name in workers}
@@ -126,7 +125,7 @@ class _Worker:
         answer = self._process.stdout.readline()
         if not answer:
             self._errors.seek(0)
-            raise RuntimeError(f"{self._name} broke:\n{self._errors.read()[-4000:]}")
+            raise RuntimeError(f"{self._name} failed:\n{self._errors.read()[-4000:]}")
         return json.loads(answer)
 
 

@@ -1,4 +1,4 @@
-"""Documents whose text is written by hand and whose tables are written by commands."""
+"""Replacement of generated tables in hand-written Markdown documents."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import re
 
 
 def fill_table(document: str, name: str, table: str) -> None:
-    """Puts a table between `<!-- table: NAME -->` and `<!-- end -->`.
+    """Replaces the text between `<!-- table: NAME -->` and `<!-- end -->`.
+
+    Args:
+      document: path of the Markdown file.
+      name: name of the table.
+      table: Markdown text.
 
     Raises:
-      ValueError: the document has no such place, or more than one.
+      ValueError: the document does not have exactly one such table.
     """
     with open(document, encoding="utf-8") as file:
         text = file.read()

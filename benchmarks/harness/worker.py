@@ -1,10 +1,10 @@
-"""The process of one contestant: builds it, then runs it when asked to (see `contest`).
+"""Worker process of one contestant: builds it and runs it on request (see `contest`).
 
-Questions come as lines on standard input, answers go as lines of JSON to standard output:
+Requests are lines on standard input, responses are lines of JSON on standard output:
 
-    prepare    builds and warms up; {"absent": sentence} where a library is missing
-    run N      {"runs": [{"seconds": s, "value": v}, …]}
-    memory     resident memory at the stages of the process's life
+    prepare    builds and warms up; returns {"absent": message} if a library is missing
+    run N      returns {"runs": [{"seconds": s, "value": v}, …]}
+    memory     returns resident memory after import, after building and at peak
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ WARM_UP_RUNS = 2
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What is timed.
+    """A workload to time.
 
     Attributes:
-      run: one step, which is over when it returns; returns a figure that shows it was done.
-      num_parameters: trained numbers of the model.
+      run: runs one step synchronously and returns a value that depends on the result.
+      num_parameters: number of trainable parameters.
     """
 
     run: Callable[[], float]
@@ -35,7 +35,7 @@ class Work:
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process now."""
+    """Returns the current resident memory of this process, in bytes."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -78,7 +78,7 @@ def _timed(work: Work) -> dict[str, float]:
 
 
 def main() -> None:
-    # Whatever a library prints must not be taken for an answer.
+    # Redirects standard output, so that output of libraries is not mistaken for responses.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

@@ -1,8 +1,7 @@
-"""The one synthetic batch, and its shapes, that everyone is timed on.
+"""Synthetic batches and shapes shared by all benchmarked implementations.
 
-Whoever is timed gets the same tokens, segments and number of targets. Ours draws targets and
-orders from its batch in the step itself; the peers get them as ready-made masks, which costs
-them nothing in the step.
+All implementations get the same tokens, segments and number of targets. Ours samples targets and
+orders in the step; the peers get precomputed masks, which is not part of their time.
 """
 
 from __future__ import annotations
@@ -20,15 +19,19 @@ DROPOUT = 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """A model and a batch.
+    """Sizes of a model and a batch.
 
     Attributes:
-      num_layers, d_model, num_heads, d_inner, vocab_size: the network: L, D, N, F, V.
-      seq_len: tokens T of a row.
-      mem_len: memory M of a row; 0 switches memory off.
-      reuse_len: tokens that enter the memory.
-      num_predict: targets P of a row.
-      batch_size: rows B.
+      num_layers: number of layers, L.
+      d_model: width, D.
+      num_heads: number of attention heads, N.
+      d_inner: feed-forward width, F.
+      vocab_size: vocabulary size, V.
+      seq_len: number of tokens of a row, T.
+      mem_len: memory length, M; 0 for no memory.
+      reuse_len: number of tokens whose hidden states are cached as memory.
+      num_predict: number of targets of a row, P.
+      batch_size: number of rows, B.
     """
 
     num_layers: int
@@ -44,25 +47,25 @@ class Shape:
 
     @property
     def tokens(self) -> int:
-        """Tokens of a batch."""
+        """Number of tokens of a batch."""
         return self.batch_size * self.seq_len
 
 
-# Three layers of XLNet-base as it was pre-trained (paper, table 7), and a model for one's desk.
+# Three layers of XLNet-base as pre-trained in the paper (table 7), and a small model.
 BASE3 = Shape(3, 768, 12, 3072, 32000, 512, 384, 256, 85, 2)
 SMALL = Shape(4, 256, 4, 1024, 8000, 128, 96, 64, 21, 16)
 SHAPES = {"base3": BASE3, "small": SMALL}
 
 
 def encoding(batch_size: int, seq_len: int) -> Shape:
-    """The encoder of `base3` on whole inputs: no memory, no targets."""
+    """Returns the shape of a `base3` encoder pass without memory and targets."""
     return dataclasses.replace(
         BASE3, batch_size=batch_size, seq_len=seq_len, mem_len=0, reuse_len=0, num_predict=1
     )
 
 
 def growing(seq_len: int, mem_len: int) -> Shape:
-    """Two layers of width 256 on 2,048 tokens, in rows of `seq_len`; 1 token in 6 is a target."""
+    """Returns a shape of two layers of width 256 and 2,048 tokens in rows of `seq_len`."""
     return dataclasses.replace(
         SMALL,
         num_layers=2,
@@ -75,7 +78,13 @@ def growing(seq_len: int, mem_len: int) -> Shape:
 
 
 def config_of(shape: Shape, training: dict[str, Any] | None = None, **model: Any):
-    """Our configuration of a shape; `training` and `model` settings on top."""
+    """Returns the experiment configuration of a shape.
+
+    Args:
+      shape: sizes of model and batch.
+      training: further settings of `training`.
+      **model: further settings of `model`.
+    """
     from official.xlnet.configs.experiment import XLNetConfig
 
     sizes = dataclasses.asdict(shape)
@@ -94,7 +103,7 @@ def config_of(shape: Shape, training: dict[str, Any] | None = None, **model: Any
 
 
 def tokens_and_segments(shape: Shape, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Random tokens and the segments of two texts, SEP SEP CLS; int32 [B, T] each."""
+    """Returns random tokens and the segment ids of two texts with SEP and CLS, int32 [B, T]."""
     generator = np.random.default_rng(seed)
     size = (shape.batch_size, shape.seq_len)
     token_ids = generator.integers(FIRST_TOKEN, shape.vocab_size, size).astype(np.int32)
@@ -107,7 +116,7 @@ def tokens_and_segments(shape: Shape, seed: int = 0) -> tuple[np.ndarray, np.nda
 
 
 def windows(shape: Shape, seed: int = 0) -> dict[str, np.ndarray]:
-    """The batch as our records give it; every other row is reversed text, memory is all valid."""
+    """Returns the batch in our record format; odd rows are reversed, all memory is valid."""
     token_ids, segment_ids = tokens_and_segments(shape, seed)
     generator = np.random.default_rng(seed + 1)
     rows = shape.batch_size
@@ -125,15 +134,20 @@ def windows(shape: Shape, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def masked_batch(shape: Shape, seed: int = 0) -> dict[str, Any]:
-    """The batch as the peers take it: permutation masks, one-hot targets, and memory.
+    """Returns the batch in the peers' format: permutation masks, one-hot targets and memory.
+
+    Args:
+      shape: sizes of model and batch.
+      seed: random seed.
 
     Returns:
-      token_ids, segment_ids: int32 [B, T].
-      is_hidden: float32 [B, T, T], 1 where row i must not see key j.
-      target_one_hot: float32 [B, P, T].
-      is_target: float32 [B, T].
-      labels: int32 [B, P].
-      memory: float32 [L, B, M, D].
+      A dictionary with
+        token_ids, segment_ids: int32 [B, T].
+        is_hidden: float32 [B, T, T], 1 where token i must not attend to token j.
+        target_one_hot: float32 [B, P, T].
+        is_target: float32 [B, T].
+        labels: int32 [B, P].
+        memory: float32 [L, B, M, D].
     """
     token_ids, segment_ids = tokens_and_segments(shape, seed)
     generator = np.random.default_rng(seed + 1)

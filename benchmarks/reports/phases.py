@@ -1,4 +1,4 @@
-"""Everything that is measured, in phases of a few minutes; each returns what goes on file."""
+"""Benchmark phases of a few minutes each; each returns the results to save."""
 
 from __future__ import annotations
 
@@ -20,14 +20,24 @@ FINETUNE_BATCH, FINETUNE_LENGTH = 8, 128
 
 
 def train_step(shape: str, names: tuple[str, ...], rounds: int) -> dict[str, Any]:
-    """The pre-training step of a shape, by some of the contestants."""
+    """Times the pre-training step of a shape.
+
+    Args:
+      shape: name of the shape, one of `SHAPES`.
+      names: names of the `contestants` to time.
+      rounds: number of turns of each.
+    """
     return compare(SHAPES[shape], names, rounds)
 
 
 def recompute(rounds: int, in_turns: bool = True, **sizes: int) -> dict[str, Any]:
-    """Time and memory of `base3` in other sizes, by what is computed again, or in slices.
+    """Measures time and memory of rematerialization and gradient accumulation.
 
-    Those that do not fit in memory together run one after the other instead of in turns.
+    Args:
+      rounds: number of turns of each mode.
+      in_turns: whether modes alternate. If False, they run one after the other, for models that
+        do not fit in memory together.
+      **sizes: fields of `Shape` that differ from `base3`.
     """
     task = contestants(dataclasses.replace(BASE3, **sizes))["ours"].task
     modes: dict[str, dict[str, Any]] = {
@@ -44,14 +54,14 @@ def recompute(rounds: int, in_turns: bool = True, **sizes: int) -> dict[str, Any
 
 
 def finetune_step(rounds: int) -> dict[str, Any]:
-    """A step of a classifier: three layers of base width, whole inputs without memory."""
+    """Times the fine-tuning step of a classifier with three layers of base width."""
     shape = encoding(FINETUNE_BATCH, FINETUNE_LENGTH)
     necessary = flops.total(flops.necessary(dataclasses.replace(shape, num_predict=0)))
     return against_ceiling(_both("finetune", shape), necessary, rounds)
 
 
 def encoder(seq_len: int, rounds: int) -> dict[str, Any]:
-    """The encoder alone: ours, also as it is served, in static shapes; HF's in inference mode."""
+    """Times the forward pass of the encoder: ours, ours as exported, and HF in inference mode."""
     results = {}
     for batch in ENCODER_BATCHES:
         shape = encoding(batch, seq_len)
@@ -67,12 +77,12 @@ def encoder(seq_len: int, rounds: int) -> dict[str, Any]:
 
 
 def growth_in_tokens(lengths: tuple[int, ...], rounds: int) -> dict[str, Any]:
-    """Time of a training step of 2,048 tokens against the length of its rows."""
+    """Times a training step of 2,048 tokens for each row length."""
     return {str(length): _growth(growing(length, mem_len=0), rounds) for length in lengths}
 
 
 def growth_in_memory(memories: tuple[int, ...], rounds: int) -> dict[str, Any]:
-    """Time of a training step of rows of 128 tokens against the length of memory."""
+    """Times a training step with rows of 128 tokens for each memory length."""
     return {str(memory): _growth(growing(GROWTH_SEQ_LEN, memory), rounds) for memory in memories}
 
 
@@ -87,7 +97,7 @@ def _growth(shape: Shape, rounds: int) -> dict[str, Any]:
 
 
 def _both(kind: str, shape: Shape) -> Iterable[Contestant]:
-    """Ours and HF, in both modes each."""
+    """Returns ours and HF, eager and compiled."""
     task = {"kind": kind, "shape": dataclasses.asdict(shape)}
     return (
         Contestant("ours", OURS, task),
@@ -98,7 +108,7 @@ def _both(kind: str, shape: Shape) -> Iterable[Contestant]:
 
 
 def _compete(everyone: Iterable[Contestant], rounds: int) -> dict[str, Any]:
-    return {name: result.figures() for name, result in compete(everyone, rounds).items()}
+    return {name: result.summary() for name, result in compete(everyone, rounds).items()}
 
 
 def _xla_check() -> dict[str, Any]:

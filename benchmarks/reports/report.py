@@ -1,8 +1,7 @@
-"""Tables and charts of docs/performance.md from the results on file.
+"""Generates the tables and charts of docs/performance.md from saved results.
 
-The document's text is written by hand; every table stands between the markers
-`<!-- table: NAME -->` and `<!-- end -->` and is written anew. A table whose phases have not been
-measured says so.
+The text of the document is written by hand. Each table between the markers
+`<!-- table: NAME -->` and `<!-- end -->` is replaced. Tables without results say so.
 """
 
 from __future__ import annotations
@@ -27,11 +26,15 @@ TRAINING = {
     shape: [f"train_{shape}{mode}" for mode in ("", "_xla", "_compile")] for shape in SHAPES
 }
 _NOT_MEASURED = "Not measured yet: `make bench`."
-_STATE_BYTES = 12  # A parameter and its two moments, in float32.
+_STATE_BYTES = 12  # Bytes per parameter: the weight and two moments, in float32.
 
 
 def write(results: dict[str, Any]) -> None:
-    """Writes all tables and charts."""
+    """Writes all tables and charts.
+
+    Args:
+      results: content of docs/performance.json.
+    """
     phases = {name: phase["measured"] for name, phase in results["phases"].items()}
     os.makedirs(IMAGES, exist_ok=True)
     for name, table in _TABLES.items():
@@ -42,7 +45,14 @@ def write(results: dict[str, Any]) -> None:
 
 
 def summary(results: dict[str, Any]) -> dict[str, float]:
-    """Our fastest peer's time over ours, for each shape that was measured."""
+    """Returns the speedup over the fastest peer for each measured shape.
+
+    Args:
+      results: content of docs/performance.json.
+
+    Returns:
+      {"ratio_<shape>": time of the fastest peer / our best time}.
+    """
     phases = {name: phase["measured"] for name, phase in results["phases"].items()}
     ratios = {}
     for shape in SHAPES:
@@ -53,17 +63,17 @@ def summary(results: dict[str, Any]) -> dict[str, float]:
     return ratios
 
 
-def _ours(figures: dict[str, float]) -> list[float]:
-    return [value for name, value in figures.items() if name.startswith("ours")]
+def _ours(times: dict[str, float]) -> list[float]:
+    return [value for name, value in times.items() if name.startswith("ours")]
 
 
 def _relative(phases: dict[str, Any], shape: str) -> dict[str, float]:
-    """Everyone's time over that of `ours` in the same run."""
+    """Returns the time of each implementation relative to `ours` in the same run."""
     ratios: dict[str, float] = {}
     for phase in TRAINING[shape]:
         timed = phases.get(phase, {"results": {}})["results"]
-        for name, figures in timed.items():
-            ratios.setdefault(name, figures["seconds"] / timed["ours"]["seconds"])
+        for name, metrics in timed.items():
+            ratios.setdefault(name, metrics["seconds"] / timed["ours"]["seconds"])
     return ratios
 
 
@@ -88,31 +98,32 @@ def _training_table(shape: str) -> Callable[[dict[str, Any]], str]:
                 continue
             measured = phases[phase]
             ours = measured["results"]["ours"]["seconds"]
-            for name, figures in measured["results"].items():
+            for name, metrics in measured["results"].items():
                 if name in seen:
                     continue
                 seen.add(name)
-                share = measured["necessary_flops"] / figures["seconds"] / measured["ceiling"]
+                share = measured["necessary_flops"] / metrics["seconds"] / measured["ceiling"]
                 rows.append(
                     [
                         name,
-                        f"{figures['seconds']:.3f}",
-                        f"{figures['fastest_seconds']:.3f}",
-                        f"{figures['seconds'] / ours:.2f}",
+                        f"{metrics['seconds']:.3f}",
+                        f"{metrics['fastest_seconds']:.3f}",
+                        f"{metrics['seconds'] / ours:.2f}",
                         f"{share:.0%}",
-                        f"{figures['peak_bytes'] / 1e9:.2f}",
-                        f"{_working_bytes(figures) / 1e9:.2f}",
+                        f"{metrics['peak_bytes'] / 1e9:.2f}",
+                        f"{_working_bytes(metrics) / 1e9:.2f}",
                     ]
                 )
-        header = ["", "seconds", "fastest", "times ours", "of ceiling", "peak GB", "working GB"]
+        header = ["", "median s", "fastest s", "relative to ours", "of ceiling"]
+        header += ["peak GB", "working GB"]
         return _table(header, rows) if rows else ""
 
     return table
 
 
-def _working_bytes(figures: dict[str, Any]) -> float:
-    state = _STATE_BYTES * figures["num_parameters"]
-    return figures["peak_bytes"] - figures["imported_bytes"] - state
+def _working_bytes(metrics: dict[str, Any]) -> float:
+    state = _STATE_BYTES * metrics["num_parameters"]
+    return metrics["peak_bytes"] - metrics["imported_bytes"] - state
 
 
 def _recompute(phase: str) -> Callable[[dict[str, Any]], str]:
@@ -122,18 +133,18 @@ def _recompute(phase: str) -> Callable[[dict[str, Any]], str]:
         measured = phases[phase]
         base = measured["recompute: none"]
         return _table(
-            ["", "seconds", "times none", "peak GB", "of none", "working GB", "of none"],
+            ["", "median s", "relative to none", "peak GB", "of none", "working GB", "of none"],
             [
                 [
                     f"`{name}`",
-                    f"{figures['seconds']:.3f}",
-                    f"{figures['seconds'] / base['seconds']:.2f}",
-                    f"{figures['peak_bytes'] / 1e9:.2f}",
-                    f"{figures['peak_bytes'] / base['peak_bytes']:.0%}",
-                    f"{_working_bytes(figures) / 1e9:.2f}",
-                    f"{_working_bytes(figures) / _working_bytes(base):.0%}",
+                    f"{metrics['seconds']:.3f}",
+                    f"{metrics['seconds'] / base['seconds']:.2f}",
+                    f"{metrics['peak_bytes'] / 1e9:.2f}",
+                    f"{metrics['peak_bytes'] / base['peak_bytes']:.0%}",
+                    f"{_working_bytes(metrics) / 1e9:.2f}",
+                    f"{_working_bytes(metrics) / _working_bytes(base):.0%}",
                 ]
-                for name, figures in measured.items()
+                for name, metrics in measured.items()
             ],
         )
 
@@ -146,8 +157,8 @@ _BOTH_RATIOS = ["best peer / best of ours", "of ceiling", "best peer / ceiling"]
 
 
 def _best_of_both(measured: dict[str, Any], names: list[str]) -> list[str]:
-    """Milliseconds of `names`; the fastest peer and the ceiling beside the fastest of ours."""
-    seconds = {name: figures["seconds"] for name, figures in measured["results"].items()}
+    """Returns the milliseconds of `names`, and ratios of fastest peer, our fastest and ceiling."""
+    seconds = {name: metrics["seconds"] for name, metrics in measured["results"].items()}
     milliseconds = [f"{1e3 * seconds[name]:.1f}" if name in seconds else "-" for name in names]
     ours = min(_ours(seconds))
     at_ceiling = measured["necessary_flops"] / measured["ceiling"]
@@ -194,13 +205,13 @@ def _growth(kind: str, label: str) -> Callable[[dict[str, Any]], str]:
         for length, point in points.items():
             row = [str(length), f"{point['flops_per_token'] / 1e6:.1f}"]
             for name in names:
-                figures = point["results"].get(name)
-                row.append(f"{1e6 * figures['seconds'] / point['tokens']:.0f}" if figures else "-")
+                metrics = point["results"].get(name)
+                row.append(f"{1e6 * metrics['seconds'] / point['tokens']:.0f}" if metrics else "-")
             ours = point["results"]["ours"]["seconds"] / first["results"]["ours"]["seconds"]
             row.append(f"{point['flops_per_token'] / first['flops_per_token']:.2f}")
             rows.append([*row, f"{ours:.2f}"])
-        header = [label, "MFLOP a token", *(f"{name}, µs a token" for name in names)]
-        return _table([*header, "growth, formula", "growth, ours"], rows)
+        header = [label, "MFLOP per token", *(f"{name}, µs per token" for name in names)]
+        return _table([*header, "relative, formula", "relative, ours"], rows)
 
     return table
 
@@ -208,7 +219,7 @@ def _growth(kind: str, label: str) -> Callable[[dict[str, Any]], str]:
 def _growth_chart(phases: dict[str, Any]) -> str:
     if not any(_growth_points(phases, kind) for kind in ("tokens", "memory")):
         return ""
-    return "![Time of a token against the length of rows and of memory](images/growth.png)"
+    return "![Time per token by row length and memory length](images/growth.png)"
 
 
 def _parts(phases: dict[str, Any]) -> str:
@@ -222,8 +233,8 @@ def _parts(phases: dict[str, Any]) -> str:
     computed = [flops.total(flops.computed(shape)) for shape in SHAPES.values()]
     rows.append(["computed", *(f"{value / 1e9:.1f}" for value in computed)])
     moved = [sum(flops.step_bytes(shape).values()) for shape in SHAPES.values()]
-    rows.append(["GB moved, float32", *(f"{value / 1e9:.1f}" for value in moved)])
-    return _table(["GFLOP of a step", *by_shape], rows)
+    rows.append(["memory traffic, GB in float32", *(f"{value / 1e9:.1f}" for value in moved)])
+    return _table(["GFLOP per step", *by_shape], rows)
 
 
 def _xla_check(phases: dict[str, Any]) -> str:
@@ -243,7 +254,12 @@ def _xla_check(phases: dict[str, Any]) -> str:
                 "-",
                 f"{m['xla_elements'] / 1e6:.1f}",
             ],
-            ["GB moved", f"{m['formula_bytes'] / 1e9:.2f}", "-", f"{m['xla_bytes'] / 1e9:.2f}"],
+            [
+                "memory traffic, GB",
+                f"{m['formula_bytes'] / 1e9:.2f}",
+                "-",
+                f"{m['xla_bytes'] / 1e9:.2f}",
+            ],
         ],
     )
 
@@ -264,7 +280,7 @@ def _predictions(phases: dict[str, Any]) -> str:
                     f"{predicted['bound']:,.0f}",
                 ]
             )
-    header = ["model", "chip", "GFLOP a token", "tokens/s, expected", "tokens/s, bound"]
+    header = ["model", "chip", "GFLOP per token", "tokens/s, expected", "tokens/s, bound"]
     return _table(header, rows)
 
 
@@ -287,7 +303,7 @@ _TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def _draw_training(phases: dict[str, Any]) -> None:
-    """Bars: everyone's step over ours in the same run."""
+    """Draws a bar chart of step times relative to ours in the same run."""
     shapes = [shape for shape in SHAPES if _relative(phases, shape)]
     if not shapes:
         return
@@ -304,8 +320,8 @@ def _draw_training(phases: dict[str, Any]) -> None:
 
 
 def _draw_growth(phases: dict[str, Any]) -> None:
-    """Lines: time of a token against T and M, and the formula scaled to our first point."""
-    kinds = {"tokens": "T, tokens of a row", "memory": f"M, memory of a row (T = {GROWTH_SEQ_LEN})"}
+    """Draws time per token by T and M, and the formula scaled to our first point."""
+    kinds = {"tokens": "row length T", "memory": f"memory length M (T = {GROWTH_SEQ_LEN})"}
     kinds = {kind: label for kind, label in kinds.items() if _growth_points(phases, kind)}
     if not kinds:
         return
@@ -324,7 +340,7 @@ def _draw_growth(phases: dict[str, Any]) -> None:
         scale = first["results"]["ours"]["seconds"] / first["tokens"] / first["flops_per_token"]
         formula = [1e6 * scale * point["flops_per_token"] for point in points.values()]
         axis.plot(list(points), formula, "k--", label="ours, by formula")
-        axis.set(xlabel=label, ylabel="µs a token", ylim=(0, None))
+        axis.set(xlabel=label, ylabel="µs per token", ylim=(0, None))
         axis.legend()
     _save(figure, "growth.png")
 
