@@ -1,7 +1,8 @@
 # %%
 """XLNet from text to predictions, in a minute.
 
-The cells run as a script, as a notebook (`jupytext --to notebook docs/tutorial.py`) and in the tests.
+The cells run as a script, as a notebook (`jupytext --to notebook docs/tutorial.py`) and in the
+tests.
 """
 
 # %% The text: the Python manual, one document per topic.

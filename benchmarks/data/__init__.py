@@ -1,1 +1,1 @@
-"""Benchmarks of data preparation and of the input pipeline."""
+"""Benchmarks of data preparation and the input pipeline."""

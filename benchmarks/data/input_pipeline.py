@@ -1,12 +1,12 @@
-"""Windows per second from records on disk to sampled targets and orders, in one process.
+"""Benchmark of the input pipeline: windows per second, from records to sampled targets.
 
     python -m benchmarks.data.input_pipeline --shape=small --seconds=5
 
-Shapes: `small` is 16 windows of 128 tokens, `base` 16 windows of 512. Random records are written
+Batches have 16 windows, of 128 tokens with `small` and 512 with `base`. Random records are written
 first. The last line is JSON:
 
-    read_windows_per_second     records to batches, nothing else
-    windows_per_second          with targets and orders drawn from every batch
+    read_windows_per_second     reading of batches only
+    windows_per_second          with sampling of targets and factorization orders
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ BATCH_SIZE = 16
 WARM_UP_BATCHES = 20
 
 FLAGS = flags.FLAGS
-flags.DEFINE_enum("shape", "small", sorted(SHAPES), "Size of a window.")
-flags.DEFINE_float("seconds", 5.0, "How long to read, for each figure.")
-flags.DEFINE_bool("jit_compile", True, "Whether XLA compiles the drawing of targets and orders.")
+flags.DEFINE_enum("shape", "small", sorted(SHAPES), "Window size.")
+flags.DEFINE_float("seconds", 5.0, "Duration of each measurement, in seconds.")
+flags.DEFINE_bool("jit_compile", True, "Whether to compile target sampling with XLA.")
 
 
 def main(argv: list[str]) -> None:
@@ -75,7 +75,7 @@ def main(argv: list[str]) -> None:
 
 
 def _rate(dataset, use: Callable[[dict], object]) -> float:
-    """Windows per second of an endless dataset, after the first batches."""
+    """Returns the windows per second of an infinite data set, after warmup."""
     batches = iter(dataset)
     for _ in range(WARM_UP_BATCHES):
         use(next(batches))

@@ -1,18 +1,17 @@
-"""Rate of data preparation, beside that of bare SentencePiece in the same run.
+"""Benchmark of data preparation throughput, compared with SentencePiece alone in the same run.
 
     python -m benchmarks.data.prepare --text=FILE [--megabytes=200] [--config=configs/base.yaml]
 
-Repeats a text to the wanted size, prepares it (both directions where the configuration says so)
-with one worker and with two, and lets SentencePiece alone cut the same lines before and after
-each run. The last line is a JSON object:
+Repeats a text to the given size and prepares it with one worker and with two. Before and after each
+run, times SentencePiece alone on the same lines. The last line is a JSON object:
 
-    tokens                  input tokens
-    sentencepiece           tokens per second of bare SentencePiece on one core (mean)
-    one_worker, two_workers tokens per second from raw text to records, start-up included
-    share_of_sentencepiece  one_worker against SentencePiece around that run
+    tokens                  number of input tokens
+    sentencepiece           tokens per second of SentencePiece alone on one core (mean)
+    one_worker, two_workers tokens per second from raw text to records, including startup
+    share_of_sentencepiece  one_worker / SentencePiece before and after that run
     scaling                 two_workers / one_worker
-    sentencepiece_scaling   the same for bare SentencePiece in one process and in two, at the
-                            same time: what the machine's two cores can give
+    sentencepiece_scaling   the same for SentencePiece alone in two concurrent processes, as the
+                            limit of the machine
 """
 
 from __future__ import annotations
@@ -35,14 +34,16 @@ from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
 _TEXT = flags.DEFINE_string("text", None, "Plain text to repeat.", required=True)
 _MEGABYTES = flags.DEFINE_integer("megabytes", 200, "Size of the corpus.")
-_CONFIG = flags.DEFINE_string("config", "configs/base.yaml", "Lengths and lanes of the records.")
-_VOCAB = flags.DEFINE_string("vocab", None, "Directory of a vocabulary; default: made of the text.")
-_SIZE = flags.DEFINE_integer("size", 8000, "Pieces of the vocabulary that is made.")
-_BARE_SECONDS = 4.0
+_CONFIG = flags.DEFINE_string("config", "configs/base.yaml", "Configuration of the records.")
+_VOCAB = flags.DEFINE_string(
+    "vocab", None, "Directory of a vocabulary; default: trained on the text."
+)
+_SIZE = flags.DEFINE_integer("size", 8000, "Size of the trained vocabulary.")
+_BARE_SECONDS = 4.0  # Duration of a measurement of SentencePiece alone.
 
 
 def bare_rate(processor: sentencepiece.SentencePieceProcessor, lines: list[str]) -> float:
-    """Tokens per second of SentencePiece alone, on one core."""
+    """Returns the tokens per second of SentencePiece alone on one core."""
     tokens, start = 0, time.perf_counter()
     while (seconds := time.perf_counter() - start) < _BARE_SECONDS:
         tokens += sum(map(len, processor.encode(lines, num_threads=1)))
@@ -50,7 +51,7 @@ def bare_rate(processor: sentencepiece.SentencePieceProcessor, lines: list[str])
 
 
 def bare_rate_of_two(vocab_file: str, lines: list[str]) -> float:
-    """Tokens per second of two processes that do the same together."""
+    """Returns the total tokens per second of SentencePiece alone in two concurrent processes."""
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         return sum(pool.starmap(_load_and_time, [(vocab_file, lines)] * 2, chunksize=1))
 
@@ -61,7 +62,7 @@ def _load_and_time(vocab_file: str, lines: list[str]) -> float:
 
 def main(argv: Sequence[str]) -> None:
     del argv
-    # Not above: workers import this module too, and those of the command do without TensorFlow.
+    # Imported here, so that workers, which import this module too, do not import TensorFlow.
     from official.xlnet.configs.experiment import XLNetConfig
 
     config = XLNetConfig.load(_CONFIG.value)
@@ -80,8 +81,8 @@ def main(argv: Sequence[str]) -> None:
         for num_workers in (1, 2):
             start = time.perf_counter()
             output = f"{directory}/data-{num_workers}"
-            figures = prepare([corpus], vocab, config, output, num_workers=num_workers)
-            rates[num_workers] = figures["tokens"] / (time.perf_counter() - start)
+            counts = prepare([corpus], vocab, config, output, num_workers=num_workers)
+            rates[num_workers] = counts["tokens"] / (time.perf_counter() - start)
             bare.append(bare_rate(processor, lines))
             print(f"{num_workers} worker(s): {rates[num_workers]:,.0f} tokens/s", file=sys.stderr)
         both = bare_rate_of_two(f"{vocab}/{VOCAB_FILE}", lines)
@@ -89,7 +90,7 @@ def main(argv: Sequence[str]) -> None:
             json.dumps(
                 {
                     "corpus_bytes": os.path.getsize(corpus),
-                    "tokens": figures["tokens"],
+                    "tokens": counts["tokens"],
                     "sentencepiece": round(sum(bare) / len(bare)),
                     "one_worker": round(rates[1]),
                     "two_workers": round(rates[2]),

@@ -1,11 +1,11 @@
-"""Memory of `xlnet prepare` on a growing corpus.
+"""Benchmark of the peak memory of `xlnet prepare` by corpus size.
 
     python -m benchmarks.data.prepare_memory --text=FILE --vocab=DIR [--gigabytes=1,5]
                                              [--directory=DIR]
 
-Repeats a text to each size, runs the command as a user would, with a worker for each core, and adds
-up the memory of all its processes ten times a second: PSS, which divides pages that processes
-share among them. The last line is a JSON object {gigabytes: peak in megabytes}.
+Repeats a text to each size, runs the command with one worker per core, and samples the total PSS
+(proportional set size, which splits shared pages between processes) of all its processes ten times
+a second. The last line is a JSON object {gigabytes: peak in megabytes}.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from benchmarks.data.repeated_text import write_repeated
 _TEXT = flags.DEFINE_string("text", None, "Plain text to repeat.", required=True)
 _VOCAB = flags.DEFINE_string("vocab", None, "Directory of a vocabulary.", required=True)
 _GIGABYTES = flags.DEFINE_list("gigabytes", ["1", "5"], "Sizes of the corpus.")
-_CONFIG = flags.DEFINE_string("config", "configs/base.yaml", "Lengths and lanes of the records.")
-_DIRECTORY = flags.DEFINE_string("directory", None, "Where to work; needs 4 times the corpus.")
+_CONFIG = flags.DEFINE_string("config", "configs/base.yaml", "Configuration of the records.")
+_DIRECTORY = flags.DEFINE_string("directory", None, "Working directory; needs 4 times the corpus.")
 _SECONDS_BETWEEN = 0.1
 
 
 def peak_megabytes(command: list[str]) -> float:
-    """Runs a command; returns the peak of the memory of all its processes."""
+    """Runs a command and returns the peak memory of all its processes, in megabytes."""
     process = psutil.Popen(command)
     peak = 0.0
     while process.poll() is None:
@@ -40,7 +40,7 @@ def peak_megabytes(command: list[str]) -> float:
             try:
                 total += one.memory_full_info().pss
             except psutil.Error:
-                continue  # Ended meanwhile.
+                continue  # The process has ended.
         peak = max(peak, total / 1e6)
         time.sleep(_SECONDS_BETWEEN)
     if process.returncode:

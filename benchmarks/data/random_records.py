@@ -1,4 +1,4 @@
-"""A data set of random tokens, in the schema of `official.xlnet.data.schema`."""
+"""Random data sets in the schema of `official.xlnet.data.schema`."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def write_data_set(
     split: str = "train",
     seed: int = 0,
 ) -> dict[str, np.ndarray]:
-    """Writes a vocabulary, lanes of windows and a manifest.
+    """Writes a data set of random tokens: a vocabulary, lanes of windows and a manifest.
 
     Args:
-      directory: where to; made if there is none.
-      seq_len: tokens T of a window.
-      reuse_len: tokens of its reuse part.
+      directory: output directory; created if missing.
+      seq_len: number of tokens of a window, T.
+      reuse_len: number of tokens of the reused part.
       num_lanes: number of lanes.
-      windows_per_lane: windows of every lane.
-      bidirectional: whether odd lanes say that they are reversed text.
+      windows_per_lane: number of windows per lane.
+      bidirectional: whether odd lanes are marked as reversed text.
       split: `train` or `heldout`.
-      seed: seed of the tokens.
+      seed: random seed of the tokens.
 
     Returns:
-      Every feature of all windows in the order of their ids, int64 [W] or [W, T].
+      The features of all W windows in the order of their ids, int64 [W] or [W, T].
     """
     os.makedirs(directory, exist_ok=True)
     vocab_size, vocab_sha256 = _write_vocabulary(os.path.join(directory, special_tokens.VOCAB_FILE))
@@ -86,7 +86,13 @@ def write_data_set(
 
 
 def write_lane(path: str, windows: dict[str, np.ndarray], rows: range) -> str:
-    """Writes some of the windows as a record file and returns its SHA-256."""
+    """Writes windows as a record file and returns its SHA-256.
+
+    Args:
+      path: file to write.
+      windows: features of all windows.
+      rows: ids of the windows to write.
+    """
     with tf.io.TFRecordWriter(path) as writer:
         for row in rows:
             example = tf.train.Example()

@@ -1,8 +1,14 @@
-"""A text repeated to the size that a benchmark wants."""
+"""Repetition of a text to a given size."""
 
 
 def write_repeated(text_file: str, path: str, num_bytes: int) -> None:
-    """Writes a text again and again, with a blank line between, until there are enough bytes."""
+    """Writes a text repeatedly, separated by blank lines, up to at least `num_bytes` bytes.
+
+    Args:
+      text_file: file to repeat.
+      path: file to write.
+      num_bytes: minimum size.
+    """
     with open(text_file, "rb") as file:
         text = file.read().rstrip() + b"\n\n"
     with open(path, "wb") as file:

@@ -1,1 +1,1 @@
-"""Benchmarks of prediction, generation and conversion."""
+"""Benchmarks of prediction, generation and checkpoint conversion."""

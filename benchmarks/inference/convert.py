@@ -1,9 +1,9 @@
-"""Time and memory of converting a checkpoint of XLNet-large's size, with random weights.
+"""Benchmark of checkpoint conversion at the size of XLNet-large: time and memory.
 
     python -m benchmarks.inference.convert
 
-Each conversion is a process of its own, as it is for users. Needs 7 GB of disk for a moment. The
-last line of output is JSON: seconds and peak resident gigabytes of each.
+Converts randomly initialized weights, each time in a separate process. Temporarily needs 7 GB of
+disk space. The last line of output is JSON: seconds and peak resident gigabytes of each conversion.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from official.xlnet.checkpoints.convert.variable_map import Weights, shapes_of
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, VOCAB_FILE
 
-# Source, output, and the output's form.
+# Source, output, and format of the output.
 _CONVERSIONS = (
     ("tf1", "ours", "xlnet"),
     ("ours", "hf", "hf"),
@@ -35,7 +35,7 @@ _CONVERSIONS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--config", default="configs/large.yaml", help="shape of the model")
+    parser.add_argument("--config", default="configs/large.yaml", help="configuration of the model")
     arguments = parser.parse_args()
     config = XLNetConfig.load(arguments.config)
     results = {}
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 class RandomSource:
-    """Stands for a model directory with random weights; see `names.Source`."""
+    """Source of random weights in place of a model directory; see `variable_map.Source`."""
 
     form = "xlnet"
     path = "random"
@@ -72,7 +72,7 @@ class RandomSource:
 
 
 def write_vocabulary(path: str, size: int) -> None:
-    """Writes a SentencePiece model in which every number is a word."""
+    """Writes a SentencePiece word model whose words are numbers."""
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=map(str, range(size)),
         model_prefix=path.removesuffix(".model"),
@@ -84,7 +84,7 @@ def write_vocabulary(path: str, size: int) -> None:
 
 
 def measure(arguments: str) -> tuple[float, float]:
-    """Runs an `xlnet` command; returns its seconds and its peak resident memory in gigabytes."""
+    """Runs an `xlnet` command and returns its seconds and peak resident memory in gigabytes."""
     start = time.monotonic()
     program = [sys.executable, "-m", "official.xlnet.cli", *arguments.split()]
     process = os.posix_spawn(sys.executable, program, os.environ)

@@ -1,14 +1,14 @@
-"""Time of every new token, with the cache and without it.
+"""Benchmark of generation: time per token with and without the key-value cache.
 
     python -m benchmarks.inference.generation --config=configs/base.yaml --tokens=1024
 
-Continues an 8-token prompt with a model of random weights, one text at a time, and notes when each
-token is done; for comparison, times a pass of the whole encoder over as many tokens, which is
-what a token costs without a cache. Draws --plot. The last line is JSON:
+Continues an 8-token prompt with a randomly initialized model, with batch size 1, and records the
+time of each token. For comparison, times a forward pass over the same number of tokens, which is
+the cost of a token without a cache. Draws --plot. The last line is JSON:
 
     milliseconds_per_token      with the cache, median over all tokens
-    last_over_first             the same, last tenth of the tokens over the first tenth
-    uncached_milliseconds       {tokens so far: without a cache}
+    last_over_first             ratio of the medians of the last and the first tenth of the tokens
+    uncached_milliseconds       {number of tokens: time without a cache}
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from absl import app, flags
 from official.xlnet.cli import set_environment_defaults
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("config", "configs/base.yaml", "Shape of the model.")
-flags.DEFINE_integer("tokens", 1024, "New tokens.", lower_bound=20)
-flags.DEFINE_string("plot", "docs/images/generation_cost.png", "Picture to write.")
+flags.DEFINE_string("config", "configs/base.yaml", "Configuration of the model.")
+flags.DEFINE_integer("tokens", 1024, "Number of tokens to generate.", lower_bound=20)
+flags.DEFINE_string("plot", "docs/images/generation_cost.png", "Image file to write.")
 
-_PROMPT = list(range(100, 108))
+_FIRST_ID = 100  # An ordinary token.
+_PROMPT = list(range(_FIRST_ID, _FIRST_ID + 8))
 _UNCACHED_REPEATS = 3
 
 
@@ -47,16 +48,16 @@ def main(argv: list[str]) -> None:
     uncached = {length: time_uncached(model, length) for length in lengths}
     draw(cached, uncached)
     tenth = len(cached) // 10
-    figures = {
+    results = {
         "milliseconds_per_token": 1e3 * float(np.median(cached)),
         "last_over_first": float(np.median(cached[-tenth:]) / np.median(cached[:tenth])),
         "uncached_milliseconds": {length: 1e3 * uncached[length] for length in lengths},
     }
-    print(json.dumps(figures))
+    print(json.dumps(results))
 
 
 def time_cached(model, num_tokens: int) -> np.ndarray:
-    """Seconds [num_tokens - 1] from each token to the next."""
+    """Returns the seconds from each generated token to the next, float64 [num_tokens - 1]."""
     import tensorflow as tf
 
     from official.xlnet.inference import cached_decoding
@@ -85,23 +86,23 @@ def time_cached(model, num_tokens: int) -> np.ndarray:
         with tf.control_dependencies([noted]):
             return tf.identity(logits), caches
 
-    # Nothing ends early: the end of a document is improbable.
+    # Makes the end-of-document token improbable, so that generation does not stop early.
     model.lm_head.bias.assign(-100.0 * tf.one_hot(EOD_ID, model.config.model.vocab_size))
     prompt = " ".join(map(str, _PROMPT))
     with mock.patch.object(cached_decoding, "step", timed_step):
         generate(model, TokenizerOfNumbers(), [prompt], num_tokens)  # type: ignore[arg-type]
-    return np.diff(times)  # Tracing is done before the first step.
+    return np.diff(times)  # The first step runs after tracing.
 
 
 def time_uncached(model, length: int) -> float:
-    """Seconds of one pass over `length` tokens with one target."""
+    """Returns the seconds of a forward pass over `length` tokens with one target."""
     import tensorflow as tf
 
     predict = tf.function(lambda inputs: model(inputs)["logits"])
     order_1T = np.zeros([1, length], np.int32)
     order_1T[0, -1] = 1
     inputs = {
-        "token_ids": tf.constant(np.arange(100, 100 + length)[None], tf.int32),
+        "token_ids": tf.constant(np.arange(_FIRST_ID, _FIRST_ID + length)[None], tf.int32),
         "order": tf.constant(order_1T),
         "target_positions": tf.constant([[length - 1]]),
     }
@@ -115,6 +116,7 @@ def time_uncached(model, length: int) -> float:
 
 
 def draw(cached: np.ndarray, uncached: dict[int, float]) -> None:
+    """Plots seconds per token with the cache, and seconds by length without it."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -126,7 +128,7 @@ def draw(cached: np.ndarray, uncached: dict[int, float]) -> None:
         list(uncached),
         [1e3 * seconds for seconds in uncached.values()],
         "o-",
-        label="without: the whole encoder again",
+        label="without cache: full forward pass",
     )
     axes.set(xlabel="token", ylabel="milliseconds", yscale="log", title="Cost of one new token")
     axes.legend()

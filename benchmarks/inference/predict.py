@@ -1,10 +1,10 @@
-"""Memory, speed and order of `xlnet predict` on long files.
+"""Benchmark of `xlnet predict` on large files: speed, memory and order of predictions.
 
     python -m benchmarks.inference.predict --rows=100000,1000000
 
-Fine-tunes a tiny model for a moment, writes a table of each size with texts of up to 20 words, and
-predicts it as a user would. Every prediction must have the id of its row. The last line of output
-is JSON: {rows: seconds, rows_per_second and peak resident gigabytes}.
+Fine-tunes a tiny model for one step, writes a table of each size with texts of up to 20 words, and
+runs `xlnet predict` on it. Every prediction must have the id of its row. The last line of output is
+JSON: {rows: seconds, rows_per_second and peak resident gigabytes}.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tempfile
 
 from benchmarks.inference.convert import measure
 
-_LONGEST = 20
+_MAX_WORDS = 20  # Words of the longest text.
 _SETTINGS = (
     *("model.num_layers=1", "model.d_model=32", "model.num_heads=2", "model.d_inner=64"),
     *("model.mem_len=0", "training.batch_size=256", "training.num_steps=1"),
@@ -28,7 +28,7 @@ _SETTINGS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rows", default="100000,1000000", help="rows of the files")
+    parser.add_argument("--rows", default="100000,1000000", help="numbers of rows of the files")
     sizes = [int(size) for size in parser.parse_args().rows.split(",")]
     results = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -62,7 +62,7 @@ def _write_rows(path: str, number: int) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write("id\tlabel\ttext\n")
         for row in range(number):
-            text = " ".join(rng.choices(words, k=rng.randint(1, _LONGEST)))
+            text = " ".join(rng.choices(words, k=rng.randint(1, _MAX_WORDS)))
             file.write(f"{row}\t{row % 2}\t{text}\n")
 
 
@@ -71,7 +71,7 @@ def _check_order(path: str, number: int) -> None:
         count = 0
         for row, line in enumerate(file):
             if json.loads(line)["id"] != str(row):
-                raise SystemExit(f"row {row}: got the prediction of another row: {line}")
+                raise SystemExit(f"row {row}: expected the prediction of this row, got {line}")
             count += 1
     if count != number:
         raise SystemExit(f"expected {number} predictions, got {count}")

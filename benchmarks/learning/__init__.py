@@ -1,1 +1,1 @@
-"""Benchmarks of what is learned: loss, accuracy, ablations."""
+"""Benchmarks of model quality: held-out loss, fine-tuned accuracy, ablations."""

@@ -1,9 +1,9 @@
-"""Does it learn, and does memory help? Trains `tiny` on a text and evaluates held-out documents.
+"""Learning benchmark: held-out loss of `tiny` after ten minutes, and the effect of memory.
 
     python -m benchmarks.learning --text=FILE --output=DIR --document=docs/learning.md
 
-First the whole recipe within ten minutes, then shorter runs with memory and without it, over
-several seeds at equal steps. A run that was stopped continues when the command runs again.
+Trains the recipe for at most ten minutes, then makes shorter runs with and without memory, with
+several seeds and equal steps. Interrupted runs resume when the command is run again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from official.xlnet.runtime.cores import num_cores
 
 _MINUTES = 10.0
 _CONFIG = "configs/tiny.yaml"
-# A net that has learned for minutes looks back some 16 tokens (docs/attention_length.md), so memory
-# counts where windows begin: these begin four times as often as the recipe's.
+# A network trained for minutes has an effective context of about 16 tokens
+# (docs/attention_length.md), so memory matters at the start of windows. These windows are four
+# times shorter than those of the recipe.
 _SHORT_WINDOWS = (
     *("data.seq_len=32", "data.reuse_len=16", "data.num_predict=10", "data.num_lanes=64"),
     "training.batch_size=64",
@@ -32,50 +33,20 @@ _SHORT_WINDOWS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--text", required=True, help="one paragraph a line, blank between documents"
+        "--text", required=True, help="text file, one paragraph per line, blank between documents"
     )
     parser.add_argument("--output", required=True, help="directory for vocabulary, data and models")
-    parser.add_argument("--document", help="Markdown file to write the tables into")
+    parser.add_argument("--document", help="Markdown file whose tables to write")
     parser.add_argument(
-        "--steps", type=int, default=600, help="steps of the runs that are compared"
+        "--steps", type=int, default=600, help="training steps of the runs with and without memory"
     )
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     arguments = parser.parse_args()
     set_environment_defaults()
 
-    from data_prep.corpus.vocabulary import train_vocabulary
-    from data_prep.pipelines.prepare import prepare
-    from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.training.evaluation import evaluate
-    from official.xlnet.training.pretraining import pretrain
-
-    vocab, data, short_data = (
-        os.path.join(arguments.output, name) for name in ("vocab", "data", "short_data")
-    )
-    tiny = XLNetConfig.load(_CONFIG)
-    train_vocabulary([arguments.text], vocab, tiny.model.vocab_size)
-    prepare([arguments.text], vocab, tiny, data)
-    prepare([arguments.text], vocab, XLNetConfig.load(_CONFIG, _SHORT_WINDOWS), short_data)
-
-    def run(name: str, data: str, minutes: float | None, *overrides: str) -> dict[str, float]:
-        print(name, *overrides, file=sys.stderr)
-        model = os.path.join(arguments.output, name)
-        figures = pretrain(XLNetConfig.load(_CONFIG, overrides), data, model, minutes=minutes)
-        return {**evaluate(model, data), "step": figures["step"]}
-
-    recipe = run("recipe", data, _MINUTES)
-    steps = f"num_steps={arguments.steps}", f"warmup_steps={arguments.steps // 8}"
-    short = *_SHORT_WINDOWS, *steps
-    compared = [
-        {
-            name: run(
-                *(f"{name}_{seed}", short_data, None, *short),
-                *(f"training.seed={seed}", f"mem_len={length}"),
-            )
-            for name, length in (("with", tiny.model.mem_len), ("without", 0))
-        }
-        for seed in range(arguments.seeds)
-    ]
+    _prepare(arguments.text, arguments.output)
+    recipe = _run(arguments.output, "recipe", "data", (), _MINUTES)
+    compared = _compare_memory(arguments.output, arguments.steps, arguments.seeds)
     tables = {"recipe": _recipe_table(recipe), "memory": _memory_table(compared, arguments.steps)}
     for name, table in tables.items():
         print(table, file=sys.stderr)
@@ -91,6 +62,52 @@ def main() -> None:
     )
 
 
+def _prepare(text: str, output: str) -> None:
+    """Trains the vocabulary and prepares data sets with the recipe's windows and short ones."""
+    from data_prep.corpus.vocabulary import train_vocabulary
+    from data_prep.pipelines.prepare import prepare
+    from official.xlnet.configs.experiment import XLNetConfig
+
+    vocab = os.path.join(output, "vocab")
+    train_vocabulary([text], vocab, XLNetConfig.load(_CONFIG).model.vocab_size)
+    for name, overrides in (("data", ()), ("short_data", _SHORT_WINDOWS)):
+        prepare([text], vocab, XLNetConfig.load(_CONFIG, overrides), os.path.join(output, name))
+
+
+def _run(
+    output: str, name: str, data_name: str, overrides: tuple[str, ...], minutes: float | None = None
+) -> dict[str, float]:
+    """Trains and evaluates a model; returns the metrics of `evaluate`, and `step`."""
+    from official.xlnet.configs.experiment import XLNetConfig
+    from official.xlnet.training.evaluation import evaluate
+    from official.xlnet.training.pretraining import pretrain
+
+    print(name, *overrides, file=sys.stderr)
+    model, data = os.path.join(output, name), os.path.join(output, data_name)
+    metrics = pretrain(XLNetConfig.load(_CONFIG, overrides), data, model, minutes=minutes)
+    return {**evaluate(model, data), "step": metrics["step"]}
+
+
+def _compare_memory(output: str, steps: int, seeds: int) -> list[dict[str, dict[str, float]]]:
+    """Returns {"with": metrics, "without": metrics} for each seed."""
+    from official.xlnet.configs.experiment import XLNetConfig
+
+    mem_len = XLNetConfig.load(_CONFIG).model.mem_len
+    settings = *_SHORT_WINDOWS, f"num_steps={steps}", f"warmup_steps={steps // 8}"
+    return [
+        {
+            name: _run(
+                output,
+                f"{name}_{seed}",
+                "short_data",
+                (*settings, f"training.seed={seed}", f"mem_len={length}"),
+            )
+            for name, length in (("with", mem_len), ("without", 0))
+        }
+        for seed in range(seeds)
+    ]
+
+
 def _mean(compared: list[dict[str, dict[str, float]]], name: str) -> float:
     return float(np.mean([seed[name]["loss"] for seed in compared]))
 
@@ -99,7 +116,7 @@ def _recipe_table(recipe: dict[str, float]) -> str:
     return f"""\
 | {recipe["step"]} steps, {num_cores()} CPU core(s) | loss |
 |---|---|
-| word counts alone | {recipe["unigram_loss"]:.3f} |
+| unigram baseline | {recipe["unigram_loss"]:.3f} |
 | tiny | {recipe["loss"]:.3f} |
 | difference | {recipe["unigram_loss"] - recipe["loss"]:.3f} |"""
 

@@ -1,11 +1,11 @@
-"""Table 6 of the paper at toy scale: trains every row with several seeds and compares them.
+"""Ablation study at toy scale (table 6 of the paper), with several seeds per row.
 
     python -m benchmarks.learning.ablation --text=FILE --output=DIR --document=docs/ablation.md
 
-Rows are the recipes in configs/ablation: equal tokens and equal networks. Each finished run leaves
-a file in DIR/runs and is not run again, and a run that was stopped continues. Held-out documents
-are read with each model's own memory; `span_likelihood` says how spans are scored.
-With --finetune=TRAIN,DEV each model is then fine-tuned on a labelled table.
+Rows are the recipes in configs/ablation, with equal numbers of tokens and equal architectures.
+Results of finished runs are saved in DIR/runs and not repeated; interrupted runs resume. Held-out
+documents are evaluated with each model's own memory; `span_likelihood` describes how spans are
+scored. With --finetune=TRAIN,DEV, each model is also fine-tuned on a labeled table.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ CONFIGS = "configs/ablation"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--text", required=True, help="text files, one paragraph a line")
+    parser.add_argument("--text", required=True, help="text files, one paragraph per line")
     parser.add_argument("--output", required=True, help="directory for data, models and results")
-    parser.add_argument("--seeds", type=int, default=3, help="seeds of each row")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds of each row")
     parser.add_argument("--rows", default=",".join(ROWS), help="rows to train, by file name")
-    parser.add_argument("--minutes", type=float, help="start no run after so much time")
-    parser.add_argument("--finetune", help="TRAIN,DEV: labelled tables to fine-tune on")
+    parser.add_argument("--minutes", type=float, help="time after which no further run starts")
+    parser.add_argument("--finetune", help="TRAIN,DEV: labeled tables to fine-tune on")
     parser.add_argument("--document", help="Markdown file to write table and chart to")
-    parser.add_argument("--table", help="write differences only, to the document's table so named")
-    parser.add_argument("--set", action="append", default=[], help="key=value, in every row")
+    parser.add_argument("--table", help="write only differences, to the table of this name")
+    parser.add_argument(
+        "--set", action="append", default=[], help="key=value: overrides a key in all rows"
+    )
     arguments = parser.parse_args()
     set_environment_defaults()
     deadline = time.monotonic() + 60 * (arguments.minutes or np.inf)
     prepare_data(arguments.text, arguments.output, arguments.set)
-    for row in arguments.rows.split(","):  # Kernels of a row are compiled once for all seeds.
+    for row in arguments.rows.split(","):  # All seeds of a row share compiled kernels.
         for seed in range(arguments.seeds):
             if time.monotonic() < deadline:
                 run(row, seed, arguments.output, arguments.set, arguments.finetune)
@@ -53,7 +55,13 @@ def main() -> None:
 
 
 def configuration(row: str, overrides: list[str], seed: int = 0):
-    """The recipe of a row with the overrides of the command line."""
+    """Loads the recipe of a row.
+
+    Args:
+      row: name of a recipe in configs/ablation.
+      overrides: `key=value` overrides.
+      seed: value of `training.seed`.
+    """
     from official.xlnet.configs.experiment import XLNetConfig
 
     path = os.path.join(CONFIGS, row + ".yaml")
@@ -61,7 +69,7 @@ def configuration(row: str, overrides: list[str], seed: int = 0):
 
 
 def prepare_data(text: str, output: str, overrides: list[str]) -> None:
-    """A vocabulary, and records with and without reversed text."""
+    """Trains the vocabulary, and prepares data sets with and without reversed text."""
     from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
 
@@ -74,7 +82,15 @@ def prepare_data(text: str, output: str, overrides: list[str]) -> None:
 
 
 def run(row: str, seed: int, output: str, overrides: list[str], tables: str | None) -> None:
-    """Trains and evaluates one row with one seed, unless its results are there."""
+    """Trains and evaluates one row with one seed, unless its results exist.
+
+    Args:
+      row: name of the row.
+      seed: random seed.
+      output: directory of data, models and results.
+      overrides: `key=value` overrides.
+      tables: TRAIN,DEV tables to fine-tune on, or None.
+    """
     import tf_keras
 
     from official.xlnet.runtime.history import read_history
@@ -93,14 +109,14 @@ def run(row: str, seed: int, output: str, overrides: list[str], tables: str | No
         tf_keras.backend.clear_session()
         data = os.path.join(output, "both" if config.data.bidirectional else "forward")
         start = time.monotonic()
-        figures = pretrain(config, data, model_dir)
+        metrics = pretrain(config, data, model_dir)
         seconds = time.monotonic() - start
         losses = spans_of(model_dir, os.path.join(output, "forward"))
         result |= {
-            "steps": figures["step"],
+            "steps": metrics["step"],
             "seconds": seconds,
             "seconds_per_step": 1
-            / figures["tokens_per_second"]
+            / metrics["tokens_per_second"]
             * config.training.batch_size
             * config.data.seq_len,
             "training_loss": [line["loss"] for line in read_history(model_dir)],
@@ -114,7 +130,7 @@ def run(row: str, seed: int, output: str, overrides: list[str], tables: str | No
 
 
 def spans_of(model_dir: str, data_dir: str) -> np.ndarray:
-    """`span_losses` of a model directory."""
+    """Returns the `span_losses` of a model directory."""
     import dataclasses
 
     from benchmarks.learning.span_likelihood import span_losses
@@ -129,7 +145,11 @@ def spans_of(model_dir: str, data_dir: str) -> np.ndarray:
 
 
 def mean_by_place(losses: np.ndarray) -> dict[str, Any]:
-    """Mean -log p of a whole span, of a token, and of a token by its place in the span."""
+    """Returns mean negative log-likelihoods per span, per token, and of first and later tokens.
+
+    Args:
+      losses: result of `span_losses`.
+    """
     spans = losses[~np.isnan(losses[:, 0])]
     return {
         "spans": len(spans),
@@ -141,7 +161,7 @@ def mean_by_place(losses: np.ndarray) -> dict[str, Any]:
 
 
 def finetuned(model_dir: str, tables: list[str], seed: int) -> float:
-    """Accuracy of a classifier that starts from a model."""
+    """Fine-tunes a classifier from a model and returns its accuracy on dev."""
     from data_prep.tasks.task_data import read_task
     from official.xlnet.commands.finetune import task_configuration
     from official.xlnet.training.finetuning import finetune
@@ -157,7 +177,7 @@ def finetuned(model_dir: str, tables: list[str], seed: int) -> float:
 
 
 def read_results(output: str) -> dict[str, list[dict[str, Any]]]:
-    """Finished runs of each row, by seed."""
+    """Reads the results of finished runs, {row: [result of each seed]}."""
     results: dict[str, list[dict[str, Any]]] = {row: [] for row in ROWS}
     directory = os.path.join(output, "runs")
     for name in sorted(os.listdir(directory)):

@@ -1,7 +1,7 @@
-"""The ablation's table and chart.
+"""Tables and chart of the ablation study.
 
-A difference counts as real here when it is larger than twice its standard error over seeds, seeds
-paired: runs of one seed share initial weights where they have the same ones, and targets.
+A difference is significant if it exceeds two standard errors over seeds. Differences are paired by
+seed, as runs with the same seed share targets and the initial values of common weights.
 """
 
 from __future__ import annotations
@@ -20,23 +20,26 @@ from benchmarks.learning.ablation_rows import ROWS
 
 CHART = "images/ablation.png"
 _COMPARED = (
-    ("xlnet_k6", "dae_transformer_xl", "span", "permutation against denoising, both with memory"),
+    ("xlnet_k6", "dae_transformer_xl", "span", "permutation vs. denoising, both with memory"),
     ("xlnet_k6", "dae_equal_compute", "span", "the same at equal compute"),
-    ("xlnet_k6", "bert", "span", "permutation against BERT"),
-    ("xlnet_k6", "no_memory", "heldout", "memory against none, the model's own targets"),
-    ("xlnet_k6", "no_memory", "span", "memory against none, spans"),
-    ("xlnet_k6", "xlnet_k7", "span", "K = 6 against K = 7"),
-    ("xlnet_k6", "no_span", "span", "span targets against single tokens"),
-    ("xlnet_k6", "no_bidirectional", "span", "both directions against forward text"),
-    ("xlnet_k6", "next_sentence", "span", "without against with next-sentence prediction"),
+    ("xlnet_k6", "bert", "span", "permutation vs. BERT"),
+    ("xlnet_k6", "no_memory", "heldout", "memory vs. none, the model's own targets"),
+    ("xlnet_k6", "no_memory", "span", "memory vs. none, spans"),
+    ("xlnet_k6", "xlnet_k7", "span", "K = 6 vs. K = 7"),
+    ("xlnet_k6", "no_span", "span", "span targets vs. single tokens"),
+    ("xlnet_k6", "no_bidirectional", "span", "bidirectional vs. forward text"),
+    ("xlnet_k6", "next_sentence", "span", "without vs. with next-sentence prediction"),
 )
 Results = dict[str, list[dict[str, Any]]]
 
 
 def write(results: Results, document: str, table: str | None = None) -> None:
-    """Fills the tables of a Markdown document and draws the chart next to it.
+    """Writes the tables of a Markdown document and the chart next to it.
 
-    With the name of a table, it fills that one with the differences and nothing else.
+    Args:
+      results: finished runs by row.
+      document: path of the Markdown file.
+      table: if given, only this table is written, with the differences.
     """
     if table:
         fill_table(document, table, _differences(results))
@@ -50,8 +53,8 @@ def write(results: Results, document: str, table: str | None = None) -> None:
     draw(results, os.path.join(os.path.dirname(document), CHART))
 
 
-def figure(run: dict[str, Any], name: str) -> float:
-    """One figure of a run: `span`, `token`, `first`, `later`, `heldout`, `accuracy`."""
+def metric(run: dict[str, Any], name: str) -> float:
+    """Returns a metric of a run: `span`, `token`, `first`, `later`, `heldout` or `accuracy`."""
     if name == "heldout":
         return run["heldout_loss"]
     if name == "accuracy":
@@ -60,17 +63,24 @@ def figure(run: dict[str, Any], name: str) -> float:
 
 
 def difference(results: Results, one: str, other: str, name: str) -> np.ndarray:
-    """Figure of `other` less that of `one`, for each seed that both have."""
-    by_seed = [{run["seed"]: figure(run, name) for run in results[row]} for row in (one, other)]
+    """Returns the metric of `other` minus that of `one`, for each seed that both have.
+
+    Args:
+      results: finished runs by row.
+      one: name of a row.
+      other: name of another row.
+      name: name of the metric.
+    """
+    by_seed = [{run["seed"]: metric(run, name) for run in results[row]} for row in (one, other)]
     return np.array(
         [by_seed[1][seed] - by_seed[0][seed] for seed in by_seed[0] if seed in by_seed[1]]
     )
 
 
 def draw(results: Results, path: str) -> None:
-    """Means of span losses with standard deviations, a bar for each row."""
+    """Draws a bar chart of mean span losses, with standard deviations as error bars."""
     shown = [row for row in ROWS if results[row]]
-    values = [[figure(run, "span") for run in results[row]] for row in shown]
+    values = [[metric(run, "span") for run in results[row]] for row in shown]
     means = [float(np.mean(runs)) for runs in values]
     spreads = [np.std(runs, ddof=1) if len(runs) > 1 else 0.0 for runs in values]
     chart, axes = pyplot.subplots(figsize=(8, 4))
@@ -93,24 +103,24 @@ def draw(results: Results, path: str) -> None:
 def _rows(results: Results) -> str:
     has_accuracy = any("finetuned" in run for runs in results.values() for run in runs)
     titles = ["", "seeds", "span", "token", "first token", "later tokens", "own held-out loss"]
-    titles += ["ms a step"] + (["accuracy after fine-tuning"] if has_accuracy else [])
+    titles += ["ms per step"] + (["accuracy after fine-tuning"] if has_accuracy else [])
     lines = [titles, ["---"] * len(titles)]
     for row, title in ROWS.items():
         runs = results[row]
         if not runs:
             continue
         cells = [title, str(len(runs))]
-        cells += [_mean([figure(run, n) for run in runs]) for n in ("span", "token", "first")]
-        cells += [_mean([figure(run, n) for run in runs]) for n in ("later", "heldout")]
+        cells += [_mean([metric(run, n) for run in runs]) for n in ("span", "token", "first")]
+        cells += [_mean([metric(run, n) for run in runs]) for n in ("later", "heldout")]
         cells.append(f"{1000 * np.median([run['seconds_per_step'] for run in runs]):.0f}")
         if has_accuracy:
-            cells.append(_mean([figure(run, "accuracy") for run in runs]))
+            cells.append(_mean([metric(run, "accuracy") for run in runs]))
         lines.append(cells)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def _differences(results: Results) -> str:
-    lines = [["", "nats", "standard error", "beyond noise"], ["---"] * 4]
+    lines = [["", "nats", "standard error", "significant"], ["---"] * 4]
     for one, other, name, title in _COMPARED:
         values = difference(results, one, other, name)
         if len(values) < 2:

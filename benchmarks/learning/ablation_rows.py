@@ -1,4 +1,4 @@
-"""The rows of the ablation: recipes in configs/ablation, and their titles."""
+"""Rows of the ablation study: recipes in configs/ablation, and their titles."""
 
 from __future__ import annotations
 

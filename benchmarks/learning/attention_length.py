@@ -1,14 +1,14 @@
-"""Transformer-XL's claims: what memory gives, and what it saves.
+"""Evaluation with recurrent memory vs. a sliding window (section 4 of Transformer-XL).
 
     python -m benchmarks.learning.attention_length --text=FILE --output=DIR \
         --document=docs/attention_length.md
 
-Trains configs/transformer_xl.yaml and reads the longest held-out document. Attention length A is
-what a prediction can look back on at least:
+Trains configs/transformer_xl.yaml and evaluates the longest held-out document. The attention length
+A is the minimum context of a prediction:
 
-* with memory: segments of 128 tokens, one after the other, and a memory of A;
-* with a sliding window of stride 1, for every token a window of the A tokens before it, computed
-  anew, of which only the last row predicts.
+* with memory: consecutive segments of 128 tokens, with a memory of A tokens;
+* with a sliding window of stride 1: for each token, a forward pass over the A tokens before it, of
+  which only the last position predicts.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from official.xlnet.cli import set_environment_defaults
 CONFIG = "configs/transformer_xl.yaml"
 LENGTHS = (16, 32, 64, 128, 256, 512)
 SEGMENT = 128
-_WINDOW_ROWS = 16  # Windows computed at once.
+_WINDOW_ROWS = 16  # Batch size of sliding windows.
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--text", required=True, help="text with long documents")
     parser.add_argument("--output", required=True, help="directory for data and model")
-    parser.add_argument("--tokens", type=int, default=1024, help="tokens that both ways predict")
+    parser.add_argument("--tokens", type=int, default=1024, help="number of tokens to evaluate")
     parser.add_argument("--document", help="Markdown file to write table and chart to")
-    parser.add_argument("--set", action="append", default=[], help="key=value of the recipe")
+    parser.add_argument("--set", action="append", default=[], help="key=value: overrides a key")
     arguments = parser.parse_args()
     set_environment_defaults()
     from data_prep.corpus.vocabulary import train_vocabulary
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def longest_document(data_dir: str) -> np.ndarray:
-    """Tokens of the longest stretch of one document in a held-out lane of forward text."""
+    """Returns the tokens of the longest document in the held-out lanes of a forward data set."""
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.schema import Manifest
     from official.xlnet.tokenization.special_tokens import EOD_ID
@@ -76,7 +76,17 @@ def longest_document(data_dir: str) -> np.ndarray:
 
 
 def measure(model_dir: str, document: np.ndarray, length: int, num_tokens: int) -> dict:
-    """Perplexity and seconds a token of both ways, on the last tokens of a document."""
+    """Measures perplexity and seconds per token with memory and with a sliding window.
+
+    Args:
+      model_dir: the model directory.
+      document: tokens of the document.
+      length: attention length A.
+      num_tokens: number of tokens to evaluate, at the end of the document.
+
+    Raises:
+      ValueError: the document is too short.
+    """
     with_memory, without = _load(model_dir, length), _load(model_dir, 0)
     last = len(document) - num_tokens
     if last < max(LENGTHS):
@@ -94,10 +104,14 @@ def measure(model_dir: str, document: np.ndarray, length: int, num_tokens: int) 
 
 
 def read_with_memory(model, document: np.ndarray) -> tuple[np.ndarray, float]:
-    """-log p of tokens 1, 2, … of whole segments from the end on, and seconds a token.
+    """Evaluates a document in consecutive segments with memory.
+
+    Args:
+      model: the model, with batch size 1.
+      document: tokens of the document.
 
     Returns:
-      float64 [S · SEGMENT], of the last tokens, and the seconds that each took.
+      Negative log-likelihoods of the last S · SEGMENT tokens, float64, and seconds per token.
     """
     import tensorflow as tf
 
@@ -138,7 +152,17 @@ def read_with_memory(model, document: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def read_sliding(model, document: np.ndarray, length: int, num: int) -> tuple[np.ndarray, float]:
-    """-log p of the last `num` tokens from windows of `length` tokens, and seconds a token."""
+    """Evaluates the last tokens of a document with a sliding window of stride 1.
+
+    Args:
+      model: the model, without memory.
+      document: tokens of the document.
+      length: window length in tokens.
+      num: number of tokens to evaluate.
+
+    Returns:
+      Negative log-likelihoods, float64 [num], and seconds per token.
+    """
     import tensorflow as tf
 
     order = tf.tile(tf.range(length)[None], [_WINDOW_ROWS, 1])
@@ -162,7 +186,7 @@ def read_sliding(model, document: np.ndarray, length: int, num: int) -> tuple[np
 
 
 def write(rows: list[dict], document: str, num_tokens: int) -> None:
-    """Fills the table of a document and draws the curves."""
+    """Writes the table of a document and the chart next to it."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -171,8 +195,8 @@ def write(rows: list[dict], document: str, num_tokens: int) -> None:
     from benchmarks.harness.document import fill_table
 
     lines = [
-        "| attention length | perplexity, memory | perplexity, sliding | ms a token, memory "
-        "| ms a token, sliding | times cheaper |",
+        "| attention length | perplexity, memory | perplexity, sliding | ms per token, memory "
+        "| ms per token, sliding | speedup |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
@@ -191,7 +215,7 @@ def write(rows: list[dict], document: str, num_tokens: int) -> None:
         left.plot(lengths, [row[f"{name}_perplexity"] for row in rows], "o-", label=label)
         milliseconds = [1000 * row[f"{name}_seconds"] for row in rows]
         right.plot(lengths, milliseconds, "o-", label=label)
-    for axes, title in ((left, "perplexity"), (right, "milliseconds a token")):
+    for axes, title in ((left, "perplexity"), (right, "milliseconds per token")):
         axes.set_xscale("log", base=2)
         axes.set(xlabel="attention length, tokens", title=title)
         axes.legend()

@@ -1,15 +1,14 @@
-"""Does pre-training help? Fine-tunes from pre-trained and from random weights, over seeds.
+"""Effect of pre-training on fine-tuned accuracy, with several seeds and a linear baseline.
 
     python -m benchmarks.learning.finetuning --data=DIR --text FILE --output=DIR --document=FILE
 
-DIR holds sst2/{train,dev}.tsv and reviews/{train,dev}.tsv with the columns `label` and `text`;
-`--text` adds files of running text. An encoder is pre-trained on the training texts of both and
-on those files, never on dev. The same network is then fine-tuned from its weights and from
-random ones, and a linear model on bags of words (tf-idf of words and pairs of words) stands
-beside that sees as many tokens; this for short inputs and for reviews read on in windows and with
-memory. From pre-trained weights, the two are then compared with truncation, on all of dev and on
-its texts of more than 512 tokens. A run that was stopped continues when the command
-runs again.
+DIR has sst2/{train,dev}.tsv and reviews/{train,dev}.tsv with the columns `label` and `text`;
+`--text` adds plain text files. An encoder is pre-trained on the training texts of both and on
+those files, never on dev. The same architecture is fine-tuned from the pre-trained and from random
+weights. The baseline is a linear model on tf-idf of words and word pairs (bag of words) that reads
+the same number of tokens. This is done for short inputs, and for reviews with windows and with
+memory. With pre-trained weights, windows and memory are also compared with truncation, on all of
+dev and on its texts of more than 512 tokens. Interrupted runs resume when the command is run again.
 """
 
 from __future__ import annotations
@@ -27,11 +26,12 @@ from benchmarks.harness.document import fill_table
 from official.xlnet.cli import set_environment_defaults
 
 _CONFIG = "configs/tiny.yaml"
-_LONG = 512
+_LONG = 512  # Tokens from which on a text is long.
+_SAMPLING_SEED = 1  # Of the labeled subset.
 _START = ("pretrained", "random")
 _SENTENCES = ["task.max_length=64", "task.num_buckets=2"]
 _REVIEWS = ["batch_size=16", "task.max_length=128", "task.num_buckets=1"]
-# name: directory, number of labelled texts to train on (None: all), settings
+# Name: directory, number of labeled training texts (None: all), settings.
 _DATA_SETS: dict[str, tuple[str, int | None, list[str]]] = {
     "sst2": ("sst2", None, [*_SENTENCES, "batch_size=32", "task.epochs=3", "learning_rate=2e-3"]),
     "sst2_100": (
@@ -51,12 +51,14 @@ _LONG_TEXTS: dict[str, list[str]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", required=True, help="directory of sst2/ and reviews/")
-    parser.add_argument("--text", nargs="*", default=[], help="more text to pre-train on")
+    parser.add_argument("--data", required=True, help="directory with sst2/ and reviews/")
+    parser.add_argument(
+        "--text", nargs="*", default=[], help="additional text files for pre-training"
+    )
     parser.add_argument("--output", required=True, help="directory for data and models")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     parser.add_argument("--pretrain_steps", type=int, default=12000)
-    parser.add_argument("--document", help="Markdown file to write the table into")
+    parser.add_argument("--document", help="Markdown file whose table to write")
     arguments = parser.parse_args()
     set_environment_defaults()
 
@@ -97,7 +99,7 @@ def _settings(name: str, way: str) -> list[str]:
 
 
 def _files(arguments, name: str) -> tuple[str, str]:
-    """Tables to train and to evaluate on; a drawn part of the former where labels are few."""
+    """Returns the training and dev tables; the former is sampled if labels are limited."""
     directory, num_labels, _ = _DATA_SETS[name]
     train, dev = (os.path.join(arguments.data, directory, f"{x}.tsv") for x in ("train", "dev"))
     if num_labels is None:
@@ -106,13 +108,13 @@ def _files(arguments, name: str) -> tuple[str, str]:
         header, *lines = file.readlines()
     part = os.path.join(arguments.output, f"{name}.tsv")
     with open(part + ".tmp", "w", encoding="utf-8") as file:
-        file.writelines([header, *random.Random(1).sample(lines, num_labels)])
+        file.writelines([header, *random.Random(_SAMPLING_SEED).sample(lines, num_labels)])
     os.replace(part + ".tmp", part)
     return part, dev
 
 
 def _pretrain(arguments) -> str:
-    """The model directory of an encoder that was pre-trained on the training texts."""
+    """Pre-trains an encoder on the training texts and returns its model directory."""
     from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
     from official.xlnet.configs.experiment import XLNetConfig
@@ -135,23 +137,23 @@ def _pretrain(arguments) -> str:
 
 
 def _finetune_seeds(arguments, model, files, name, start, settings, way) -> list[dict[str, float]]:
-    """Figures of a run for each seed; those of runs that are finished are read from their files."""
+    """Returns the metrics of a run for each seed; those of finished runs are read from files."""
     runs = []
     for seed in range(arguments.seeds):
         output = os.path.join(arguments.output, f"{name}_{start}_{way}_{seed}")
         path = os.path.join(output, "accuracy.json")
         if not os.path.exists(path):
-            figures = _finetune(arguments, model, files[name], output, start, seed, settings)
+            metrics = _finetune(arguments, model, files[name], output, start, seed, settings)
             with open(path, "w", encoding="utf-8") as file:
-                json.dump(figures, file)
-            print(f"{output}: {figures}", file=sys.stderr)
+                json.dump(metrics, file)
+            print(f"{output}: {metrics}", file=sys.stderr)
         with open(path, encoding="utf-8") as file:
             runs.append(json.load(file))
     return runs
 
 
 def _finetune(arguments, model, files, output, start, seed, settings) -> dict[str, float]:
-    """Accuracy on dev, and on its long texts, of one run."""
+    """Fine-tunes once and returns the accuracy on dev and on its long texts."""
     from data_prep.tasks.task_data import read_task
     from official.xlnet.commands.finetune import task_configuration
     from official.xlnet.tasks.reports import PREDICTIONS_FILE
@@ -159,7 +161,7 @@ def _finetune(arguments, model, files, output, start, seed, settings) -> dict[st
     from official.xlnet.training.finetuning import finetune
 
     overrides = [
-        "task.summary=mean",  # A net this small has not learned to gather a text in CLS.
+        "task.summary=mean",  # CLS is not a good summary in a network this small.
         *("num_steps=1000", "warmup_steps=100", f"training.seed={seed}", "jit_compile=true"),
         *("checkpoint_steps=100", *settings),
     ]
@@ -168,7 +170,7 @@ def _finetune(arguments, model, files, output, start, seed, settings) -> dict[st
     given = {"init_from": model}
     if start == "random":
         given = {"vocab": os.path.join(model, "spiece.model")}
-    figures = finetune(config, train, dev, output, **given)
+    metrics = finetune(config, train, dev, output, **given)
     tokenizer = load_tokenizer(model)
     with open(os.path.join(output, PREDICTIONS_FILE), encoding="utf-8") as file:
         predicted = [json.loads(line)["label"] for line in file]
@@ -178,13 +180,13 @@ def _finetune(arguments, model, files, output, start, seed, settings) -> dict[st
         if len(tokenizer.encode(text)) > _LONG
     ]
     accuracy_long = float(np.mean(long)) if long else float("nan")
-    return {"accuracy": figures["accuracy"], "accuracy_long": accuracy_long, "long": len(long)}
+    return {"accuracy": metrics["accuracy"], "accuracy_long": accuracy_long, "long": len(long)}
 
 
 def _bag_of_words(model, files: tuple[str, str], settings: list[str]) -> float:
-    """Accuracy of logistic regression on tf-idf of words and pairs of words.
+    """Returns the accuracy of logistic regression on tf-idf of words and word pairs.
 
-    Texts are cut where the network stops reading.
+    Texts are truncated to the length that the network reads.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -215,13 +217,13 @@ def _rows(path: str) -> list[tuple[str, ...]]:
         return [tuple(line.rstrip("\n").split("\t")) for line in file][1:]
 
 
-def _mean(runs: list[dict[str, float]], figure: str) -> float:
-    return float(np.mean([run[figure] for run in runs]))
+def _mean(runs: list[dict[str, float]], metric: str) -> float:
+    return float(np.mean([run[metric] for run in runs]))
 
 
-def _shown(runs: list[dict[str, float]], figure: str = "accuracy") -> str:
-    """Mean, and lowest to highest."""
-    values = [100 * run[figure] for run in runs]
+def _shown(runs: list[dict[str, float]], metric: str = "accuracy") -> str:
+    """Formats mean, minimum and maximum in percent."""
+    values = [100 * run[metric] for run in runs]
     return f"{np.mean(values):.1f} ({min(values):.1f} to {max(values):.1f})"
 
 
@@ -236,19 +238,19 @@ def _table(results: dict[str, Any], ways: dict[str, list[dict[str, float]]], arg
         for way, runs in ways.items()
     )
     return f"""\
-Accuracy on dev in percent, mean over {arguments.seeds} seeds and, in brackets, lowest to highest.
+Accuracy on dev in percent: mean over {arguments.seeds} seeds and, in parentheses, the range.
 The network is that of `configs/tiny.yaml`, pre-trained for {arguments.pretrain_steps} steps.
-Both are fine-tuned alike: 3 epochs at a learning rate of 2e-3 (sst2) or 1e-3 (reviews), 40 at 3e-4
-where only 100 sentences of sst2 are labelled (sst2_100); the best of the evaluations every 100
-steps and at the end. Reviews are cut after 128 tokens, or read on as a row says, up to 1,536. The
-bag of words sees as many tokens as the network.
+Both are fine-tuned alike: 3 epochs with a learning rate of 2e-3 (sst2) or 1e-3 (reviews), or 40
+epochs with 3e-4 on only 100 labeled sentences of sst2 (sst2_100). The best checkpoint is selected
+from evaluations every 100 steps and at the end. Reviews are truncated to 128 tokens, or processed
+up to 1,536 tokens as the row says. The bag-of-words model reads as many tokens as the network.
 
 | | pre-trained | random weights | bag of words |
 |---|---|---|---|
 {rows}
 
-The reviews, {ways["truncate"][0]["long"]} of which have more than {_LONG} tokens, read from
-pre-trained weights: 128 tokens (truncate), or up to 1,536 in windows whose summaries are averaged
+The reviews, {ways["truncate"][0]["long"]} of which have more than {_LONG} tokens, with pre-trained
+weights and 128 tokens (truncate), or up to 1,536 tokens in windows whose summaries are averaged
 (windows) or from left to right with memory (memory):
 
 | | all of dev | more than {_LONG} tokens |

@@ -1,13 +1,13 @@
-"""Joint log-likelihood of multi-token spans: the paper's "New York" (section 2.6), measured.
+"""Joint log-likelihood of multi-token spans, as "New York" in section 2.6 of the paper.
 
-In each window one span of several tokens is hidden and all other tokens are given. Permutation
-modeling predicts its tokens one after the other, each from the text around and the tokens of the
-span before it; denoising predicts each for itself, as if they were independent:
+In each window one span of several tokens is masked and all other tokens are given. Permutation
+language modeling predicts its tokens autoregressively, each from the context and the previous
+tokens of the span; denoising predicts them independently:
 
     log p(New York | is a city) = log p(New | …) + log p(York | New, …)      permutation
                                 = log p(New | …) + log p(York | …)           denoising
 
-All models get the same windows, in reading order, with the memory of what came before.
+All models get the same windows, in order, with the memory of the previous windows.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.special_tokens import MASK_ID, SEP_ID
 
-MAX_TOKENS = 6  # Of a span.
-_MAX_WORDS = 3
+MAX_TOKENS = 6  # Maximum number of tokens of a span.
+_MIN_TOKENS = 2
+_MAX_WORDS = 3  # Maximum number of words of a span.
 
 
 def span_losses(
     model: XLNetPretrainer, data_dir: str, batch_size: int, seed: int = 0
 ) -> np.ndarray:
-    """-log p of every token of a span in each held-out window.
+    """Computes the negative log-likelihood of each token of a span in each held-out window.
 
     Args:
-      model: trained by permutation or denoising; its objective says how it predicts spans.
-      data_dir: data set of forward text whose held-out lanes `batch_size` divides.
-      batch_size: windows read at once.
-      seed: of the choice of spans.
+      model: model trained by permutation or denoising; its objective determines how spans are
+        predicted.
+      data_dir: forward data set; `batch_size` must divide the number of held-out lanes.
+      batch_size: number of windows of a batch.
+      seed: random seed of the choice of spans.
 
     Returns:
-      float64 [W, MAX_TOKENS], in nats; NaN behind the end of a span.
+      float64 [W, MAX_TOKENS], in nats; NaN after the end of a span.
     """
     config = model.config
     memory = None
@@ -67,10 +69,16 @@ def choose_span(
     can_be_target_T: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[int, int]:
-    """Draws a span of one to three whole words and two to six tokens before the first SEP.
+    """Samples a span of one to three whole words and two to six tokens before the first SEP.
+
+    Args:
+      token_ids_T: int [T].
+      is_word_start_T: bool [T].
+      can_be_target_T: bool [T].
+      rng: random generator.
 
     Returns:
-      Its first position and its number of tokens; (0, 0) where the window has none.
+      First position and number of tokens; (0, 0) if the window has no such span.
     """
     last = int(np.flatnonzero(token_ids_T == SEP_ID)[0])
     starts = np.flatnonzero(is_word_start_T[:last])
@@ -78,14 +86,14 @@ def choose_span(
         (int(start), int(end - start))
         for words in range(1, _MAX_WORDS + 1)
         for start, end in zip(starts, starts[words:], strict=False)
-        if 2 <= end - start <= MAX_TOKENS and can_be_target_T[start:end].all()
+        if _MIN_TOKENS <= end - start <= MAX_TOKENS and can_be_target_T[start:end].all()
     ]
     return spans[rng.integers(len(spans))] if spans else (0, 0)
 
 
 @tf.function(autograph=False)
 def _losses_and_memory(model, batch, start_B, length_B, memory):
-    """Scores the spans of a batch, then reads the windows as they are for the next memory."""
+    """Scores the spans of a batch, then processes the unmasked windows to update the memory."""
     config = model.config
     token_ids_BT = batch["token_ids"]
     size, seq_len = token_ids_BT.shape

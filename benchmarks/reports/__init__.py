@@ -1,1 +1,1 @@
-"""From measurements to tables and charts."""
+"""Benchmark phases, and the tables and charts made from their results."""

@@ -1,1 +1,1 @@
-"""Benchmarks of the exported model and of a server."""
+"""Benchmarks of exported models and of a server under load."""

@@ -1,14 +1,14 @@
-"""Latency and throughput of an exported model beside HF PyTorch with the same weights.
+"""Benchmark of an exported model: latency and throughput, compared with HF PyTorch.
 
     python -m benchmarks.serving --shape=base --table=docs/serving.md
 
-Makes a classifier with random weights, exports it, converts it to HF's form, and lets the two run
-in turns on the same token ids, so that what else the machine does falls on both alike. Writes the
-tables between the marks in --table. The last line is JSON:
+Creates a classifier with random weights, exports it, converts it to the HF format, and runs both in
+alternation on the same token ids, so that other load affects both alike. Writes the tables between
+the markers in --table. The last line is JSON:
 
-    latency       {length: {"ours" or "hf": {"p50": …, "p99": …}}}, milliseconds at batch 1
+    latency       {length: {"ours" or "hf": {"p50": …, "p99": …}}}, milliseconds at batch size 1
     throughput    tokens per second on texts of mixed lengths
-    difference    the largest difference of a logit
+    difference    maximum absolute difference of logits
     storage       {weights: {"megabytes", "p50" by length, "difference", and with --task_model
                   "accuracy" of that model}}
 """
@@ -31,15 +31,17 @@ from official.xlnet.cli import set_environment_defaults
 from official.xlnet.runtime.cores import num_cores
 
 FLAGS = flags.FLAGS
-flags.DEFINE_enum("shape", "base", ["base", "small", "tiny"], "A recipe in configs/.")
-flags.DEFINE_integer("rounds", 10, "Turns that each of the two has.")
-flags.DEFINE_integer("texts", 48, "Texts of mixed lengths.")
+flags.DEFINE_enum("shape", "base", ["base", "small", "tiny"], "Name of a recipe in configs/.")
+flags.DEFINE_integer("rounds", 10, "Number of turns of each implementation.")
+flags.DEFINE_integer("texts", 48, "Number of texts of mixed lengths.")
 flags.DEFINE_string("table", "docs/serving.md", "Document to write the tables into.")
-flags.DEFINE_list("storage", ["bfloat16", "float16", "int8"], "Kinds of weights to measure.")
-flags.DEFINE_string("folder", None, "Keeps the models, to measure them again.")
-flags.DEFINE_bool("only_make", False, "Whether to make the models in --folder and stop.")
-flags.DEFINE_string("task_model", None, "Fine-tuned classifier to measure accuracy with.")
-flags.DEFINE_string("task_data", None, "Its labelled data.")
+flags.DEFINE_list(
+    "storage", ["bfloat16", "float16", "int8"], "Storage dtypes of weights to measure."
+)
+flags.DEFINE_string("folder", None, "Folder in which to keep the models for further runs.")
+flags.DEFINE_bool("only_make", False, "Whether to only create the models in --folder.")
+flags.DEFINE_string("task_model", None, "Fine-tuned classifier whose accuracy to measure.")
+flags.DEFINE_string("task_data", None, "Labeled data for --task_model.")
 
 LENGTHS = (16, 64, 128, 512)
 _VOCAB_SIZE = 3000
@@ -61,6 +63,7 @@ def main(argv: list[str]) -> None:
 
 
 def measure(folder: str) -> dict:
+    """Runs all measurements on the models in a folder."""
     versions = {weights: version_dir(folder, weights) for weights in ("float32", *FLAGS.storage)}
     rng = np.random.default_rng(0)
 
@@ -73,7 +76,7 @@ def measure(folder: str) -> dict:
     batches = [texts[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
     in_order = sorted(texts, key=len)
     sorted_batches = [in_order[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
-    results: dict = {"shape": FLAGS.shape, "cores": num_cores(), "storage": {}}
+    results: dict = {"shape": FLAGS.shape, "cores": num_cores()}
     with contextlib.ExitStack() as stack:
         workers = {
             "ours": stack.enter_context(Worker("ours", versions["float32"])),
@@ -94,34 +97,51 @@ def measure(folder: str) -> dict:
             "hf, as they come": _throughput(workers["hf"], batches, tokens),
             "hf, sorted by length": _throughput(workers["hf"], sorted_batches, tokens),
         }
-    results["storage"]["float32"] = {
-        "megabytes": _megabytes(versions["float32"]),
-        "p50": {n: row["ours"]["p50"] for n, row in results["latency"].items()},
-        "difference": 0.0,
-    }
-    with Worker("ours", versions["float32"]) as worker:
-        exact = worker.run(batches[:1], 1)["logits"]
-    for weights in FLAGS.storage:
-        with Worker("ours", versions[weights]) as worker:
-            found = worker.run(batches[:1], 1)["logits"]
-            p50 = {}
-            for length, one in single.items():
-                worker.run(one, 2)
-                seconds = worker.run(one, 10 if length < 512 else 4)["seconds"]
-                p50[length] = round(1e3 * float(np.median(seconds)), 1)
-        results["storage"][weights] = {
-            "megabytes": _megabytes(versions[weights]),
-            "p50": p50,
-            "difference": _difference(found, exact),
-        }
-    if FLAGS.task_model:
-        for weights, row in results["storage"].items():
-            row["accuracy"] = accuracy(FLAGS.task_model, FLAGS.task_data, weights)
+    p50 = {length: row["ours"]["p50"] for length, row in results["latency"].items()}
+    results["storage"] = measure_storage(versions, single, batches[:1], p50)
     return results
 
 
+def measure_storage(
+    versions: dict[str, str], single: dict[int, list], batches: list, p50: dict[int, float]
+) -> dict[str, dict]:
+    """Measures size, latency and accuracy for each storage dtype of weights.
+
+    Args:
+      versions: directory of the version for each dtype.
+      single: a batch of one text for each length.
+      batches: batches to compare logits on.
+      p50: median latency of float32 in milliseconds, by length.
+    """
+    storage: dict[str, dict] = {}
+    storage["float32"] = {
+        "megabytes": _megabytes(versions["float32"]),
+        "p50": p50,
+        "difference": 0.0,
+    }
+    with Worker("ours", versions["float32"]) as worker:
+        exact = worker.run(batches, 1)["logits"]
+    for weights in FLAGS.storage:
+        with Worker("ours", versions[weights]) as worker:
+            found = worker.run(batches, 1)["logits"]
+            latency = {}
+            for length, one in single.items():
+                worker.run(one, 2)
+                seconds = worker.run(one, 10 if length < 512 else 4)["seconds"]
+                latency[length] = round(1e3 * float(np.median(seconds)), 1)
+        storage[weights] = {
+            "megabytes": _megabytes(versions[weights]),
+            "p50": latency,
+            "difference": _difference(found, exact),
+        }
+    if FLAGS.task_model:
+        for weights, row in storage.items():
+            row["accuracy"] = accuracy(FLAGS.task_model, FLAGS.task_data, weights)
+    return storage
+
+
 def accuracy(model_dir: str, data: str, weights: str) -> float:
-    """Accuracy of a fine-tuned classifier, as served with some kind of weights."""
+    """Returns the accuracy of a fine-tuned classifier as exported with `weights`."""
     import tensorflow as tf
 
     from data_prep.tasks.task_data import read_task
@@ -144,7 +164,7 @@ def accuracy(model_dir: str, data: str, weights: str) -> float:
 
 
 def make_models(folder: str) -> None:
-    """Makes the model in all its forms, but for those that are there."""
+    """Creates the model in all formats, except those that exist already."""
     from official.xlnet.checkpoints.convert import convert
     from official.xlnet.serving.export import export
 
@@ -159,12 +179,12 @@ def make_models(folder: str) -> None:
 
 
 def version_dir(folder: str, weights: str) -> str:
-    """Directory of the version with some kind of weights."""
+    """Returns the directory of the version exported with `weights`."""
     return os.path.join(folder, weights, "1")
 
 
 def make_model(model_dir: str) -> None:
-    """Writes a model directory of a classifier with random weights."""
+    """Writes the model directory of a classifier with random weights."""
     import tensorflow as tf
 
     from data_prep.corpus.vocabulary import train_vocabulary
@@ -189,7 +209,7 @@ def make_model(model_dir: str) -> None:
 
 
 class Worker:
-    """A process of `benchmarks.serving.worker`."""
+    """Client of a `benchmarks.serving.worker` process."""
 
     def __init__(self, kind: str, path: str):
         self._process = subprocess.Popen(
@@ -244,10 +264,10 @@ def _difference(a: list, b: list) -> float:
 
 
 def write_tables(results: dict) -> None:
-    """Puts the tables between the marks of the document."""
+    """Writes the tables between the markers of the document."""
     lines = [
         f"Model: `configs/{results['shape']}.yaml` with a classifier, {results['cores']} CPU "
-        f"cores, float32. The largest difference of a logit is {results['difference']:.1e}.",
+        f"cores, float32. The maximum difference of logits is {results['difference']:.1e}.",
         "",
         "| tokens | ours p50 | ours p99 | HF p50 | HF p99 | HF / ours |",
         "|---|---|---|---|---|---|",
@@ -262,7 +282,7 @@ def write_tables(results: dict) -> None:
     lines += [f"| {name} | {value} |" for name, value in results["throughput"].items()]
     head = " | ".join(f"p50 at {length}" for length in results["latency"])
     more = " accuracy |" if FLAGS.task_model else ""
-    lines += ["", f"| `--weights` | size | logits differ by up to | {head} |{more}"]
+    lines += ["", f"| `--weights` | size | maximum difference of logits | {head} |{more}"]
     lines.append("|---" * (3 + len(results["latency"]) + bool(more)) + "|")
     for weights, row in results["storage"].items():
         p50 = " | ".join(f"{value} ms" for value in row["p50"].values())

@@ -1,16 +1,16 @@
-"""A server under mixed load, with bad requests and new versions in it.
+"""Soak test of a server with mixed load, invalid requests and version changes.
 
     python -m benchmarks.serving.soak --minutes=20 --base_path=DIR
 
-DIR holds a version that `xlnet export` wrote of a text task. The stand-in server of
-`tools.serving_stand_in` (not TF Serving) serves it in a process of its own to a few clients, over
-gRPC and REST; every --roll_seconds the version is copied as a newer one and older ones are
-removed. The last line is JSON:
+DIR has a version of a text task, written by `xlnet export`. The stand-in server of
+`tools.serving_stand_in` (not TF Serving) serves it to several concurrent clients over gRPC and
+REST. Every --roll_seconds the version is copied as a new one and old versions are removed. The last
+line is JSON:
 
-    good, failed        requests that were in order, and those of them that failed
-    bad, wrong_codes    requests that were not, and those not answered INVALID_ARGUMENT
-    versions            versions that answered
-    megabytes           resident memory of the server after each tenth of the time
+    good, failed        number of valid requests, and how many of them failed
+    bad, wrong_codes    number of invalid requests, and those not rejected as INVALID_ARGUMENT
+    versions            number of versions served
+    megabytes           resident memory of the server after each tenth of the duration
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from absl import app, flags
 from official.xlnet.cli import set_environment_defaults
 
 FLAGS = flags.FLAGS
-flags.DEFINE_float("minutes", 20.0, "How long.")
-flags.DEFINE_string("base_path", None, "Versions.", required=True)
-flags.DEFINE_integer("clients", 3, "Clients at once.")
-flags.DEFINE_float("roll_seconds", 60.0, "Time between two versions.")
+flags.DEFINE_float("minutes", 20.0, "Duration of the test.")
+flags.DEFINE_string("base_path", None, "Base path of the exported model.", required=True)
+flags.DEFINE_integer("clients", 3, "Number of concurrent clients.")
+flags.DEFINE_float("roll_seconds", 60.0, "Time between version changes.")
 
 _NAME = "soak"
+_BAD_SHARE = 0.1  # Share of invalid requests.
 _BAD: list[dict] = [{"text": ["a" * 1_000_000]}, {"text": [1]}, {"words": ["a"]}, {}]
 
 
@@ -50,6 +51,7 @@ def main(argv: list[str]) -> None:
 
 
 def soak(folder: str) -> dict:
+    """Runs the server and the clients, with the versions in a temporary folder."""
     source = max((e for e in os.listdir(FLAGS.base_path) if e.isdigit()), key=int)
     template = os.path.join(FLAGS.base_path, source)
     base_path = os.path.join(folder, _NAME)
@@ -97,7 +99,14 @@ def soak(folder: str) -> dict:
 
 
 def client(number: int, ports: dict, counts: collections.Counter, stop: threading.Event) -> None:
-    """Sends requests until it is told to stop."""
+    """Sends random requests until `stop` is set.
+
+    Args:
+      number: random seed.
+      ports: ports of the server.
+      counts: counters to increase.
+      stop: ends the client.
+    """
     from official.xlnet.errors import DataError
     from official.xlnet.serving.client.endpoint import connect
 
@@ -109,7 +118,7 @@ def client(number: int, ports: dict, counts: collections.Counter, stop: threadin
     ]
     while not stop.is_set():
         endpoint = rng.choice(endpoints)
-        if rng.random() < 0.1:
+        if rng.random() < _BAD_SHARE:
             counts["bad"] += 1
             try:
                 endpoint.predict(rng.choice(_BAD))

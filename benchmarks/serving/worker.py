@@ -1,10 +1,10 @@
-"""One of the programs that `benchmarks.serving` compares, in a process of its own.
+"""Worker process of `benchmarks.serving`: runs the exported model or HF on token ids.
 
     python -m benchmarks.serving.worker ours VERSION_DIR
     python -m benchmarks.serving.worker hf HF_DIR
 
-Reads {"batches": [[ids, …], …], "repeats": N} from each line of standard input, runs all batches
-N times and writes {"seconds": [of every run of a batch], "logits": those of the last run}.
+For each request {"batches": [[ids, …], …], "repeats": N}, a line of standard input, runs all
+batches N times and writes {"seconds": [time of each batch], "logits": logits of the last repeat}.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SEGMENT_CLS, _SEGMENT_PAD = 2, 4
 
 
 def ours(path: str) -> Run:
-    """The signature `token_ids` in a session, as TF Serving runs it."""
+    """Loads the signature `token_ids` of an exported model in a session, as TF Serving does."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  Registers the operations.
 
@@ -51,7 +51,7 @@ def ours(path: str) -> Run:
 
 
 def hf(path: str) -> Run:
-    """HF PyTorch's sequence classifier, eager, all threads."""
+    """Loads HF's sequence classifier in PyTorch, in eager mode with all threads."""
     import torch
     import transformers
 

@@ -1,1 +1,1 @@
-"""Benchmarks of the training step, ours and the peers'."""
+"""Benchmarks of the training step, ours and that of other implementations."""

@@ -1,4 +1,4 @@
-"""The matmul ceiling: the best rate of TensorFlow's matrix product, oneDNN on, at our shapes."""
+"""The matmul ceiling: peak FLOP/s of TensorFlow's matrix multiplication at our shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REPEATS = 4
 
 
 def build() -> Work:
-    """Work whose value is operations per second."""
+    """Builds a workload whose value is matmul FLOP/s."""
     operands = [(tf.random.normal([m, k]), tf.random.normal([k, n])) for m, k, n in SHAPES]
 
     @tf.function

@@ -1,10 +1,10 @@
-"""Whether a long run on two replicas stays as it is: resident memory and retracing.
+"""Memory leak and retracing test of a long training run on two replicas.
 
     python -m benchmarks.training.long_run [--steps=2000] [--set=key=value]
 
-Trains `configs/tiny.yaml` on random records, on two logical CPUs, and prints one JSON line:
+Trains `configs/tiny.yaml` on random records, on two virtual CPU devices, and prints one JSON line:
 resident memory (MB) after 200 steps and at the end, its growth, and how often the step was traced.
-`--set` overrides keys of the recipe, to be done sooner.
+`--set` overrides configuration keys, for instance for a shorter run.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from absl import app, flags
 
 from official.xlnet.cli import set_environment_defaults
 
-_STEPS = flags.DEFINE_integer("steps", 2000, "Steps to take.", lower_bound=400)
-_SET = flags.DEFINE_multi_string("set", [], "key=value: overrides a key of the recipe.")
-_SETTLED_STEPS = 200
+_STEPS = flags.DEFINE_integer("steps", 2000, "Number of training steps.", lower_bound=400)
+_SET = flags.DEFINE_multi_string("set", [], "key=value: overrides a configuration key.")
+_SETTLED_STEPS = 200  # Steps before the first memory measurement.
 _REPLICAS = 2
 
 
@@ -32,7 +32,7 @@ def _resident_mb() -> float:
 
 
 def _sample(model_dir: str, samples: list[tuple[int, float]], done: threading.Event) -> None:
-    """Adds (step, resident MB) every second until `done`."""
+    """Appends (step, resident MB) every second until `done` is set."""
     from official.xlnet.runtime.history import read_history
 
     while not done.wait(1.0):
@@ -49,7 +49,7 @@ def main(_) -> None:
     overrides = [f"num_steps={_STEPS.value}", *_SET.value]
     config = XLNetConfig.load("configs/tiny.yaml", overrides)
     data = config.data
-    traces: list[float] = []  # When train_step was traced, once for each replica.
+    traces: list[float] = []  # Times at which train_step was traced, once per replica.
     train_step = XLNetPretrainer.train_step
 
     def traced(self, batch):
@@ -65,7 +65,7 @@ def main(_) -> None:
         sampler.start()
         try:
             with unittest.mock.patch.object(XLNetPretrainer, "train_step", traced):
-                figures = pretrain(
+                metrics = pretrain(
                     config, records, model_dir, strategy="mirrored", cpu_devices=_REPLICAS
                 )
         finally:
@@ -76,13 +76,13 @@ def main(_) -> None:
     print(
         json.dumps(
             {
-                "steps": figures["step"],
+                "steps": metrics["step"],
                 "replicas": _REPLICAS,
                 "resident_mb_after_200_steps": round(settled, 1),
                 "resident_mb_at_the_end": round(last, 1),
                 "growth_percent": round(100 * (last / settled - 1), 2),
                 "traces_of_a_replica": len(traces) / _REPLICAS,
-                "tokens_per_second": round(figures["tokens_per_second"]),
+                "tokens_per_second": round(metrics["tokens_per_second"]),
             }
         )
     )

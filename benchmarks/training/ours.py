@@ -1,4 +1,4 @@
-"""Our own steps, as contestants."""
+"""Workloads of this implementation: training steps and encoder passes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,17 @@ def build(
     parallel_slices: int = 1,
     release_memory: bool = False,
 ) -> Work:
-    """One step of `kind` pretrain, finetune, encode or serve (the encoder as it is exported).
+    """Builds the workload of one step.
 
-    The rest is as in the configuration.
+    Args:
+      kind: `pretrain`, `finetune`, `encode` (forward pass of the encoder) or `serve` (the same as
+        exported).
+      shape: fields of `Shape`.
+      jit_compile: whether to compile with XLA.
+      recompute: value of `model.recompute`.
+      accumulate_steps: value of `training.accumulate_steps`.
+      parallel_slices: value of `training.parallel_slices`.
+      release_memory: value of `training.release_memory`.
     """
     sizes = Shape(**shape)
     training = {
@@ -45,7 +53,7 @@ def build(
 
 
 def pretrainer(shape: Shape, config) -> tuple[XLNetPretrainer, dict[str, tf.Tensor]]:
-    """A compiled pre-training model with its optimizer's slots, and a batch."""
+    """Creates a compiled pre-training model with a built optimizer, and a batch."""
     tf_keras.utils.set_random_seed(0)
     model = XLNetPretrainer(config)
     optimizer = create_optimizer(config.training, config.model.num_layers)
@@ -56,11 +64,11 @@ def pretrainer(shape: Shape, config) -> tuple[XLNetPretrainer, dict[str, tf.Tens
 
 def _pretrain(shape: Shape, config) -> Work:
     model, batch = pretrainer(shape, config)
-    return _fitting(model, batch)
+    return _training_work(model, batch)
 
 
-def _fitting(model, batch) -> Work:
-    """The step that `fit` runs."""
+def _training_work(model, batch) -> Work:
+    """Returns the training step as `fit` runs it."""
     function = model.make_train_function()
     batches = iter(tf.data.Dataset.from_tensors(batch).repeat())
     return Work(lambda: float(function(batches)["loss"]), _count(model))
@@ -81,7 +89,7 @@ def _finetune(shape: Shape, config) -> Work:
         "label": tf.range(shape.batch_size) % 2,
         "weight": tf.ones([shape.batch_size]),
     }
-    return _fitting(model, batch)
+    return _training_work(model, batch)
 
 
 def _encode(shape: Shape, config) -> Work:
@@ -91,7 +99,7 @@ def _encode(shape: Shape, config) -> Work:
     def encode(token_ids, segment_ids):
         return encoder({"token_ids": token_ids, "segment_ids": segment_ids})["content"]
 
-    return _reading(encode, shape, config, encoder)
+    return _forward_work(encode, shape, config, encoder)
 
 
 def _serve(shape: Shape, config) -> Work:
@@ -103,10 +111,10 @@ def _serve(shape: Shape, config) -> Work:
         is_padding = tf.zeros_like(token_ids, tf.bool)
         return packed(token_ids, is_padding, segment_ids).vectors
 
-    return _reading(encode, shape, config, encoder)
+    return _forward_work(encode, shape, config, encoder)
 
 
-def _reading(encode, shape: Shape, config, encoder) -> Work:
+def _forward_work(encode, shape: Shape, config, encoder) -> Work:
     function = tf.function(encode, jit_compile=config.training.jit_compile)
     token_ids, segment_ids = (tf.constant(value) for value in tokens_and_segments(shape))
     return Work(lambda: float(function(token_ids, segment_ids)[0, 0, 0]), _count(encoder))

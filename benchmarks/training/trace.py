@@ -1,6 +1,6 @@
-"""A TensorBoard trace of our training step, and where its time goes.
+"""TensorBoard profile of our training step.
 
-Show it with `tensorboard --logdir=DIR` (plug-in `tensorboard-plugin-profile`).
+View it with `tensorboard --logdir=DIR` (plugin `tensorboard-plugin-profile`).
 """
 
 from __future__ import annotations
@@ -11,26 +11,27 @@ import os
 import re
 from typing import Any
 
-_STEPS = 3
-_LISTED = 20
+_WARM_UP_STEPS = 2
+_STEPS = 3  # Profiled steps.
+_LISTED = 20  # Operation types in the result.
 
 
 def trace_step(task: dict[str, Any], directory: str) -> dict[str, float]:
-    """Writes a trace of a few steps.
+    """Profiles a few steps and writes the trace.
 
     Args:
       task: arguments of `ours.build`.
-      directory: where the trace goes.
+      directory: directory for the trace.
 
     Returns:
-      Milliseconds of a step by kind of operation, summed over threads, longest first.
+      Milliseconds per step by operation type, summed over threads, longest first.
     """
     import tensorflow as tf
 
     from benchmarks.training.ours import build
 
     work = build(**task)
-    for _ in range(2):
+    for _ in range(_WARM_UP_STEPS):
         work.run()
     tf.profiler.experimental.start(directory)
     for _ in range(_STEPS):
@@ -52,6 +53,6 @@ def _by_kind(directory: str) -> dict[str, float]:
             for event in line.events:
                 name = plane.event_metadata[event.metadata_id].name
                 kind = re.fullmatch(r".*:(\w+)", name, re.DOTALL)
-                if kind:  # Operations are called name:Kind.
+                if kind:  # Operation events are named name:Type.
                     milliseconds[kind.group(1)] += event.duration_ps / 1e9 / _STEPS
     return {kind: round(value, 1) for kind, value in milliseconds.most_common(_LISTED)}

@@ -1,1 +1,1 @@
-"""Other implementations of XLNet on the same work, in their best modes."""
+"""Other implementations of XLNet with the same workload, in their fastest modes."""

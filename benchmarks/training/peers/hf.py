@@ -1,4 +1,4 @@
-"""HF transformers' XLNet (PyTorch): all threads, fused AdamW, eager or `torch.compile`."""
+"""HF transformers' XLNet (PyTorch): all threads, fused AdamW, eager mode or `torch.compile`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from official.xlnet.runtime.cores import num_cores
 
 
 def build(kind: str, shape: dict, compile: bool = False) -> Work:
-    """One step of `kind` pretrain, finetune or encode; `compile` as in `torch.compile`."""
+    """Builds the workload of one step.
+
+    Args:
+      kind: `pretrain`, `finetune` or `encode`.
+      shape: fields of `Shape`.
+      compile: whether to use `torch.compile`.
+    """
     torch.manual_seed(0)
     torch.set_num_threads(num_cores())
     sizes = Shape(**shape)

@@ -1,4 +1,4 @@
-"""tf-models-official's legacy XLNet: the whole step one graph, oneDNN on, with or without XLA."""
+"""tf-models-official's legacy XLNet: the step in one `tf.function`, with or without XLA."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.harness.workload import DROPOUT, LEARNING_RATE, Shape, masked_ba
 
 
 def build(kind: str, shape: dict, jit_compile: bool = False) -> Work:
-    """One pre-training step; `kind` is `pretrain`."""
+    """Builds the workload of one pre-training step; `kind` must be `pretrain`."""
     assert kind == "pretrain", kind
     sizes = Shape(**shape)
     model_config = types.SimpleNamespace(
@@ -67,5 +67,5 @@ def build(kind: str, shape: dict, jit_compile: bool = False) -> Work:
         optimizer.apply_gradients([(g, v) for g, v in pairs if g is not None])
         return loss
 
-    step.get_concrete_function()  # The model builds its variables when first called.
+    step.get_concrete_function()  # The first call creates the variables.
     return Work(lambda: float(step()), model.count_params())

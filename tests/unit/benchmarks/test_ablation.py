@@ -101,11 +101,11 @@ def test_tables_and_chart(tmp_path):
     page = (tmp_path / "page.md").read_text()
     assert "| XLNet, K = 6 | 3 | 5.100 ± 0.100 |" in page
     assert "both with memory | +1.000 | 0.058 | better |" in page
-    assert "against BERT | -0.100 | 0.058 | no |" in page
+    assert "vs. BERT | -0.100 | 0.058 | no |" in page
     assert (tmp_path / "images/ablation.png").stat().st_size > 5000
     results = ablation.read_results(str(tmp_path))
     ablation_report.write(results, str(tmp_path / "page.md"), "short_windows")
-    differences = "| permutation against BERT | -0.100 | 0.058 | no |"
+    differences = "| permutation vs. BERT | -0.100 | 0.058 | no |"
     assert (tmp_path / "page.md").read_text().count(differences) == 2
     with pytest.raises(ValueError, match="expected one place"):
         fill_table(str(tmp_path / "page.md"), "nothing", "")
