@@ -12,12 +12,24 @@ import tensorflow as tf
 
 from official.xlnet.errors import DataError
 from official.xlnet.serving.factory import create_service
+from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.samples import write_samples
 from official.xlnet.serving.services.base import Service
 from official.xlnet.serving.warmup import write_warmup
 
 
-def export(model_dir: str, output: str, version: int | None = None, **choices) -> dict[str, Any]:
+def export(
+    model_dir: str,
+    output: str,
+    version: int | None = None,
+    head: str | None = None,
+    lengths: Sequence[int] = (),
+    max_length: int | None = None,
+    weights: str = "float32",
+    text_columns: Sequence[str] = (),
+    max_characters: int = Settings.max_characters,
+    max_windows: int = Settings.max_windows,
+) -> dict[str, Any]:
     """Exports a model directory as the SavedModel `OUTPUT/<version>/`.
 
     The version is written atomically, by a rename; TF Serving ignores the temporary directory, as
@@ -27,7 +39,13 @@ def export(model_dir: str, output: str, version: int | None = None, **choices) -
       model_dir: model directory to export.
       output: base path of the model on TF Serving; created if missing.
       version: version number. None: one more than the latest.
-      **choices: arguments of `create_service`.
+      head: see `create_service`, also for the following arguments.
+      lengths: bucket lengths that inputs are padded to, in tokens, ascending.
+      max_length: maximum input length in tokens.
+      weights: storage dtype of matrices.
+      text_columns: names of the text inputs.
+      max_characters: maximum length of a text in code points.
+      max_windows: maximum number of windows of a text.
 
     Returns:
       A dictionary with
@@ -45,7 +63,17 @@ def export(model_dir: str, output: str, version: int | None = None, **choices) -
         raise DataError(f"version: expected at least 1, got {version}")
     if version is not None and os.path.exists(os.path.join(output, str(version))):
         raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
-    return write_version(create_service(model_dir, **choices), output, version)
+    service = create_service(
+        model_dir,
+        head=head,
+        lengths=lengths,
+        max_length=max_length,
+        weights=weights,
+        text_columns=text_columns,
+        max_characters=max_characters,
+        max_windows=max_windows,
+    )
+    return write_version(service, output, version)
 
 
 def write_version(service: Service, output: str, version: int | None = None) -> dict[str, Any]:

@@ -45,7 +45,8 @@ def create_service(
     max_length: int | None = None,
     weights: str = "float32",
     text_columns: Sequence[str] = (),
-    **limits: int,
+    max_characters: int = Settings.max_characters,
+    max_windows: int = Settings.max_windows,
 ) -> Service:
     """Creates the service of a model directory.
 
@@ -59,7 +60,8 @@ def create_service(
         without a task.
       weights: storage dtype of matrices; see `Settings`.
       text_columns: names of the text inputs. Empty: those of the task, or `text`.
-      **limits: `max_characters` and `max_windows` of `Settings`.
+      max_characters: maximum length of a text in code points; longer ones are rejected.
+      max_windows: maximum number of windows of a text; longer ones are rejected.
 
     Returns:
       The service.
@@ -77,7 +79,20 @@ def create_service(
     tokenizer = load_tokenizer(model_dir)
     config.training.precision = "float32"
     tf_keras.mixed_precision.set_global_policy("float32")
-    settings = _settings(config, head, lengths, max_length, weights, text_columns, limits)
+    task = config.task
+    longest = max_length or (task.max_length if head == "task" else config.data.seq_len)
+    columns = _text_columns(config, head, text_columns)
+    shortest = max(2 + len(columns), task.start_n_top, task.end_n_top)
+    if lengths and max_length and lengths[-1] != max_length:
+        raise ConfigError(f"buckets: expected {max_length} as the last bucket, got {lengths[-1]}")
+    settings = Settings(
+        lengths=tuple(lengths) or default_lengths(longest, shortest),
+        weights=weights,
+        text_columns=columns,
+        max_characters=max_characters,
+        max_windows=max_windows,
+    )
+    settings.check(shortest)
     graph_tokenizer = GraphTokenizer(tokenizer)
     if head == "encoder":
         encoder = model_directory.load_encoder(model_dir)
@@ -120,26 +135,15 @@ def task_service(
     return _SERVICES[name](model, graph_tokenizer, settings)
 
 
-def _settings(config, head, lengths, max_length, weights, text_columns, limits) -> Settings:
-    task = config.task
-    longest = task.max_length if head == "task" else config.data.seq_len
-    if lengths and max_length and lengths[-1] != max_length:
-        raise ConfigError(f"buckets: expected {max_length} as the last bucket, got {lengths[-1]}")
-    columns = list(text_columns)
-    if not columns:
-        columns = [_input_name(c) for c in task.text_columns] if head == "task" else []
+def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names of the text inputs: the chosen ones, those of the task, or `text`."""
+    columns = list(chosen)
+    if not columns and head == "task":
+        columns = [_input_name(column) for column in config.task.text_columns]
     columns = columns or ["text"]
     if head == "lm" and len(columns) > 1:
         raise ConfigError(f"text columns: expected one for a language model, got {len(columns)}")
-    shortest = max(2 + len(columns), task.start_n_top, task.end_n_top)
-    settings = Settings(
-        lengths=tuple(lengths) or default_lengths(max_length or longest, shortest),
-        weights=weights,
-        text_columns=tuple(columns),
-        **limits,
-    )
-    settings.check(shortest)
-    return settings
+    return tuple(columns)
 
 
 def _input_name(column: str) -> str:

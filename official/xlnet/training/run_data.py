@@ -122,12 +122,16 @@ class RunData:
         )
         return data, self._heldout_steps
 
-    def _open(self, **arguments: Any) -> tf.data.Dataset:
+    def _open(
+        self, start_step: int = 0, input_context: tf.distribute.InputContext | None = None
+    ) -> tf.data.Dataset:
+        """Opens the training split, `start_step` steps after the position."""
         return pretraining_dataset(
             self._path,
             self._config.training.batch_size,
             config=self._config,
             vocab=self._vocab,
             position=self._position,
-            **arguments,
+            start_step=start_step,
+            input_context=input_context,
         )

@@ -122,8 +122,10 @@ class Endpoint(abc.ABC):
 class GrpcEndpoint(Endpoint):
     """gRPC client of TF Serving's PredictionService."""
 
-    def __init__(self, *arguments, **keywords):
-        super().__init__(*arguments, **keywords)
+    def __init__(
+        self, address: str, name: str, signature: str, timeout_seconds: float, retries: int
+    ):
+        super().__init__(address, name, signature, timeout_seconds, retries)
         options = [
             ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
@@ -167,8 +169,10 @@ class GrpcEndpoint(Endpoint):
 class RestEndpoint(Endpoint):
     """Client of TF Serving's REST API."""
 
-    def __init__(self, *arguments, **keywords):
-        super().__init__(*arguments, **keywords)
+    def __init__(
+        self, address: str, name: str, signature: str, timeout_seconds: float, retries: int
+    ):
+        super().__init__(address, name, signature, timeout_seconds, retries)
         self._pool = urllib3.PoolManager(maxsize=16, retries=False)
         self._url = f"{self.address.rstrip('/')}/v1/models/{self.name}"
 
