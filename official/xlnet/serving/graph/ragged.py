@@ -15,8 +15,8 @@ def ranges(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
       Row and column indices, int32 [sum of lengths] each.
 
     Example:
-      >>> ranges([2, 0, 3])
-      ([0, 0, 2, 2, 2], [0, 1, 0, 1, 2])
+      >>> [index.numpy().tolist() for index in ranges([2, 0, 3])]
+      [[0, 0, 2, 2, 2], [0, 1, 0, 1, 2]]
     """
     row = tf.repeat(tf.range(tf.size(lengths)), lengths)
     place = tf.range(tf.size(row)) - tf.gather(tf.cumsum(lengths, exclusive=True), row)
