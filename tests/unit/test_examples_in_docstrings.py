@@ -13,7 +13,6 @@ MODULES = {
     "tasks.question_answering": 1,
     "tasks.ranking_metrics": 4,
     "tasks.registry": 1,
-    "tasks.task": 1,
     "training.optimization": 3,
 }
 

@@ -191,15 +191,15 @@ TASKS: Registry[type[Task]] = Registry("task.name")
 
 
 def register_task(name: str) -> Callable[[TaskClass], TaskClass]:
-    """Decorator that makes a subclass of `Task` a fine-tuning task.
+    """Decorator that registers a subclass of `Task` as a fine-tuning task.
 
-    Its outputs are those of the head of the same name (`register_head`).
+    Its model uses the head that is registered under the same name (`register_head`).
 
     Args:
-      name: the value of `task.name` that selects it.
+      name: value of `task.name` that selects it.
 
     Raises:
-      ConfigError: the name is taken.
+      ConfigError: a task is already registered under the name.
 
     Example:
       >>> @register_task("stars")

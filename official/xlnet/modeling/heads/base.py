@@ -95,15 +95,15 @@ HEADS: Registry[Callable[..., Head]] = Registry("task.name")
 
 
 def register_head(name: str) -> Callable[[CreateHead], CreateHead]:
-    """Decorator that makes a `Head`, or a function that returns one, the head of a task.
+    """Decorator that registers a `Head`, or a function that returns one, as the head of a task.
 
     It is called as `head(config, name="head")`.
 
     Args:
-      name: the `task.name` whose outputs it computes.
+      name: value of `task.name`.
 
     Raises:
-      ConfigError: the task has a head already.
+      ConfigError: a head is already registered for the task.
 
     Example:
       >>> @register_head("stars")
@@ -114,10 +114,10 @@ def register_head(name: str) -> Callable[[CreateHead], CreateHead]:
 
 
 def num_classes(config: XLNetConfig) -> int:
-    """Number of classes C, from `task.labels`.
+    """Returns the number of classes, C, from `task.labels`.
 
     Raises:
-      ConfigError: there are none.
+      ConfigError: `task.labels` is empty.
     """
     if not config.task.labels:
         raise ConfigError(f"task.labels: expected the classes of {config.task.name}, got none")

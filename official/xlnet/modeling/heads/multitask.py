@@ -56,9 +56,10 @@ class MultiTaskHead(Head):
 
 @register_head("multitask")
 def multitask_head(config: XLNetConfig, **kwargs) -> MultiTaskHead:
-    """A classification head for each subtask that has classes, a regression head for the others.
+    """Creates the multi-task head: a classification or regression head for each subtask.
 
-    `task.labels` holds the classes of all subtasks, each as `subtask/class`.
+    `task.labels` lists the classes of all subtasks as `subtask/class`. A subtask without classes
+    is a regression.
     """
     heads: dict[str, Head] = {}
     for subtask in config.task.subtasks:

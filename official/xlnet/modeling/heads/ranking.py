@@ -83,7 +83,7 @@ class SummaryRankingHead(Head):
 
 @register_head("ranking")
 def ranking_head(config: XLNetConfig, **kwargs) -> Head:
-    """The head that `task.scoring` asks for."""
+    """Creates the ranking head that `task.scoring` selects: `kernel` or `summary`."""
     heads = {"kernel": KernelRankingHead, "summary": SummaryRankingHead}
     return heads[config.task.scoring](config, **kwargs)
 

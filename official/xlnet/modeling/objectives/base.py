@@ -40,14 +40,15 @@ OBJECTIVES: Registry[CreateObjective] = Registry("objective.kind")
 
 
 def register_objective(name: str) -> Callable[[CreateObjective], CreateObjective]:
-    """Decorator that makes a function from a configuration to an `Objective` a pre-training
-    objective.
+    """Decorator that registers a pre-training objective.
+
+    The decorated function creates the `Objective` from the experiment configuration.
 
     Args:
-      name: the value of `objective.kind` that selects it.
+      name: value of `objective.kind` that selects it.
 
     Raises:
-      ConfigError: the name is taken.
+      ConfigError: an objective is already registered under the name.
 
     Example:
       >>> @register_objective("prefix")
