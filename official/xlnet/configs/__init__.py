@@ -1,1 +1,1 @@
-"""Configuration: one typed section a file, and the experiment that joins them."""
+"""Typed configuration: one dataclass per section, and `XLNetConfig`, which holds them all."""

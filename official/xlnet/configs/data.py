@@ -1,4 +1,4 @@
-"""Section `data`: how text becomes windows, and which tokens are prediction targets."""
+"""`data` section of the configuration: input windows and the sampling of prediction targets."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from official.xlnet.configs.validation import require, require_one_of
 
 @dataclasses.dataclass
 class DataConfig(hyperparams.Config):
-    """Windows and targets.
+    """Preprocessing of text into windows, and sampling of prediction targets.
 
     Attributes:
-      seq_len: tokens T of a window.
-      reuse_len: tokens by which windows advance, and that enter the memory.
-      num_predict: targets P of a window.
-      target_ratio: the paper's K: one token in K is predicted.
-      target_unit: `word` draws spans of whole words, `token` of single pieces.
-      max_span: longest span, in units.
-      phrases: phrases that count as one word, such as `New York`.
-      num_lanes: record shards (lanes) of a data set; half of them are reversed text.
+      seq_len: length of a window in tokens, T.
+      reuse_len: stride between consecutive windows in tokens; the hidden states of a window's
+        first `reuse_len` tokens are appended to the memory.
+      num_predict: number of prediction targets per window, P.
+      target_ratio: the paper's K; one token in K is predicted.
+      target_unit: unit of a target span: `word` (whole words) or `token` (single word pieces).
+      max_span: maximum length of a target span, in units of `target_unit`.
+      phrases: phrases that are masked as a single word, such as `New York`.
+      num_lanes: number of record files (lanes) of the training split.
       bidirectional: whether half of the lanes hold reversed text.
-      heldout_fraction: share of documents kept out of training.
-      lowercase: whether text is lower-cased before it is cut into pieces.
-      keep_accents: whether accents are kept.
-      seed: seed of everything random in the records.
+      heldout_fraction: fraction of documents held out from training, in [0, 1).
+      lowercase: whether text is lower-cased before tokenization.
+      keep_accents: whether accents are kept; they are stripped by default.
+      seed: random seed of the preprocessing (held-out split, choice of segments A and B).
     """
 
     seq_len: int = 512
@@ -43,7 +44,7 @@ class DataConfig(hyperparams.Config):
     seed: int = 0
 
     def check(self) -> None:
-        """Raises `ConfigError` where a value is out of range or values contradict each other."""
+        """Raises `ConfigError` if a value is out of range or values are incompatible."""
         require(
             0 <= self.reuse_len < self.seq_len - 3,
             "data.reuse_len",

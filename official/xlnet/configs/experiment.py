@@ -1,14 +1,15 @@
-"""Configuration: one typed tree that every command reads and every model directory keeps.
+"""`XLNetConfig`: the configuration of an experiment, read by every command.
 
-The tree is a `hyperparams.Config` of tf-models-official with five sections:
+A `hyperparams.Config` of tf-models-official with five sections:
 
-* `model`: the network (reference: section 2 and table 7 of the paper);
-* `data`: how text becomes windows and which of their tokens are targets;
-* `objective`: what is predicted of them, and from what;
-* `training`: batch, optimizer, schedule and run control;
-* `task`: what a fine-tuned model does; `task.name` is empty in a pre-trained one.
+* `model`: hyperparameters of the network (section 2 and table 7 of the paper);
+* `data`: preprocessing of text into windows, and sampling of prediction targets;
+* `objective`: the pre-training objective;
+* `training`: batch size, optimizer, learning rate schedule, checkpointing and evaluation;
+* `task`: the fine-tuning task; `task.name` is empty for a pre-trained model.
 
-An unknown key is an error that names the nearest known one.
+It is saved as `config.yaml` in every model directory. An unknown key is an error that suggests
+the closest known key.
 """
 
 from __future__ import annotations
@@ -36,7 +37,14 @@ CONFIG_FILE = "config.yaml"
 
 @dataclasses.dataclass
 class XLNetConfig(hyperparams.Config):
-    """The whole tree; each section has a class of its own.
+    """Configuration of an XLNet experiment.
+
+    Attributes:
+      model: hyperparameters of the network.
+      data: preprocessing and target sampling.
+      objective: the pre-training objective.
+      training: optimizer, schedule and run control.
+      task: the fine-tuning task.
 
     Example:
       >>> config = XLNetConfig.load("configs/tiny.yaml", overrides=["model.mem_len=0"])
@@ -57,17 +65,21 @@ class XLNetConfig(hyperparams.Config):
         overrides: list[str] | tuple[str, ...] = (),
         base: XLNetConfig | None = None,
     ) -> XLNetConfig:
-        """Reads a YAML file, or the one in a model directory, and validates it.
+        """Loads and validates a configuration from a YAML file or a model directory.
 
         Args:
-          path: a YAML file or a directory that holds `config.yaml`.
-          overrides: `key=value` strings; a key is `section.name` or, where only one section
-            has it, `name`. Values are YAML.
-          base: values of the keys that the file does not have; by default the defaults.
+          path: a YAML file, or a directory that contains `config.yaml`.
+          overrides: `key=value` strings applied after loading. A key is `section.name`, or just
+            `name` if only one section has it; the value is parsed as YAML.
+          base: configuration that supplies the keys missing from the file; by default, the
+            default values.
+
+        Returns:
+          The validated configuration.
 
         Raises:
-          ConfigError: the file is missing or no YAML mapping, a key is unknown, or the values
-            cannot work together.
+          ConfigError: the file is missing or is not a YAML mapping, a key is unknown, or values
+            are out of range or incompatible.
         """
         if os.path.isdir(path):
             path = os.path.join(path, CONFIG_FILE)
@@ -92,7 +104,16 @@ class XLNetConfig(hyperparams.Config):
     def from_dict(
         cls, tree: dict[str, Any], source: str = "config", base: XLNetConfig | None = None
     ) -> XLNetConfig:
-        """Builds a tree from nested dictionaries; unknown keys and wrong types are errors."""
+        """Creates a configuration from nested dictionaries, without checking value ranges.
+
+        Args:
+          tree: `{section: {key: value}}`.
+          source: name of the source, for error messages.
+          base: see `load`.
+
+        Raises:
+          ConfigError: a key is unknown or a value has the wrong type.
+        """
         config = cls() if base is None else copy.deepcopy(base)
         sections = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
         for name, values in tree.items():
@@ -105,7 +126,11 @@ class XLNetConfig(hyperparams.Config):
         return config
 
     def set(self, override: str) -> None:
-        """Applies one `key=value` override (see `load`)."""
+        """Applies one `key=value` override; see `load`.
+
+        Raises:
+          ConfigError: the key is unknown or ambiguous, or the value has the wrong type.
+        """
         key, equals, text = override.partition("=")
         if not equals:
             raise ConfigError(f"--set={override}: expected key=value")
@@ -119,7 +144,10 @@ class XLNetConfig(hyperparams.Config):
         else:
             owners = [name for name, value in sections.items() if key in value.as_dict()]
             if len(owners) > 1:
-                raise ConfigError(f"--set={override}: say one of {[f'{o}.{key}' for o in owners]}")
+                raise ConfigError(
+                    f"--set={override}: ambiguous key {key!r}; "
+                    f"expected one of {', '.join(f'{owner}.{key}' for owner in owners)}"
+                )
             known = [known for value in sections.values() for known in value.as_dict()]
             if not owners:
                 raise ConfigError(f"--set={override}: unknown key {key!r}{_nearest(key, known)}")
@@ -127,7 +155,7 @@ class XLNetConfig(hyperparams.Config):
         _assign(sections[section], section, key, yaml.safe_load(text), f"--set={override}")
 
     def check(self) -> None:
-        """Raises `ConfigError` where a value is out of range or values contradict each other."""
+        """Raises `ConfigError` if a value is out of range or values are incompatible."""
         for field in dataclasses.fields(self):
             getattr(self, field.name).check()
         require(
@@ -144,7 +172,7 @@ class XLNetConfig(hyperparams.Config):
         )
 
     def save(self, directory: str) -> None:
-        """Writes `config.yaml` into a model directory, by a temporary name and a rename."""
+        """Writes `config.yaml` to a model directory atomically; creates the directory if needed."""
         os.makedirs(directory, exist_ok=True)
         path = os.path.join(directory, CONFIG_FILE)
         with open(path + ".tmp", "w", encoding="utf-8") as file:
@@ -159,10 +187,10 @@ def _assign(section: hyperparams.Config, name: str, key: str, value: Any, source
     expected = type(fields[key].default)
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError):
-            value = float(value)  # YAML reads 1e-4 as text.
+            value = float(value)  # YAML parses 1e-4 as a string.
     if expected is tuple and isinstance(value, list):
         if not all(isinstance(item, str | int | float) for item in value):
-            raise ConfigError(f"{source}: {name}.{key}: expected a list of texts, got {value!r}")
+            raise ConfigError(f"{source}: {name}.{key}: expected a list of strings, got {value!r}")
         value = tuple(str(item) for item in value)
     if type(value) is not expected:
         raise ConfigError(f"{source}: {name}.{key}: expected {expected.__name__}, got {value!r}")

@@ -1,4 +1,4 @@
-"""Section `model`: the size and shape of the network."""
+"""`model` section of the configuration: hyperparameters of the network."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ import dataclasses
 from official.modeling import hyperparams
 from official.xlnet.configs.validation import require, require_one_of
 
-_NUM_SPECIAL = 9  # Of `tokenization.special_tokens`.
+_NUM_SPECIAL = 9  # Equals `tokenization.special_tokens.NUM_SPECIAL`.
 
 
 @dataclasses.dataclass
 class ModelConfig(hyperparams.Config):
-    """The network.
+    """Hyperparameters of the XLNet encoder.
 
     Attributes:
-      vocab_size: number of word pieces V.
-      num_layers: number of blocks L.
-      d_model: width D of the hidden states.
-      num_heads: number of attention heads N; the head width is H = D / N.
-      d_inner: width F between the two feed-forward matrices.
-      activation: `gelu` (tanh form, as in the paper's code), `gelu_exact` (erf form) or `relu`.
-      untie_r: whether every layer has its own r_w, r_r and r_s biases.
-      attention_type: `bi`, or `uni` where no position attends to a later one.
-      clamp_len: relative distances are clamped to ±clamp_len; 0 leaves them alone.
-      mem_len: number M of hidden states kept from earlier windows; 0 switches memory off.
-      dropout: rate after embeddings, projections and feed-forward matrices.
-      dropatt: rate on attention probabilities.
+      vocab_size: vocabulary size, V.
+      num_layers: number of transformer blocks, L.
+      d_model: hidden size, D.
+      num_heads: number of attention heads, N; the size of a head is H = D / N.
+      d_inner: hidden size of the feed-forward network, F.
+      activation: activation of the feed-forward network: `gelu` (tanh approximation, as in the
+        paper's code), `gelu_exact` (erf) or `relu`.
+      untie_r: whether each layer has its own attention biases r_w, r_r and r_s.
+      attention_type: `bi` (bidirectional), or `uni` (causal: no position attends to a later one).
+      clamp_len: relative distances are clamped to [-clamp_len, clamp_len]; 0 disables clamping.
+      mem_len: number of hidden states per layer cached from previous windows, M; 0 disables the
+        memory.
+      dropout: dropout rate after embeddings, attention output and feed-forward layers.
+      dropatt: dropout rate of the attention probabilities.
       init_std: standard deviation of the normal initializer.
-      recompute: what the backward pass computes again instead of keeping in memory:
-        `none`, `attention` (scores and probabilities) or `block` (whole layers).
+      recompute: activations that the backward pass recomputes to save memory (gradient
+        checkpointing): `none`, `attention` (scores and probabilities) or `block` (whole blocks).
     """
 
     vocab_size: int = 32000
@@ -49,11 +51,11 @@ class ModelConfig(hyperparams.Config):
 
     @property
     def d_head(self) -> int:
-        """Width H of one attention head."""
+        """Size of one attention head, H."""
         return self.d_model // self.num_heads
 
     def check(self) -> None:
-        """Raises `ConfigError` where a value is out of range or values contradict each other."""
+        """Raises `ConfigError` if a value is out of range or values are incompatible."""
         require(
             self.vocab_size > _NUM_SPECIAL,
             "model.vocab_size",

@@ -1,4 +1,4 @@
-"""Section `objective`: what pre-training predicts."""
+"""`objective` section of the configuration: the pre-training objective."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from official.xlnet.configs.validation import require
 
 @dataclasses.dataclass
 class ObjectiveConfig(hyperparams.Config):
-    """What pre-training predicts; see `objectives`.
+    """Pre-training objective; see `official.xlnet.modeling.objectives`.
 
     Attributes:
       kind: `permutation` (XLNet), `denoising` (BERT) or `causal` (GPT, Transformer-XL).
-      target_draws: how many draws of targets a window has, taken in turn by epoch: 1 is a static
-        mask, BERT has 10; 0 draws anew in every epoch.
-      mask_share: of `denoising`: probability that a target becomes `<mask>`.
-      random_share: of `denoising`: probability that a target becomes any other piece.
-      next_sentence: whether CLS also predicts if B follows A.
+      target_draws: number of distinct target samples per window, reused cyclically over epochs:
+        1 is static masking, BERT uses 10; 0 samples new targets in every epoch.
+      mask_share: for `denoising`, probability that a target is replaced by `<mask>`.
+      random_share: for `denoising`, probability that a target is replaced by a random token.
+      next_sentence: whether to add next-sentence prediction: CLS predicts whether B follows A.
     """
 
     kind: str = "permutation"
@@ -28,12 +28,12 @@ class ObjectiveConfig(hyperparams.Config):
     next_sentence: bool = False
 
     def check(self) -> None:
-        """Raises `ConfigError` where a value is out of range or values contradict each other."""
+        """Raises `ConfigError` if a value is out of range or values are incompatible."""
         require(self.target_draws >= 0, "objective.target_draws", "0 or more", self.target_draws)
         shares = self.mask_share, self.random_share
         require(
             min(shares) >= 0 and sum(shares) <= 1,
             "objective.mask_share and random_share",
-            "shares from 0 to 1, and at most 1 together",
+            "probabilities that sum to at most 1",
             shares,
         )

@@ -1,4 +1,4 @@
-"""Section `task`: what a fine-tuned model does."""
+"""`task` section of the configuration: the fine-tuning task."""
 
 from __future__ import annotations
 
@@ -10,38 +10,41 @@ from official.xlnet.configs.validation import require, require_one_of
 
 @dataclasses.dataclass
 class TaskConfig(hyperparams.Config):
-    """What a model is fine-tuned for.
+    """Fine-tuning task: data format, input length, head and metric.
 
     Attributes:
-      name: kind of task, e.g. `classification`; empty in a model that was only pre-trained.
-      labels: names of the classes, in the order of the logits; empty: those of the training file.
-      scope: name of the data set in the TF1 release's names of variables, e.g. `mnli`.
-      subtasks: of `multitask`: `NAME` of data sets, in the order of the heads.
-      columns: names of the columns of a table that has no header.
-      text_columns: columns that hold the texts, each its own segment; empty: all but the label.
-      label_column: column that holds the label.
-      max_length: tokens T of an input; longer texts are cut.
-      truncation_side: the end that a text which is too long loses: `right` or `left`.
-      num_buckets: lengths that short inputs are padded to: T, T/2, T/4, …
-      summary: which vector stands for an input: `last` (CLS), `first`, `mean` or `attn`.
-      metric: figure by which the best checkpoint is chosen; empty: the task's own.
-      patience: evaluations without a better figure after which to stop; 0 never stops.
-      class_weights: `none`, or `balanced`: every class counts the same in the loss.
-      epochs: passes over the training data; 0: `training.num_steps` counts.
-      freeze_encoder: whether only the head is trained.
-      long_texts: `truncate`, `windows` (pooled) or `memory` (read left to right).
-      window_stride: tokens by which the windows of a long text or paragraph advance.
-      max_windows: windows that are read of a long text.
-      pooling: how the windows of a long text are pooled: `mean` or `max`.
-      query_length: tokens of a question, or of a query, that are read.
-      answer_length: tokens of the longest answer.
-      start_n_top: starts of answers that are tried.
-      end_n_top: ends that are tried for each start.
-      n_best: answers listed in a prediction.
-      null_threshold: log odds of "no answer" above which that is the answer.
-      num_choices: options of a multiple-choice question.
-      scoring: of `ranking`: `kernel` (pooling of similarities) or `summary` (read together).
-      cutoff: k of NDCG@k and ERR@k.
+      name: task type, e.g. `classification`; empty for a pre-trained model.
+      labels: class names in the order of the logits; empty: inferred from the training data.
+      scope: data set name in variable names of the TF1 release, e.g. `mnli`.
+      subtasks: for `multitask`, names of the data sets in the order of the heads.
+      columns: column names of a table without a header row.
+      text_columns: text columns, each encoded as its own segment; empty: all columns but the
+        label and ids.
+      label_column: name of the label column.
+      max_length: maximum sequence length in tokens, T; longer inputs are truncated.
+      truncation_side: side from which long texts are truncated: `right` or `left`.
+      num_buckets: number of length buckets that inputs are padded to: T, T/2, T/4, …
+      summary: sequence summary: `last` (CLS), `first`, `mean` or `attn`.
+      metric: metric that selects the best checkpoint; empty: the task's default metric.
+      patience: number of evaluations without improvement before early stopping; 0 disables it.
+      class_weights: `none`, or `balanced` (loss weights inversely proportional to class counts).
+      epochs: number of epochs; 0: train for `training.num_steps` steps.
+      freeze_encoder: whether the encoder is frozen and only the head is trained.
+      long_texts: handling of texts longer than `max_length`: `truncate`, `windows` (overlapping
+        windows whose logits are pooled) or `memory` (segments with recurrent memory).
+      window_stride: stride between windows of a long text or paragraph, in tokens.
+      max_windows: maximum number of windows per text.
+      pooling: pooling over the windows of a long text: `mean` or `max`.
+      query_length: maximum length of a question or query, in tokens.
+      answer_length: maximum length of an answer, in tokens.
+      start_n_top: beam size over answer start positions.
+      end_n_top: beam size over answer end positions, per start position.
+      n_best: number of answers in a prediction.
+      null_threshold: "no answer" is predicted if its log odds exceed this threshold.
+      num_choices: number of choices of a multiple-choice question.
+      scoring: for `ranking`, `kernel` (kernel pooling over token similarities) or `summary`
+        (query and document encoded together).
+      cutoff: rank cutoff k of NDCG@k and ERR@k.
     """
 
     name: str = ""
@@ -75,7 +78,7 @@ class TaskConfig(hyperparams.Config):
     cutoff: int = 20
 
     def check(self) -> None:
-        """Raises `ConfigError` where a value is out of range or values contradict each other."""
+        """Raises `ConfigError` if a value is out of range or values are incompatible."""
         for key, allowed in (
             ("summary", ("last", "first", "mean", "attn")),
             ("class_weights", ("none", "balanced")),

@@ -1,4 +1,4 @@
-"""Section `training`: batch, optimizer, learning rate schedule and run control."""
+"""`training` section of the configuration: optimizer, schedule, checkpoints and evaluation."""
 
 from __future__ import annotations
 
@@ -10,36 +10,40 @@ from official.xlnet.configs.validation import require, require_one_of
 
 @dataclasses.dataclass
 class TrainingConfig(hyperparams.Config):
-    """Batch, optimizer, schedule and run control.
+    """Batch size, optimizer, learning rate schedule and run control.
 
     Attributes:
-      batch_size: windows in a step, over all replicas.
-      num_steps: steps of the schedule.
+      batch_size: global batch size in windows (or examples), summed over replicas.
+      num_steps: number of training steps, over which the learning rate is scheduled.
       learning_rate: peak learning rate.
-      warmup_steps: steps of linear warm-up from 0.
-      end_learning_rate: learning rate at `num_steps`.
+      warmup_steps: number of linear warm-up steps, starting from 0.
+      end_learning_rate: learning rate at step `num_steps`.
       decay_power: power of the polynomial decay; 1 is linear.
-      weight_decay: decoupled weight decay; not for biases and layer norm.
-      adam_beta_1: decay of the first moment.
-      adam_beta_2: decay of the second moment.
-      adam_epsilon: added to the root of the second moment.
-      clip_norm: global gradient norm above which gradients are scaled down; 0 switches it off.
-      layer_decay: factor between the learning rates of one layer and the layer below it.
-      accumulate_steps: slices of a batch that are computed one after the other before an update.
-      parallel_slices: slices of a batch, or of such a slice, that are computed side by side, each
-        on CPU cores of its own; faster for small networks.
-      release_memory: whether the memory of tensors that are no longer needed goes back to the
-        system at once, on a CPU; a lower peak, for a step that may take twice as long.
-      precision: `float32` or `mixed_bfloat16`.
-      jit_compile: whether XLA compiles the whole step.
-      steps_per_execution: steps run between two returns to Python.
-      checkpoint_steps: steps between two checkpoints.
-      keep_checkpoints: newest checkpoints to keep, besides that of the lowest held-out loss.
-      evaluation_steps: steps between two evaluations on the held-out lanes; 0: none.
-      on_bad_step: what follows a loss or gradient that is not finite, which changes no weight:
-        `stop`, or `skip` to go on with the next windows.
-      json_log: whether the figures for TensorBoard also go to `logs/scalars.jsonl`.
-      seed: seed of initial weights, targets, orders and dropout.
+      weight_decay: decoupled weight decay; biases and layer normalization are excluded.
+      adam_beta_1: exponential decay rate of the first moment estimates.
+      adam_beta_2: exponential decay rate of the second moment estimates.
+      adam_epsilon: constant added to the denominator for numerical stability.
+      clip_norm: maximum global gradient norm; 0 disables gradient clipping.
+      layer_decay: layer-wise learning rate decay: ratio of a layer's learning rate to that of
+        the layer above it.
+      accumulate_steps: gradient accumulation steps: the batch is split into this many
+        micro-batches, which are computed in sequence before one update.
+      parallel_slices: number of micro-batches computed in parallel, each on its own CPU cores;
+        faster for small networks.
+      release_memory: whether freed tensor memory is returned to the operating system immediately
+        (CPU only); lowers peak memory, but a step may take twice as long.
+      precision: compute precision, `float32` or `mixed_bfloat16`.
+      jit_compile: whether the training step is compiled with XLA.
+      steps_per_execution: number of steps per call of the compiled training function.
+      checkpoint_steps: number of steps between checkpoints.
+      keep_checkpoints: number of most recent checkpoints to keep, besides the best one by
+        held-out loss.
+      evaluation_steps: number of steps between evaluations on the held-out split; 0 disables
+        them.
+      on_bad_step: what to do after a non-finite loss or gradient, for which no update is applied:
+        `stop` training, or `skip` the batch.
+      json_log: whether TensorBoard scalars are also written to `logs/scalars.jsonl`.
+      seed: random seed of weight initialization, target sampling and dropout.
     """
 
     batch_size: int = 16
@@ -68,13 +72,13 @@ class TrainingConfig(hyperparams.Config):
     seed: int = 0
 
     def in_one_piece(self, batch_size: int) -> TrainingConfig:
-        """The same with batches of another size, which nothing slices: no gradient is computed."""
+        """Returns a copy for inference with the given batch size, without gradient accumulation."""
         return dataclasses.replace(
             self, batch_size=batch_size, accumulate_steps=1, parallel_slices=1
         )
 
     def check(self) -> None:
-        """Raises `ConfigError` where a value is out of range or values contradict each other."""
+        """Raises `ConfigError` if a value is out of range or values are incompatible."""
         require(self.batch_size >= 1, "training.batch_size", "at least 1", self.batch_size)
         slices = self.accumulate_steps, self.parallel_slices
         require(

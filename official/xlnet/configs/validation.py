@@ -1,4 +1,4 @@
-"""Checks of configuration values; each raises a `ConfigError` that names the key."""
+"""Validation helpers for configuration values; errors name the key."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ def require(condition: bool, key: str, expected: str, got: Any) -> None:
     """Raises `ConfigError` unless `condition` holds.
 
     Args:
-      condition: what has to be true.
+      condition: the condition to check.
       key: the configuration key, e.g. `model.num_heads`.
-      expected: the values that are allowed, in words.
-      got: the value that was found.
+      expected: description of the allowed values.
+      got: the actual value.
+
+    Raises:
+      ConfigError: `condition` is false.
+
+    Example:
+      >>> require(False, "model.d_model", "an even number", 5)
+      Traceback (most recent call last):
+      official.xlnet.errors.ConfigError: model.d_model: expected an even number, got 5
     """
     if not condition:
         raise ConfigError(f"{key}: expected {expected}, got {got!r}")
