@@ -200,7 +200,7 @@ def test_the_checkpoint_before_a_damaged_one_is_used(files, config, model_dir, t
     assert saved.record["step"] == 56
     sentence = warning.call_args[0][0] % warning.call_args[0][1:]
     assert "ckpt-60 is damaged: ckpt-60.data-00000-of-00001 has SHA-256" in sentence
-    assert sentence.endswith(f"going on from {copy}/ckpt-56")
+    assert sentence.endswith(f"resuming from {copy}/ckpt-56")
     # The run goes on from there, and ends where it would have ended.
     assert pretrain(config, str(files / "data"), str(copy))["step"] == 60
     reached, uninterrupted = load_pretrainer(str(copy)), load_pretrainer(model_dir)
@@ -301,7 +301,7 @@ def test_a_run_evaluates_and_logs_itself(files, config, tmp_path):
         (["--set=training.seed=4"], "training.seed: expected 0, as in the model in"),
         (["--set=training.on_bad_step=wait"], "training.on_bad_step: expected one of stop, skip"),
         (["--strategy=tpu"], "strategy: tpu cannot be used here"),
-        (["--cpu_devices=2"], "cpu_devices: TensorFlow has started already"),
+        (["--cpu_devices=2"], "cpu_devices: TensorFlow is already initialized"),
         (["--model_dir=/sys/model"], "/sys/model"),
     ],
 )

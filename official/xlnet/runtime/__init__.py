@@ -1,1 +1,1 @@
-"""Around a run: devices, memory, preemption, progress and logs."""
+"""Runtime utilities: distribution strategies, memory, preemption, progress and logging."""

@@ -1,4 +1,4 @@
-"""How many CPU cores there are to use."""
+"""Number of available CPU cores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def num_cores() -> int:
-    """CPU cores that this process may use, where the system tells; else those of the machine."""
+    """Returns the number of CPU cores this process may use (its affinity, where supported)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Devices: the strategy of a run, and what its workers have to agree on."""
+"""Distribution strategies, CPU threading and communication between workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.cores import num_cores
 
-# Our names and those of tf-models-official.
+# {our name: name in tf-models-official}.
 STRATEGIES = {
     "one_device": "one_device",
     "mirrored": "mirrored",
@@ -23,16 +23,20 @@ STRATEGIES = {
 
 
 def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
-    """Returns a strategy over the devices of this machine, or of the cluster it belongs to.
+    """Creates a `tf.distribute.Strategy` by name.
 
     Args:
-      name: one of `STRATEGIES`. `mirrored` takes all GPUs, or all logical CPUs where there is
+      name: one of `STRATEGIES`. `mirrored` uses all GPUs, or all logical CPU devices if there is
         no GPU; `multi_worker` reads the cluster from the environment variable TF_CONFIG; `tpu`
-        takes the TPUs of this machine, or those that TPU_NAME names.
-      cpu_devices: logical devices to cut the CPU into, to try several replicas out.
+        uses the local TPUs, or those named by TPU_NAME.
+      cpu_devices: number of logical devices to split the CPU into, for testing multi-replica
+        training without GPUs.
+
+    Returns:
+      The strategy.
 
     Raises:
-      ConfigError: the name is unknown, or there are no such devices.
+      ConfigError: the name is unknown, or the devices are not available.
     """
     if name not in STRATEGIES:
         raise ConfigError(f"strategy: expected one of {', '.join(STRATEGIES)}, got {name!r}")
@@ -53,10 +57,13 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
 
 
 def limit_threads(training: TrainingConfig) -> None:
-    """Shares the CPU's cores between slices of a batch that are computed side by side.
+    """Limits intra-op threads so that parallel gradient accumulation does not oversubscribe cores.
 
-    Where every operation had threads on all cores, slices would compete for them. Has to be
-    called before TensorFlow starts.
+    Each of the `training.parallel_slices` micro-batches gets an equal share of the CPU cores. Has
+    to be called before TensorFlow is initialized.
+
+    Args:
+      training: the training configuration.
     """
     if training.parallel_slices == 1:
         return
@@ -65,18 +72,18 @@ def limit_threads(training: TrainingConfig) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError:
         logging.warning(
-            "training.parallel_slices: TensorFlow has started already, with threads on all cores "
-            "for every operation; slices are slower than they could be"
+            "training.parallel_slices: TensorFlow is already initialized, so the number of "
+            "intra-op threads cannot be changed; parallel gradient accumulation will be slower"
         )
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process is the one that writes the model directory."""
+    """Whether this process is the chief worker, which writes checkpoints and logs."""
     return strategy.extended.should_checkpoint
 
 
 def num_workers(strategy: tf.distribute.Strategy) -> int:
-    """Processes that take part in every step."""
+    """Number of worker processes in synchronous training."""
     resolver = strategy.cluster_resolver
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy) or resolver is None:
         return 1
@@ -84,7 +91,15 @@ def num_workers(strategy: tf.distribute.Strategy) -> int:
 
 
 def on_any_worker(strategy: tf.distribute.Strategy, is_true: bool) -> bool:
-    """Whether `is_true` on any worker; all of them have to ask."""
+    """Logical OR of a flag over all workers (a collective: every worker has to call it).
+
+    Args:
+      strategy: the distribution strategy.
+      is_true: the flag of this worker.
+
+    Returns:
+      Whether the flag is set on any worker.
+    """
     if num_workers(strategy) == 1:
         return is_true
     flags = strategy.experimental_distribute_values_from_function(
@@ -95,10 +110,10 @@ def on_any_worker(strategy: tf.distribute.Strategy, is_true: bool) -> bool:
 
 @functools.cache
 def _adder(strategy: tf.distribute.Strategy) -> Callable:
-    """Adds a number of each replica up; traced once."""
+    """Function that sums a number over replicas; traced once per strategy."""
 
     def add(number):
-        # The identity is on the replica's device; an argument is on none.
+        # all_reduce needs a tensor placed on the replica's device, which the argument is not.
         replica = tf.distribute.get_replica_context()
         return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(number))
 
@@ -106,10 +121,9 @@ def _adder(strategy: tf.distribute.Strategy) -> Callable:
 
 
 def can_compile(strategy: tf.distribute.Strategy) -> bool:
-    """Whether `compile(jit_compile=True)` works under a strategy.
+    """Whether `compile(jit_compile=True)` is supported with a strategy.
 
-    TPUs compile every step by themselves, and TensorFlow cannot compile the exchange of
-    gradients between CPUs.
+    TPU programs are always compiled, and XLA does not support all-reduce between CPU devices.
     """
     if isinstance(strategy, tf.distribute.TPUStrategy):
         return False
@@ -125,4 +139,4 @@ def _split_cpu(num_devices: int) -> None:
             cpu, [tf.config.LogicalDeviceConfiguration()] * num_devices
         )
     except RuntimeError as error:
-        raise ConfigError(f"cpu_devices: TensorFlow has started already: {error}") from None
+        raise ConfigError(f"cpu_devices: TensorFlow is already initialized: {error}") from None

@@ -1,4 +1,4 @@
-"""The record of a run: one JSON line for each step, in `history.jsonl` of the model directory."""
+"""Training history: one JSON line per step in `history.jsonl` of the model directory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ HISTORY_FILE = "history.jsonl"
 
 
 def read_history(model_dir: str) -> list[dict[str, Any]]:
-    """Returns the lines of a run; none where there is no record.
+    """Reads the training history of a model directory.
 
-    A line that a killed run did not finish is left out.
+    Args:
+      model_dir: the model directory.
+
+    Returns:
+      One dictionary per step, e.g. `{"step": 1, "loss": 7.2}`; empty if there is no history. An
+      incomplete last line, left by a killed process, is ignored.
     """
     try:
         with open(os.path.join(model_dir, HISTORY_FILE), encoding="utf-8") as file:
@@ -22,12 +27,12 @@ def read_history(model_dir: str) -> list[dict[str, Any]]:
 
 
 class HistoryWriter:
-    """Appends to a run's record.
+    """Appends to the training history of a model directory.
 
     Args:
       model_dir: the model directory.
-      step: the step the run continues from: later lines, of a run that was killed after its
-        last checkpoint, are taken out.
+      step: the step to resume from. Lines of later steps, written by a run that was killed after
+        its last checkpoint, are removed.
     """
 
     def __init__(self, model_dir: str, step: int):
@@ -38,9 +43,9 @@ class HistoryWriter:
         os.replace(path + ".tmp", path)
         self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115
 
-    def write(self, **figures: float) -> None:
-        """Appends one line."""
-        self._file.write(json.dumps(figures) + "\n")
+    def write(self, **metrics: float) -> None:
+        """Appends one line, e.g. `write(step=1, loss=7.2)`."""
+        self._file.write(json.dumps(metrics) + "\n")
         self._file.flush()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a run tells while it goes on: its record, TensorBoard, JSON lines, events, progress."""
+"""Logging of a training run: history, TensorBoard and JSON scalars, events, progress line."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ EVENTS_FILE = "events.jsonl"  # In the model directory.
 
 
 class RunLog:
-    """Writes the logs of a run, on the chief; on other workers nothing.
+    """Logger of a training run; a no-op on workers other than the chief.
 
     Args:
       model_dir: the model directory.
-      step: the step the run continues from.
-      json_log: whether scalars also go to a file of JSON lines.
-      is_chief: whether this process writes.
+      step: the step to resume from.
+      json_log: whether scalars are also written to `logs/scalars.jsonl`.
+      is_chief: whether this process writes logs.
     """
 
     def __init__(self, model_dir: str, step: int, json_log: bool, is_chief: bool):
@@ -40,40 +40,50 @@ class RunLog:
         self._progress = Progress(sys.stderr)
 
     def history(self, step: int, loss: float) -> None:
-        """Adds a step to the run's record."""
+        """Appends a step and its loss to `history.jsonl`."""
         if self._is_chief:
             self._history.write(step=step, loss=loss)
 
-    def scalars(self, step: int, **figures: float) -> None:
-        """Shows figures in TensorBoard and adds them to the JSON lines."""
+    def scalars(self, step: int, **metrics: float) -> None:
+        """Writes scalar metrics to TensorBoard and, if enabled, to `scalars.jsonl`.
+
+        Args:
+          step: the training step.
+          **metrics: values by name, e.g. `loss=7.2, learning_rate=1e-4`.
+        """
         if not self._is_chief:
             return
-        # A fit that failed earlier in this process may have left recording off.
+        # A failed `fit` earlier in this process may have left summary recording disabled.
         with self._writer.as_default(step), tf.summary.record_if(True):
-            for name, value in figures.items():
+            for name, value in metrics.items():
                 tf.summary.scalar(name, value)
         if self._json_path:
-            _append(self._json_path, {"step": step, **figures})
+            _append(self._json_path, {"step": step, **metrics})
 
     def event(self, kind: str, **details: Any) -> None:
-        """Adds something out of the ordinary to the events, and warns of it."""
+        """Logs an unusual event, such as a skipped step, as a warning and to `events.jsonl`.
+
+        Args:
+          kind: name of the event.
+          **details: JSON-serializable details, e.g. `step=12`.
+        """
         if self._is_chief:
             _append(os.path.join(self._model_dir, EVENTS_FILE), {"event": kind, **details})
             facts = ", ".join(f"{name} {value}" for name, value in details.items())
             logging.warning("%s: %s", kind, facts)
 
     def progress(self, text: str, is_last: bool) -> None:
-        """Shows how far the run is."""
+        """Updates the progress line."""
         if self._is_chief:
             self._progress.show(text, is_last)
 
     def flush(self) -> None:
-        """Writes what TensorBoard shows."""
+        """Flushes the TensorBoard summaries."""
         if self._is_chief:
             self._writer.flush()
 
     def close(self) -> None:
-        """Closes all files."""
+        """Closes all log files."""
         if self._is_chief:
             self._writer.close()
             self._history.close()

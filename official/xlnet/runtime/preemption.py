@@ -1,4 +1,4 @@
-"""SIGTERM: a run saves its state between two steps and leaves."""
+"""Preemption by SIGTERM: lets a run save a checkpoint after the current step and exit."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from types import FrameType
 
 
 class TerminationSignal:
-    """Notes that SIGTERM came, for as long as it is entered.
+    """Context manager that records SIGTERM instead of terminating the process.
 
-    In a thread other than the main one, where Python takes no signals, nothing is noted.
+    Has no effect outside the main thread, where Python cannot handle signals.
 
     Attributes:
-      received: whether it came.
+      received: whether SIGTERM has been received.
+
+    Example:
+      >>> with TerminationSignal() as termination:
+      ...     for step in range(num_steps):
+      ...         train_step()
+      ...         if termination.received:
+      ...             break
     """
 
     def __init__(self) -> None:
@@ -22,12 +29,12 @@ class TerminationSignal:
 
     def __enter__(self) -> TerminationSignal:
         if self._is_main:
-            self._previous = signal.signal(signal.SIGTERM, self._note)
+            self._previous = signal.signal(signal.SIGTERM, self._handle)
         return self
 
     def __exit__(self, *error) -> None:
         if self._is_main:
             signal.signal(signal.SIGTERM, self._previous)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         self.received = True

@@ -1,4 +1,4 @@
-"""How far a run is: one line that is rewritten on a terminal, and a line now and then elsewhere."""
+"""Progress output: a line updated in place on a terminal, periodic lines otherwise."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 import time
 from typing import TextIO
 
-_TERMINAL_SECONDS = 0.2  # Between two texts.
-_LINE_SECONDS = 30  # The same where the output is no terminal.
+_TERMINAL_SECONDS = 0.2  # Minimum time between updates.
+_LINE_SECONDS = 30  # The same if the output is not a terminal.
 
 
 class Progress:
-    """Shows how far a run is.
+    """Displays the progress of a run, with a limited update rate.
 
     Args:
-      stream: where it is shown.
+      stream: text stream to write to, e.g. `sys.stderr`.
     """
 
     def __init__(self, stream: TextIO):
@@ -23,7 +23,12 @@ class Progress:
         self._shown = -math.inf
 
     def show(self, text: str, is_last: bool = False) -> None:
-        """Shows a text, to be overwritten by the next, unless one was shown just now."""
+        """Displays a status line, which replaces the previous one on a terminal.
+
+        Args:
+          text: the status line.
+          is_last: whether to display it even if the previous update was too recent.
+        """
         now = time.monotonic()
         wait = _TERMINAL_SECONDS if self._is_terminal else _LINE_SECONDS
         if not is_last and now - self._shown < wait:
@@ -33,18 +38,18 @@ class Progress:
         self._stream.flush()
 
     def keep(self, text: str) -> None:
-        """Shows a text that stays."""
+        """Displays a line that is not overwritten by later updates."""
         self.show(text, is_last=True)
         self.close()
 
     def close(self) -> None:
-        """Ends the line."""
+        """Terminates the current line."""
         if self._is_terminal:
             self._stream.write("\n")
 
 
 def minutes_and_seconds(seconds: float) -> str:
-    """A duration as people write it.
+    """Formats a duration in seconds as `minutes:seconds`.
 
     Example:
       >>> minutes_and_seconds(125.4)

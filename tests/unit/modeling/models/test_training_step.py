@@ -292,7 +292,7 @@ def test_slices_of_other_objectives(kind):
 def test_threads_are_set_before_tensorflow_starts(caplog):
     tf.constant(0)
     limit_threads(TrainingConfig(parallel_slices=2))
-    assert "TensorFlow has started already" in caplog.text
+    assert "TensorFlow is already initialized" in caplog.text
     script = (
         "import tensorflow as tf\n"
         "from official.xlnet.configs.experiment import TrainingConfig\n"
