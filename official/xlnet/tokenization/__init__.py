@@ -1,1 +1,1 @@
-"""Text to token ids and back, in Python and in the TensorFlow graph."""
+"""Tokenization: text to token ids and back, in Python and as TensorFlow operations."""

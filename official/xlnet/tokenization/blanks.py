@@ -1,7 +1,9 @@
-"""Texts with blanks: `The ____ sat` has one, of a length to be found; `____{3}` one of 3 pieces.
+"""Parsing of text with blanks for infilling, such as `The ____ sat`.
 
-The text around a blank stays as it is. So a blank after white space, or at the very beginning,
-is filled with pieces that begin a word; one inside a word (`un____ly`) with pieces that do not.
+`____` (four or more underscores) is a blank of unknown length, `____{3}` one of exactly 3 word
+pieces. The surrounding text is not changed. Hence a blank after whitespace or at the start of the
+text is filled with pieces that begin a word, and one inside a word (`un____ly`) with pieces that
+continue it.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ _BLANK = re.compile(r"_{4,}(?:\{(\d+)\})?")
 
 @dataclasses.dataclass(frozen=True)
 class Blank:
-    """One blank.
+    """A blank to fill in.
 
     Attributes:
-      length: number of pieces that fill it; None: to be found.
-      begins_word: whether what fills it begins a word.
+      length: number of word pieces; None if unknown.
+      begins_word: whether its first piece begins a word.
     """
 
     length: int | None
@@ -31,12 +33,12 @@ class Blank:
 
 @dataclasses.dataclass(frozen=True)
 class BlankText:
-    """A text with blanks.
+    """A text split at its blanks.
 
     Attributes:
-      parts: the text before the first blank, between blanks, and after the last one.
-      ids: the ids of those parts.
-      blanks: the blanks; one fewer than there are parts.
+      parts: the text before, between and after the blanks.
+      ids: token ids of each part.
+      blanks: the blanks, one between each two consecutive parts.
     """
 
     parts: list[str]
@@ -44,24 +46,42 @@ class BlankText:
     blanks: list[Blank]
 
     def fill(self, fillings: list[str]) -> str:
-        """Returns the text with each blank replaced."""
+        """Replaces each blank by a string.
+
+        Args:
+          fillings: one string per blank.
+
+        Returns:
+          The completed text.
+        """
         texts = [part for pair in zip(self.parts, fillings, strict=False) for part in pair]
         return "".join([*texts, self.parts[-1]])
 
 
 def has_blank(text: str) -> bool:
-    """Whether a text has a blank."""
+    """Whether a text contains a blank."""
     return _BLANK.search(text) is not None
 
 
 def parse_blanks(tokenizer: Tokenizer, text: str) -> BlankText:
-    """Splits a text at its blanks.
+    """Splits a text at its blanks and tokenizes the parts.
+
+    Args:
+      tokenizer: the tokenizer.
+      text: text with at least one blank.
+
+    Returns:
+      The parsed text.
 
     Raises:
-      DataError: the text is empty, has no blank, or a blank of no length.
+      DataError: the text is empty, has no blank, or has a blank of length 0.
+
+    Example:
+      >>> parse_blanks(tokenizer, "The ____{2} sat").blanks
+      [Blank(length=2, begins_word=True)]
     """
     if not text.strip():
-        raise DataError(f"expected a text with a blank, got {text!r}, which is empty")
+        raise DataError(f"expected a text with a blank, got the empty text {text!r}")
     matches = list(_BLANK.finditer(text))
     if not matches:
         raise DataError(f"expected a blank, written ____ (four underscores), in {text!r}")
@@ -82,11 +102,11 @@ def parse_blanks(tokenizer: Tokenizer, text: str) -> BlankText:
 
 
 def _encode_after_blank(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Ids of a text that begins a word only if it begins with white space."""
+    """Token ids of text after a blank; it starts a new word only if it starts with whitespace."""
     ids = tokenizer.encode(text)
     if not ids or text[0].isspace():
         return ids
-    # The tokenizer puts a space before every text.
+    # The tokenizer prepends a space to every text; remove it.
     first = tokenizer.id_to_piece(ids[0])
     if not first.startswith(WORD_START):
         return ids

@@ -1,8 +1,9 @@
-"""Texts to fixed-length model inputs, as the published checkpoints were fine-tuned with.
+"""Packing of tokenized texts into fixed-length model inputs.
 
     padding … padding | A | SEP | B | SEP | CLS
 
-Inputs are padded on the left, so CLS is always the last token.
+This is the input format of the published fine-tuned checkpoints: inputs are padded on the left, so
+CLS is always the last token.
 """
 
 from __future__ import annotations
@@ -14,23 +15,27 @@ import numpy as np
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEGMENT_CLS, SEGMENT_PAD, SEP_ID
 
-# Published checkpoints pad with id 0 (`<unk>`), not `<pad>`; `is_padding` hides it.
+# As in the published checkpoints, the padding id is 0 (`<unk>`), not `<pad>`; it is masked out.
 PADDING_TOKEN_ID = 0
 
 
 def cls_segment(num_texts: int) -> int:
-    """Segment id of CLS: 2 for one or two texts, as published; else the first one unused."""
+    """Segment id of CLS: 2 for one or two texts, else the number of texts."""
     return max(SEGMENT_CLS, num_texts)
 
 
 def truncated_lengths(lengths: Sequence[int], budget: int) -> list[int]:
-    """Cuts texts until they hold `budget` tokens in all, always the longest one by one token.
+    """Lengths after truncating texts to a total budget, longest first.
 
-    Where several are longest the last of them is cut (the release's `_truncate_seq_pair`).
+    Equivalent to removing one token at a time from the longest text, the last one in case of a tie
+    (`_truncate_seq_pair` of the XLNet release).
 
     Args:
-      lengths: tokens of every text.
-      budget: tokens they may hold together.
+      lengths: length of each text in tokens.
+      budget: maximum total length in tokens.
+
+    Returns:
+      The truncated lengths; at most `budget` in total.
 
     Example:
       >>> truncated_lengths([9, 2, 7], budget=11)
@@ -38,7 +43,10 @@ def truncated_lengths(lengths: Sequence[int], budget: int) -> list[int]:
     """
     if sum(lengths) <= budget:
         return list(lengths)
-    low, high = 0, max(lengths)  # The largest common ceiling that fits is in [low, high).
+    low, high = (
+        0,
+        max(lengths),
+    )  # Binary search: the largest common limit that fits is in [low, high).
     while high - low > 1:
         middle = (low + high) // 2
         if sum(min(length, middle) for length in lengths) <= budget:
@@ -55,28 +63,38 @@ def truncated_lengths(lengths: Sequence[int], budget: int) -> list[int]:
 
 
 def truncated(text: Sequence[int], length: int, truncation_side: str = "right") -> Sequence[int]:
-    """The first `length` tokens of a text, or the last ones where the left side is cut."""
+    """Truncates a sequence of tokens.
+
+    Args:
+      text: token ids.
+      length: maximum length.
+      truncation_side: side from which tokens are removed, `right` or `left`.
+
+    Returns:
+      The first (`right`) or last (`left`) `length` tokens.
+    """
     return text[:length] if truncation_side == "right" else text[max(0, len(text) - length) :]
 
 
 def pack_texts(
     texts: Sequence[Sequence[int]], length: int, truncation_side: str = "right"
 ) -> dict[str, np.ndarray]:
-    """Packs one example.
+    """Packs the texts of one example into a fixed-length input.
 
     Args:
-      texts: token ids of the example's texts, in order: (A,), (A, B), …
-      length: number of tokens T to make.
-      truncation_side: the end that texts lose which are too long, `right` or `left`.
+      texts: token ids of each text, in order: (A,), (A, B), …
+      length: sequence length in tokens, T.
+      truncation_side: side from which long texts are truncated, `right` or `left`.
 
     Returns:
-      token_ids: int32 [T], A SEP [B SEP …] CLS with padding before it.
-      segment_ids: int32 [T], 0 for A and its SEP, 1 for B and its SEP, …; `cls_segment` for CLS;
-        4 for padding.
-      is_padding: bool [T].
+      A dictionary of
+        token_ids: int32 [T], left padding followed by A SEP [B SEP …] CLS.
+        segment_ids: int32 [T], 0 for A and its SEP, 1 for B and its SEP, …; `cls_segment` for
+          CLS; 4 for padding.
+        is_padding: bool [T].
 
     Raises:
-      DataError: there is no room for a token beside the special ones.
+      DataError: `length` is too short to hold a token besides SEP and CLS.
 
     Example:
       >>> pack_texts([[21, 22, 23], [31]], length=8)  # 3 is CLS, 4 is SEP
@@ -104,18 +122,18 @@ def pack_texts(
 def pack_columns(
     columns: Sequence[Sequence[Sequence[int]]], length: int, truncation_side: str = "right"
 ) -> dict[str, np.ndarray]:
-    """Packs B examples given by column.
+    """Packs a batch of B examples given by column; see `pack_texts`.
 
     Args:
-      columns: for every text column, the token ids of its B rows.
-      length: number of tokens T of every row.
-      truncation_side: see `pack_texts`.
+      columns: for each text column, the token ids of its B rows.
+      length: sequence length in tokens, T.
+      truncation_side: side from which long texts are truncated, `right` or `left`.
 
     Returns:
       The arrays of `pack_texts`, each [B, T].
 
     Raises:
-      DataError: see `pack_texts`; or the columns have different numbers of rows.
+      DataError: `length` is too short, or the columns have different numbers of rows.
     """
     check_length(len(columns), length)
     num_rows = [len(column) for column in columns]
@@ -130,7 +148,15 @@ def pack_columns(
 
 
 def check_length(num_texts: int, length: int) -> None:
-    """Raises `DataError` where T leaves no room for a token beside the special ones."""
+    """Checks that a sequence length can hold a token besides SEP and CLS.
+
+    Args:
+      num_texts: number of texts of an example.
+      length: sequence length in tokens, T.
+
+    Raises:
+      DataError: the length is too short, or there is no text.
+    """
     if num_texts < 1:
         raise DataError("inputs: expected at least one text, got none")
     if length < num_texts + 2:

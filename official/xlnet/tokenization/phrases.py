@@ -1,4 +1,4 @@
-"""Where words start, with phrases that count as one word (ERNIE's phrase and entity masking)."""
+"""Word boundaries for whole-word and phrase masking (as ERNIE's phrase and entity masking)."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
-_FACTOR = 6364136223846793005  # Of Knuth's generator MMIX; keys are taken modulo 2**64.
+_FACTOR = 6364136223846793005  # Multiplier of the rolling hash (Knuth's MMIX), modulo 2**64.
 
 WordStarts = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts:
-    """Returns the function that says which pieces start a word of the unreversed text.
-
-    It maps token_ids int [B, T] and is_reversed bool [B] to bool [B, T]. Where the pieces of a
-    phrase stand between the borders of words, only its first one starts a word.
+    """Returns a function that finds the tokens that start a word, treating phrases as one word.
 
     Args:
-      tokenizer: of the tokens.
-      phrases: texts of at least two words.
+      tokenizer: the tokenizer.
+      phrases: phrases of at least two words. Occurrences have to match whole words.
+
+    Returns:
+      A function from `token_ids` int [B, T] and `is_reversed` bool [B] to bool [B, T]: whether a
+      token starts a word of the text in its original direction.
 
     Raises:
-      DataError: a phrase has one word only.
+      DataError: a phrase has a single word.
 
-    Example: with the phrase `New York`,
+    Example, with the phrase `New York`:
       in  New  York  .      1 1 0 1
     """
     is_word_start_V = tf.constant(tokenizer.is_word_start)
@@ -58,7 +59,7 @@ def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts
 def _inside(
     ids_BT: tf.Tensor, is_start_BT: tf.Tensor, keys_N: np.ndarray, length: int
 ) -> tf.Tensor:
-    """Whether a token is in a phrase of `length` pieces, but not its first: bool [B, T]."""
+    """Bool [B, T]: whether a token is inside a phrase of `length` tokens, but not its first."""
     num_tokens = ids_BT.shape[1]
     if num_tokens < length:
         return tf.zeros_like(is_start_BT)
@@ -69,7 +70,7 @@ def _inside(
     index_BS = tf.searchsorted(keys_N, tf.reshape(key_BS, [-1]))
     found = tf.gather(keys_N, tf.minimum(index_BS, len(keys_N) - 1))
     is_phrase_BS = tf.reshape(found, tf.shape(key_BS)) == key_BS
-    # What follows must not belong to the phrase's last word.
+    # The phrase has to end at a word boundary.
     ends_word_BT = is_start_BT | (ids_BT < NUM_SPECIAL)
     ends_word_BX = tf.pad(ends_word_BT, [[0, 0], [0, 1]], constant_values=True)
     is_phrase_BS &= ends_word_BX[:, length:]
@@ -80,6 +81,7 @@ def _inside(
 
 
 def _key(ids: Sequence[int]) -> int:
+    """Rolling hash of a sequence of ids as a signed 64-bit integer."""
     key = 0
     for number in ids:
         key = (key * _FACTOR + number) % (1 << 64)
@@ -87,5 +89,5 @@ def _key(ids: Sequence[int]) -> int:
 
 
 def _turned(x_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:
-    """Reversed rows turned around."""
+    """Flips the rows of reversed text along the token axis."""
     return tf.where(is_reversed_B[:, tf.newaxis], tf.reverse(x_BT, [1]), x_BT)

@@ -1,11 +1,11 @@
-"""Text cleaning before SentencePiece, as the published checkpoints were trained with.
+"""Text normalization before SentencePiece, identical to that of the published checkpoints.
 
     cleaned = lower(drop_combining(NFKD(straight_quotes(single_spaces(text)))))
 
-(reference: `preprocess_text` of the XLNet release). NFKD and dropping work character by
-character: the reordering inside NFKD concerns combining marks only, and those are dropped. So
-short runs can be cleaned one by one and remembered, and every cleaned character comes from one
-place of the text.
+(reference: `preprocess_text` of the XLNet release). NFKD followed by dropping combining marks can
+be applied to each character independently, since NFKD only reorders combining marks. Hence short
+runs of characters can be normalized separately and cached, and each normalized character has a
+well-defined source in the text.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ _REPLACEMENT = "\ufffd"
 
 
 def clean(text: str, lowercase: bool = False, keep_accents: bool = False) -> str:
-    r"""Returns the text that SentencePiece is to cut.
+    r"""Normalizes text for SentencePiece.
 
     Args:
-      text: any string; a lone surrogate, which UTF-8 cannot hold, becomes U+FFFD.
-      lowercase: whether to lower-case.
-      keep_accents: whether to skip NFKD and the dropping of combining marks.
+      text: any string; lone surrogates, which UTF-8 cannot encode, are replaced by U+FFFD.
+      lowercase: whether to lower-case the text.
+      keep_accents: whether to skip NFKD and the removal of combining marks.
+
+    Returns:
+      The normalized text.
 
     Example:
       >>> clean("  ``Café''\n ﬁne ")
       '"Cafe" fine'
     """
-    # The only white space that is printable is the plain space.
+    # The space is the only printable whitespace character.
     if not text.isprintable() or "  " in text or text[:1] == " " or text[-1:] == " ":
         text = " ".join(text.split())
     text = text.replace("``", '"').replace("''", '"')
@@ -50,7 +53,7 @@ def clean(text: str, lowercase: bool = False, keep_accents: bool = False) -> str
 def clean_with_alignment(
     text: str, lowercase: bool = False, keep_accents: bool = False
 ) -> tuple[str, np.ndarray, np.ndarray]:
-    r"""Cleans a text and says where every cleaned character comes from.
+    r"""Normalizes text and aligns each normalized character to its source.
 
     Args:
       text: see `clean`.
@@ -59,9 +62,9 @@ def clean_with_alignment(
 
     Returns:
       cleaned: `clean(text, lowercase, keep_accents)`.
-      start: int64 [len(cleaned)], first code point of the character's source in `text`.
-      end: int64 [len(cleaned)], one past its last code point; a dropped combining mark belongs
-        to the character before it.
+      start: int64 [len(cleaned)], offset of each character's source in `text`, in code points.
+      end: int64 [len(cleaned)], end offset (exclusive). A dropped combining mark belongs to the
+        preceding character.
 
     Example:
       >>> clean_with_alignment("Cafe\u0301  ''")
@@ -71,7 +74,7 @@ def clean_with_alignment(
     characters: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    gap_start = -1  # End of the word before.
+    gap_start = -1  # End of the previous word.
     for word in re.finditer(r"\S+", text):
         if gap_start >= 0:
             characters.append(" ")
@@ -89,13 +92,13 @@ def clean_with_alignment(
                 characters.append(character)
                 starts.append(start)
                 ends.append(end)
-    # A sigma is lower-cased by the word around it.
+    # Lower-casing sigma depends on the surrounding word.
     cleaned = clean(text, lowercase, keep_accents) if lowercase else "".join(characters)
     return cleaned, np.array(starts, np.int64), np.array(ends, np.int64)
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _fold(run: str) -> str:
-    """NFKD without combining marks; lone surrogates become U+FFFD."""
+    """NFKD without combining marks; lone surrogates are replaced by U+FFFD."""
     decomposed = unicodedata.normalize("NFKD", _LONE_SURROGATE.sub(_REPLACEMENT, run))
     return "".join(c for c in decomposed if not unicodedata.combining(c))

@@ -1,19 +1,19 @@
-"""SentencePiece inside a TensorFlow graph, equal to the Python library on every string.
+"""SentencePiece as TensorFlow operations, with the same output as the Python library.
 
-tensorflow-text has two SentencePiece operations and neither is equal to the library as it comes.
-`SentencepieceTokenizer` holds an older release that compares sums of scores in another precision:
-where two ways to cut a text tie (`000` as `0 00` or `00 0`) it may take the other one, in one
-line of real text in a hundred. `FastSentencepieceTokenizer` compares like the library, in float32
-from left to right, but counts an unknown character once a byte and knows nothing of user-defined
-symbols. So it is given a vocabulary in which nothing is unknown:
+tensorflow-text has two SentencePiece operations, and neither matches the library exactly.
+`SentencepieceTokenizer` wraps an older release that accumulates scores in a different precision:
+if two segmentations tie (`000` as `0 00` or `00 0`), it may choose the other one, which happens in
+about one in a hundred lines of real text. `FastSentencepieceTokenizer` accumulates scores like the
+library, in float32 from left to right, but scores an unknown character once per byte and does not
+support user-defined symbols. It is therefore given an extended vocabulary without unknowns:
 
-* every character without a piece has one, with the score the library gives to unknown
-  characters; its id becomes `<unk>` afterwards, and neighbouring `<unk>` become one;
-* blocks of characters that Unicode has not assigned, a million of them, share one stand-in;
-* user-defined symbols have the score the library gives them.
+* every character that is not in the vocabulary is added as a piece, with the library's score for
+  unknown characters; its id is mapped to `<unk>` afterwards, and consecutive `<unk>` are merged;
+* blocks of unassigned Unicode characters (about a million) share one replacement character;
+* user-defined symbols get the score that the library uses for them.
 
-One difference is left: beyond a total score of -100,000, at least ten thousand pieces into a text,
-the library shifts its sums to keep their precision, and ties may fall otherwise from there on.
+One difference remains: below a total score of -100,000, that is after at least ten thousand pieces
+of one text, the library rescales its sums to keep precision, and ties may be broken differently.
 """
 
 from __future__ import annotations
@@ -30,26 +30,31 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message, message_fa
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
-_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4  # Types of pieces.
-_UNIGRAM = 1  # Type of model.
-_UNKNOWN_PENALTY = np.float32(10)  # The library's kUnkPenalty.
-_BLOCK = 256  # Code points are looked at in blocks of this size.
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4  # ModelProto.SentencePiece.Type.
+_UNIGRAM = 1  # TrainerSpec.ModelType.
+_UNKNOWN_PENALTY = np.float32(10)  # kUnkPenalty of the library.
+_USER_DEFINED_SCORE = 0.1  # Score per byte beyond the first; as in the library.
+_BLOCK = 256  # Code points are classified in blocks of this size.
 
 
 class GraphSentencePiece(tf.Module):
-    """Cuts cleaned text into ids.
+    """SentencePiece tokenizer for normalized text, as TensorFlow operations.
 
     Attributes:
-      replaced: int32 [number of code points], those that must not be in a text to be cut;
-      stand_in: the code point to put in their place.
+      replaced: int32 [number of code points], code points that the caller has to replace by
+        `stand_in` before tokenization.
+      stand_in: replacement code point for `replaced`.
     """
 
     def __init__(self, model_proto: bytes):
-        """Takes the bytes of a SentencePiece model.
+        """Creates the tokenizer from a serialized SentencePiece model.
+
+        Args:
+          model_proto: the contents of a `spiece.model` file.
 
         Raises:
-          DataError: the model is not one that can be run in a graph: of unigram type, with a
-            normalizer, without byte pieces.
+          DataError: the model is not supported: it has to be a unigram model with a normalizer
+            and without byte pieces.
         """
         super().__init__(name="sentencepiece")
         model = _parse(model_proto)
@@ -62,24 +67,32 @@ class GraphSentencePiece(tf.Module):
         lowest = min(np.float32(p.score) for p in model.pieces if p.type == _NORMAL)
         for piece in model.pieces:
             if piece.type == _USER_DEFINED:
-                piece.score = 0.1 * (len(piece.piece.encode()) - 1)
+                piece.score = _USER_DEFINED_SCORE * (len(piece.piece.encode()) - 1)
         for character in own_piece + alike[:1]:
             model.pieces.add(piece=character, score=lowest - _UNKNOWN_PENALTY)
         self._tokenizer = tensorflow_text.FastSentencepieceTokenizer(model.SerializeToString())
 
     def __call__(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """Returns the ids of texts.
+        """Tokenizes a batch of texts.
 
         Args:
-          text: string [B], UTF-8, without any code point of `replaced`.
+          text: string [B], UTF-8, without the code points in `replaced`.
 
         Returns:
-          int32 [B, (number of pieces)].
+          Token ids, int32 [B, (number of tokens)].
         """
         return self.with_lengths(text)[0]
 
     def with_lengths(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-        """Returns the ids of texts and, for each, how many neighbours became one `<unk>`."""
+        """Tokenizes texts and returns how many original tokens each id stands for.
+
+        Args:
+          text: see `__call__`.
+
+        Returns:
+          ids: int32 [B, (number of tokens)].
+          lengths: int32, same shape, 1 except where consecutive `<unk>` were merged.
+        """
         ids = self._tokenizer.tokenize(text).with_row_splits_dtype(tf.int64)
         values = tf.where(ids.values < self._vocab_size, ids.values, UNK_ID)
         row = ids.value_rowids()
@@ -91,9 +104,10 @@ class GraphSentencePiece(tf.Module):
 
 
 def _unknown_characters(pieces: set[str], model_proto: bytes) -> tuple[list[str], list[str]]:
-    """Splits the characters without a piece: those that differ to SentencePiece, those that do not.
+    """Characters that are not in the vocabulary, split into distinct and interchangeable ones.
 
-    The latter are unassigned, are in no piece and are left as they are by the normalizer.
+    The interchangeable ones are unassigned or private-use characters that occur in no piece and
+    that the normalizer does not change.
     """
     processor = sentencepiece.SentencePieceProcessor(model_proto=model_proto)
     in_pieces = set("".join(pieces))
@@ -130,9 +144,9 @@ def _parse(model_proto: bytes) -> message.Message:
 
 
 def _model_class() -> type[message.Message]:
-    """The part of SentencePiece's `ModelProto` that is needed; the rest is kept as it is.
+    """Message class with the required fields of SentencePiece's `ModelProto`; others are preserved.
 
-    The library's own Python classes do not load beside the protobuf version of TensorFlow.
+    The library's generated classes are incompatible with TensorFlow's protobuf version.
     """
     field = descriptor_pb2.FieldDescriptorProto
     once, many = field.LABEL_OPTIONAL, field.LABEL_REPEATED

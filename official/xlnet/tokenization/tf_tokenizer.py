@@ -1,9 +1,9 @@
-"""The tokenizer and the packing of inputs as TensorFlow operations, for serving raw text.
+"""Tokenization and input packing as TensorFlow operations, for serving raw text.
 
-`GraphTokenizer` gives the ids of `tokenization.Tokenizer` on every string. Cleaning does not rely
-on the Unicode tables of TensorFlow or tensorflow-text, which are of other versions than Python's:
-what Python makes of every single code point is put in the graph as a table. All of it, vocabulary
-included, is held by the SavedModel itself.
+`GraphTokenizer` returns the same ids as `tokenizer.Tokenizer` for every string. Text normalization
+does not use the Unicode tables of TensorFlow or tensorflow-text, whose versions differ from
+Python's: Python's mapping of each code point is stored in the graph as a lookup table. A SavedModel
+is self-contained; it includes these tables and the vocabulary.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.tf_sentencepiece import GraphSentencePiece
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
-_SEPARATOR = "\ue000"  # For private use: cleaning leaves it alone, and it parts words.
-_IGNORABLE, _CASED, _OTHER = range(3)  # How a character counts when a sigma looks for its word.
-_PAGE = 256
+_SEPARATOR = "\ue000"  # Private-use character: unchanged by normalization, separates words.
+_IGNORABLE, _CASED, _OTHER = range(3)  # Character classes of the Final_Sigma rule.
+_PAGE = 256  # Entries per page of a `PagedTable`.
 
 
 class GraphTokenizer(tf.Module):
-    """Cuts strings into ids inside a graph.
+    """Tokenizer for strings, as TensorFlow operations.
 
     Example:
       >>> tokenizer = GraphTokenizer(Tokenizer("spiece.model"))
@@ -35,17 +35,20 @@ class GraphTokenizer(tf.Module):
       {'token_ids': <int32 [2, 128]>, 'segment_ids': <int32 [2, 128]>, 'is_padding': <bool …>}
 
     Attributes:
-      white_space: regular expression of one character of white space.
-      fold: what cleaning makes of single code points.
-      sentencepiece: cuts cleaned text.
-      split: what stands for the pieces that end in a digit and a comma.
+      white_space: regular expression of a whitespace character.
+      fold: normalization of single code points.
+      sentencepiece: tokenizer for normalized text.
+      split: replacements of the pieces that end in a digit and a comma.
     """
 
     def __init__(self, tokenizer: Tokenizer):
-        """Takes the vocabulary and the kind of cleaning from a Python tokenizer.
+        """Creates the TensorFlow counterpart of a Python tokenizer.
+
+        Args:
+          tokenizer: supplies the vocabulary and the normalization options.
 
         Raises:
-          DataError: the vocabulary cannot be run in a graph; see `GraphSentencePiece`.
+          DataError: the vocabulary is not supported; see `GraphSentencePiece`.
         """
         super().__init__(name="graph_tokenizer")
         self.sentencepiece = GraphSentencePiece(tokenizer.model_proto)
@@ -59,19 +62,26 @@ class GraphTokenizer(tf.Module):
         self._sigma = _FinalSigma(characters) if tokenizer.lowercase else None
 
     def __call__(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """Returns the ids of texts, without special tokens.
+        """Tokenizes a batch of texts, without adding special tokens.
 
         Args:
-          text: string [B], UTF-8; what is not UTF-8 becomes U+FFFD, as in
+          text: string [B], UTF-8; invalid bytes are replaced by U+FFFD, as in
             `bytes.decode("utf-8", "replace")`.
 
         Returns:
-          int32 [B, (number of pieces)], each row as `Tokenizer.encode` gives it.
+          Token ids, int32 [B, (number of tokens)]; each row equals `Tokenizer.encode`.
         """
         return self.split(self.sentencepiece(self.clean(text)))
 
     def clean(self, text: tf.Tensor) -> tf.Tensor:
-        """`text_cleaning.clean` for string [B], with the stand-ins of `GraphSentencePiece`."""
+        """Normalizes a batch of texts; see `text_cleaning.clean`.
+
+        Args:
+          text: string [B], UTF-8.
+
+        Returns:
+          string [B], with the code points in `GraphSentencePiece.replaced` replaced.
+        """
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
         text = tf.strings.regex_replace(text, f"{self.white_space}+", " ")
         text = tf.strings.regex_replace(text, "^ | $", "")
@@ -96,18 +106,18 @@ class GraphTokenizer(tf.Module):
         length: int | tf.Tensor,
         truncation_side: str = "right",
     ) -> dict[str, tf.Tensor]:
-        """Packs text columns into model inputs; see `packing.pack_texts`.
+        """Packs text columns into fixed-length model inputs; see `packing.pack_texts`.
 
         Args:
-          columns: for every text column, int32 [B, (number of pieces)].
-          length: number of tokens T; an int, or an int32 scalar.
-          truncation_side: the end that texts lose which are too long, `right` or `left`.
+          columns: for each text column, token ids int32 [B, (number of tokens)].
+          length: sequence length in tokens, T; an int or an int32 scalar tensor.
+          truncation_side: side from which long texts are truncated, `right` or `left`.
 
         Returns:
-          token_ids int32, segment_ids int32 and is_padding bool, each [B, T].
+          A dictionary of `token_ids` int32, `segment_ids` int32 and `is_padding` bool, each [B, T].
 
         Raises:
-          DataError: `length`, an int, has no room for a token beside the special ones.
+          DataError: `length` is an int that is too short to hold a token besides SEP and CLS.
         """
         if isinstance(length, int):
             check_length(len(columns), length)
@@ -141,7 +151,7 @@ class GraphTokenizer(tf.Module):
 
 
 class Expansion(tf.Module):
-    """Replaces some integers of a ragged tensor by sequences of integers, possibly empty ones."""
+    """Replaces integers of a ragged tensor by (possibly empty) sequences of integers."""
 
     def __init__(
         self,
@@ -149,15 +159,15 @@ class Expansion(tf.Module):
         others: np.ndarray | Sequence[int] = (),
         for_others: Sequence[int] = (),
     ):
-        """Takes what stands for what; every integer that is not named stands for itself.
+        """Creates the replacement table; integers that are not listed are unchanged.
 
         Args:
-          table: {integer: what stands for it}.
-          others: more integers, all of which `for_others` stands for.
-          for_others: see `others`.
+          table: {integer: its replacement}.
+          others: further integers, which are all replaced by `for_others`.
+          for_others: the replacement of `others`.
         """
         super().__init__()
-        # Sequence 0 stands for "itself", which has length 1.
+        # Sequence 0 means "unchanged"; it has length 1.
         number = np.zeros(max(sys.maxunicode, *table, 0) + 1, np.int32)
         number[list(table)] = np.arange(2, len(table) + 2)
         number[np.asarray(others, np.int32)] = 1
@@ -172,7 +182,15 @@ class Expansion(tf.Module):
         return self.with_source(ragged)[0]
 
     def with_source(self, ragged: tf.RaggedTensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
-        """What stands for the integers; and from which of them, in `ragged.values`, each comes."""
+        """Replaces the integers and returns where each result comes from.
+
+        Args:
+          ragged: int32 [B, (number of integers)].
+
+        Returns:
+          expanded: int32 ragged tensor of the replacements.
+          source: int32 [number of results], index into `ragged.values` of each result's source.
+        """
         sequence = self._lookup(ragged.values)
         lengths = tf.gather(self._lengths, sequence)
         new_splits = tf.gather(tf.concat([[0], tf.cumsum(lengths)], 0), ragged.row_splits)
@@ -188,10 +206,10 @@ class Expansion(tf.Module):
 
 
 class _FinalSigma(tf.Module):
-    """Lower-cases Σ: to ς at the end of a word, else to σ (Unicode, section 3.13, Final_Sigma).
+    """Lower-cases Σ to ς at the end of a word, else to σ (Unicode, section 3.13, Final_Sigma).
 
-    Σ is final where a cased character comes before it and none after it, both times not
-    counting case-ignorable characters such as apostrophes.
+    Σ is final if it is preceded but not followed by a cased character, skipping case-ignorable
+    characters such as apostrophes.
     """
 
     def __init__(self, characters: Sequence[str]):
@@ -216,10 +234,14 @@ class _FinalSigma(tf.Module):
 
 
 class PagedTable(tf.Module):
-    """A map from integers to integers, stored as the pages of 256 entries that differ."""
+    """Lookup table from integers to integers, stored as deduplicated pages of 256 entries."""
 
     def __init__(self, table: np.ndarray):
-        """Takes int32 [number of keys], the value of every key."""
+        """Creates the lookup table.
+
+        Args:
+          table: int32 [number of keys], the value of each key.
+        """
         super().__init__()
         dense = np.pad(table, (0, -len(table) % _PAGE))
         pages, page_of = np.unique(dense.reshape(-1, _PAGE), axis=0, return_inverse=True)
@@ -232,7 +254,7 @@ class PagedTable(tf.Module):
 
 
 def _characters() -> list[str]:
-    """Every character that UTF-8 can hold, but for `_SEPARATOR`."""
+    """All characters that UTF-8 can encode, except `_SEPARATOR`."""
     return [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i <= ord(_SEPARATOR)]
 
 
@@ -241,8 +263,10 @@ def _character_class(characters: Iterable[str]) -> str:
 
 
 def _folds(characters: Sequence[str], lowercase: bool, keep_accents: bool) -> dict[int, list[int]]:
-    """What becomes of single code points that do not stay as they are; Σ is left for later."""
-    characters = [c for c in characters if not c.isspace()]  # Single spaces are left by now.
+    """{code point: its normalization} for code points that change; Σ is handled separately."""
+    characters = [
+        c for c in characters if not c.isspace()
+    ]  # Whitespace is already normalized to spaces.
     folded = clean(_SEPARATOR.join(characters), lowercase=False, keep_accents=keep_accents)
     if lowercase:
         folded = "Σ".join(part.lower() for part in folded.split("Σ"))
@@ -254,7 +278,7 @@ def _folds(characters: Sequence[str], lowercase: bool, keep_accents: bool) -> di
 
 
 def _kinds(characters: Sequence[str]) -> np.ndarray:
-    """Asks Python's own lower-casing how code points count next to a sigma."""
+    """Final_Sigma class of each code point, derived from Python's `str.lower`."""
     after = _SEPARATOR.join(f"AΣ{c}" for c in characters).lower().split(_SEPARATOR)
     between = _SEPARATOR.join(f"AΣ{c}A" for c in characters).lower().split(_SEPARATOR)
     kinds = np.full(sys.maxunicode + 1, _OTHER, np.int32)
@@ -277,7 +301,7 @@ def _truncated_lengths(lengths: tf.Tensor, budget: int | tf.Tensor) -> tf.Tensor
 def _truncated(
     ragged: tf.RaggedTensor, lengths: tf.Tensor, truncation_side: str
 ) -> tf.RaggedTensor:
-    """The first `lengths[b]` values of every row b, or the last ones; see `packing.truncated`."""
+    """Truncates each row b to `lengths[b]` values; see `packing.truncated`."""
     lengths = tf.cast(lengths, ragged.row_splits.dtype)
     starts = ragged.row_starts()
     if truncation_side == "left":

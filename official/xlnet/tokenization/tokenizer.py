@@ -1,14 +1,14 @@
-"""Text to word-piece ids and back, by the rules of the published checkpoints.
+"""SentencePiece tokenizer with the pre- and post-processing of the published checkpoints.
 
     ids = split_digit_commas(sentencepiece(clean(text)))
 
-Cleaning is in `text_cleaning`. A piece longer than one character that ends in a comma after a
-digit (`▁1,`) is cut again without the comma, and the comma becomes a piece of its own
-(reference: `encode_pieces` of the XLNet release). What that gives depends on the piece alone, so
-it is worked out once per vocabulary and looked up afterwards.
+Text normalization (`clean`) is in `text_cleaning`. A piece that ends in a digit and a comma (`▁1,`)
+is re-tokenized without the comma, and the comma becomes a separate piece (reference:
+`encode_pieces` of the XLNet release). The result depends only on the piece, so it is computed once
+per vocabulary and looked up afterwards.
 
-Nothing here loads TensorFlow: data workers start quickly and stay small. `graph_tokenization`
-gives the same ids inside a TensorFlow graph.
+This module does not import TensorFlow, which keeps data workers small and fast to start.
+`tf_tokenizer` implements the same tokenizer as TensorFlow operations.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, SPECIAL_PIECES, VOCAB_FILE
 from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
 
-WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece's mark of the space before a word.
+WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # Marks the space before a word in SentencePiece.
 
 
 class Tokenizer:
-    """Cuts text into the pieces of one SentencePiece vocabulary.
+    """SentencePiece tokenizer.
 
     Attributes:
-      model_file: path of the vocabulary.
-      model_proto: its bytes.
-      sha256: checksum of those bytes, in hexadecimal.
-      vocab_size: number of pieces V.
-      lowercase: whether text is lower-cased first.
+      model_file: path of the SentencePiece model.
+      model_proto: contents of the file.
+      sha256: SHA-256 of the file, in hexadecimal.
+      vocab_size: vocabulary size, V.
+      lowercase: whether text is lower-cased.
       keep_accents: whether accents are kept.
-      is_word_start: bool [V], pieces that begin a word: those that begin with `▁` or `<`, and
-        ASCII punctuation.
-      splits: {id of a piece that ends in a digit and a comma: the ids that stand for it}.
+      is_word_start: bool [V], whether a piece begins a word: it starts with `▁` or `<`, or is an
+        ASCII punctuation mark.
+      splits: {id of a piece that ends in a digit and a comma: ids that replace it}.
 
     Example:
       >>> tokenizer = Tokenizer("spiece.model")
@@ -49,16 +49,16 @@ class Tokenizer:
     """
 
     def __init__(self, model_file: str, lowercase: bool = False, keep_accents: bool = False):
-        """Reads a vocabulary.
+        """Loads a SentencePiece model.
 
         Args:
-          model_file: a SentencePiece model with `SPECIAL_PIECES` as its first ids.
-          lowercase: whether to lower-case text.
-          keep_accents: whether to keep accents, which are dropped otherwise.
+          model_file: path of a SentencePiece model whose first pieces are `SPECIAL_PIECES`.
+          lowercase: whether to lower-case text before tokenization.
+          keep_accents: whether to keep accents; they are stripped by default.
 
         Raises:
-          DataError: the file is missing, empty, no SentencePiece model, or its first pieces are
-            not the special ones.
+          DataError: the file is missing, empty, not a SentencePiece model, or its first pieces
+            are not the special tokens.
         """
         self.model_file = model_file
         self.model_proto = _read(model_file)
@@ -84,15 +84,28 @@ class Tokenizer:
         self._is_split[list(self.splits)] = True
 
     def encode(self, text: str) -> list[int]:
-        """Returns the ids of a text, without special tokens.
+        """Tokenizes a text, without adding special tokens.
 
-        Text that spells a special token (`<sep>`) is ordinary text. The one exception is `<eop>`,
-        a user-defined symbol of the published vocabularies, which has its own id there.
+        A special token spelled out in the text (`<sep>`) is treated as ordinary text. The only
+        exception is `<eop>`, a user-defined symbol of the published vocabularies.
+
+        Args:
+          text: any string.
+
+        Returns:
+          Token ids.
         """
         return self._split(self._processor.encode(self.clean(text), return_type=int))
 
     def encode_batch(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """Returns int32 [number of pieces] for every text, on the calling thread only."""
+        """Tokenizes a batch of texts in the calling thread.
+
+        Args:
+          texts: any strings.
+
+        Returns:
+          Token ids of each text, int32 [number of tokens].
+        """
         cleaned = [clean(text, self.lowercase, self.keep_accents) for text in texts]
         rows = self._processor.encode(cleaned, return_type="numpy", num_threads=1)
         if not self.splits or not rows:
@@ -104,15 +117,15 @@ class Tokenizer:
         return rows
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Returns the ids of a text and where in the text each of them comes from.
+        """Tokenizes a text and returns the character offsets of each token.
 
         Args:
-          text: the original text, before cleaning.
+          text: the original text, before normalization.
 
         Returns:
-          ids: `encode(text)`.
-          offsets: (start, end) of every id in code points of `text`, without the white space
-            around the piece; start = end where a piece is nothing but the space before a word.
+          ids: token ids, equal to `encode(text)`.
+          offsets: (start, end) of each token in code points of `text`, excluding surrounding
+            whitespace; start equals end for a token that is only the space before a word.
 
         Example:
           >>> tokenizer.encode_with_offsets(" in  1,000")  # ▁in ▁1,000
@@ -123,7 +136,7 @@ class Tokenizer:
         )
         mapping = self._processor.encode(cleaned, return_type="offset_mapping", return_bytes=False)
         normalized, offsets = self._processor.normalize(cleaned, with_offsets=True)
-        # Several characters may come from one (`ﬁ`); each of them ends where the next one begins.
+        # Several characters may have the same source (`ﬁ`); each ends where the next source begins.
         following = np.minimum(np.searchsorted(offsets, offsets, side="right"), len(offsets) - 1)
         visible = [
             (offsets[k], offsets[following[k]])
@@ -150,7 +163,13 @@ class Tokenizer:
         return ids, spans
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Returns the text of some ids; special tokens but `<unk>` and `<eop>` leave no trace.
+        """Decodes token ids to text; special tokens other than `<unk>` and `<eop>` are skipped.
+
+        Args:
+          ids: token ids in [0, V).
+
+        Returns:
+          The text.
 
         Raises:
           DataError: an id is not in [0, V).
@@ -160,16 +179,16 @@ class Tokenizer:
         return self._processor.decode(ids)
 
     def id_to_piece(self, i: int) -> str:
-        """Returns the piece of an id; `DataError` where there is none."""
+        """Returns the piece of a token id; raises `DataError` if the id is not in [0, V)."""
         self._check([i])
         return self._processor.id_to_piece(int(i))
 
     def piece_to_id(self, piece: str) -> int:
-        """Returns the id of a piece, 0 (`<unk>`) where the vocabulary does not have it."""
+        """Returns the id of a piece, or 0 (`<unk>`) if it is not in the vocabulary."""
         return self._processor.piece_to_id(piece)
 
     def clean(self, text: str) -> str:
-        """Returns the text that SentencePiece cuts; see `text_cleaning.clean`."""
+        """Normalizes text for SentencePiece; see `text_cleaning.clean`."""
         return clean(text, self.lowercase, self.keep_accents)
 
     def _check(self, ids: Sequence[int]) -> None:
@@ -193,14 +212,17 @@ class Tokenizer:
 
 
 def load_tokenizer(model_dir: str) -> Tokenizer:
-    """Returns the tokenizer of a model directory: its vocabulary, its cleaning.
+    """Loads the tokenizer of a model directory.
 
     Args:
       model_dir: a directory with `spiece.model` and `config.yaml`.
 
+    Returns:
+      The tokenizer, with the normalization options of the configuration.
+
     Raises:
-      ConfigError: there is no usable configuration.
-      DataError: there is no usable vocabulary.
+      ConfigError: the configuration is missing or invalid.
+      DataError: the vocabulary is missing or invalid.
     """
     from official.xlnet.configs.experiment import XLNetConfig
 
@@ -217,7 +239,9 @@ def _read(model_file: str) -> bytes:
             f"no vocabulary at {model_file!r}: expected a SentencePiece model ({error.strerror})"
         ) from None
     if not model_proto:
-        raise DataError(f"vocabulary {model_file!r}: expected a SentencePiece model, got no bytes")
+        raise DataError(
+            f"vocabulary {model_file!r}: expected a SentencePiece model, got an empty file"
+        )
     return model_proto
 
 
@@ -227,8 +251,8 @@ def _processor(model_file: str, model_proto: bytes) -> sentencepiece.SentencePie
         processor.load_from_serialized_proto(model_proto)
     except RuntimeError:
         raise DataError(
-            f"vocabulary {model_file!r}: expected a SentencePiece model, got "
-            f"{len(model_proto)} bytes that are none"
+            f"vocabulary {model_file!r}: expected a SentencePiece model, got another file of "
+            f"{len(model_proto)} bytes"
         ) from None
     return processor
 

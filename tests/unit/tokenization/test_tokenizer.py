@@ -152,7 +152,7 @@ def test_vocabularies_that_cannot_be_used(tmp_path):
     open(empty, "wb").close()
     with open(broken, "wb") as file:
         file.write(b"no model at all" * 50)
-    for path, why in ((missing, "No such file"), (empty, "no bytes"), (broken, "750 bytes")):
+    for path, why in ((missing, "No such file"), (empty, "empty file"), (broken, "750 bytes")):
         with pytest.raises(DataError, match=f"{path}.*expected a SentencePiece model.*{why}"):
             Tokenizer(path)
     with pytest.raises(DataError, match="expected a SentencePiece model"):
