@@ -1,8 +1,11 @@
-"""The `xlnet` command: finds the verb, reads its flags, runs it, reports.
+"""Command-line interface: `xlnet VERB --flag=value ...`.
 
-Progress and logs go to standard error; the last line of standard output is one JSON object.
-Exit status: 0 done, 1 a bug (with its traceback), 2 wrong input (one sentence), 70 training
-diverged, 75 told to leave by SIGTERM with the state saved (run again to continue), 130 interrupted.
+Progress and logs go to standard error; the last line of standard output is a JSON object with the
+results.
+
+Exit status: 0 success, 1 internal error (with traceback), 2 invalid input (one-line message),
+70 training diverged, 75 preempted by SIGTERM after a checkpoint was saved (run the same command
+again to resume), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -40,13 +43,18 @@ verbs:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs `xlnet VERB --flag=value ...`.
+    """Runs the `xlnet` command line.
 
     Args:
-      argv: the arguments after the program's name; those of the process by default.
+      argv: command-line arguments without the program name; `sys.argv[1:]` by default.
 
     Returns:
-      The exit status.
+      The exit status; see the module docstring.
+
+    Example:
+      >>> main(["--version"])
+      0.1.0
+      0
     """
     set_environment_defaults()
     arguments = sys.argv[1:] if argv is None else argv
@@ -67,25 +75,27 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(f"xlnet {verb}: interrupted", EXIT_INTERRUPTED)
     except Exception as error:
-        sentence = _sentence(error)
-        if sentence is None:
+        message = _user_message(error)
+        if message is None:
             traceback.print_exc()
             return EXIT_BUG
         status = error.exit_status if isinstance(error, XLNetError) else EXIT_WRONG_INPUT
-        return _fail(f"xlnet {verb}: {sentence}", status)
+        return _fail(f"xlnet {verb}: {message}", status)
 
 
 def set_environment_defaults() -> None:
-    """Sets what TensorFlow reads when it is first imported, unless the user has set it.
+    """Sets default environment variables for TensorFlow; has to run before it is imported.
 
-    tf-models-official needs Keras 2 behind `tf.keras`; oneDNN doubles the speed on CPUs where
-    it is not on by itself; the log level hides start-up notices about absent accelerators.
+    tf-models-official requires Keras 2 as `tf.keras`; oneDNN doubles the speed on CPUs where it
+    is not enabled by default; the log level hides startup messages about missing accelerators.
+    Variables that are already set are not changed.
     """
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if not flags.FLAGS.is_parsed():
-        flags.FLAGS.mark_as_parsed()  # Verbs have flags of their own; absl's keep their defaults.
+        # Each verb has its own FlagValues; absl's global flags keep their defaults.
+        flags.FLAGS.mark_as_parsed()
     absl_logging.use_absl_handler()
     absl_logging.set_stderrthreshold("warning")
 
@@ -103,27 +113,30 @@ def _run(verb: str, arguments: list[str]) -> int:
         raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
     for name in module.FLAGS["import"].value:
         import_extension(name)
-    figures = module.run(*rest)
+    result = module.run(*rest)
     sys.stderr.flush()
-    print(json.dumps(figures), flush=True)
+    print(json.dumps(result), flush=True)
     return 0
 
 
 def load_verb(verb: str) -> types.ModuleType:
-    """The module of a verb; its `FLAGS` also have those that all verbs share."""
+    """Imports the module of a verb and adds the flags shared by all verbs to its `FLAGS`."""
     module = importlib.import_module(f"{commands.__name__}.{verb}")
     if "import" not in module.FLAGS:
         flags.DEFINE_list(
-            "import", [], "Modules of extensions, imported first.", flag_values=module.FLAGS
+            "import", [], "Extension modules to import before running the command.", flag_values=module.FLAGS
         )
     return module
 
 
 def import_extension(name: str) -> None:
-    """Imports a module for what it registers; it may also lie in the current directory.
+    """Imports an extension module, which registers its components on import.
+
+    Args:
+      name: dotted name of a module that is installed, in PYTHONPATH or in the current directory.
 
     Raises:
-      ConfigError: there is no such module.
+      ConfigError: the module does not exist.
     """
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -139,7 +152,7 @@ def import_extension(name: str) -> None:
 
 
 def _verbs() -> dict[str, str]:
-    """Every verb and the first line of its docstring, read without importing the module."""
+    """{verb: first line of its docstring}, parsed without importing the modules."""
     verbs = {}
     for directory in commands.__path__:
         for verb in sorted(module.name for module in pkgutil.iter_modules([directory])):
@@ -149,19 +162,18 @@ def _verbs() -> dict[str, str]:
     return verbs
 
 
-def _sentence(error: Exception) -> str | None:
-    """What to tell the user about wrong input or a failing disk; None for a bug."""
+def _user_message(error: Exception) -> str | None:
+    """One-line message for invalid input or a disk error; None for an internal error."""
     if isinstance(error, flags.Error):
         missing = re.match(r"flag --\w+=None: Flag (--\w+) must have a value", str(error))
         return f"{missing[1]} is required" if missing else _one_line(str(error))
     if isinstance(error, OSError):
         where = f": {error.filename!r}" if error.filename else ""
         return _one_line(f"{error.strerror or error}{where}")
-
     if isinstance(error, XLNetError):
         return _one_line(str(error))
     if "tensorflow" in sys.modules and isinstance(error, sys.modules["tensorflow"].errors.OpError):
-        # TensorFlow's file systems report the operating system's errors by their text.
+        # TensorFlow reports errors of the operating system by their message only.
         for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES):
             if os.strerror(code).lower() in error.message.lower():
                 return _one_line(error.message)
@@ -172,8 +184,8 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _fail(sentence: str, status: int = EXIT_WRONG_INPUT) -> int:
-    print(sentence, file=sys.stderr)
+def _fail(message: str, status: int = EXIT_WRONG_INPUT) -> int:
+    print(message, file=sys.stderr)
     return status
 
 

@@ -1,36 +1,36 @@
-"""Errors that end a command with one sentence instead of a traceback.
+"""Exceptions for user errors: the `xlnet` command prints a one-line message, no traceback.
 
-Each class names the exit status of the `xlnet` command that it leads to.
+The `exit_status` of each class is the exit status of the command.
 """
 
 from __future__ import annotations
 
 
 class XLNetError(Exception):
-    """An error whose message tells the user what to do.
+    """Base class of errors whose message tells the user what to do.
 
     Attributes:
-      exit_status: the status that the `xlnet` command exits with.
+      exit_status: exit status of the `xlnet` command.
     """
 
     exit_status = 2
 
 
 class ConfigError(XLNetError, ValueError):
-    """Invalid configuration; the message names the key, what was expected and what was found."""
+    """Invalid configuration; the message names the key, the expected and the actual value."""
 
 
 class DataError(XLNetError, ValueError):
-    """Unusable data; the message names the file or row, what was expected and what was found."""
+    """Invalid data; the message names the file or row, the expected and the actual value."""
 
 
 class DivergedError(XLNetError):
-    """Non-finite loss or gradients in training; the message names step, windows and layer."""
+    """Non-finite loss or gradients in training; the message names the step, windows and layer."""
 
     exit_status = 70
 
 
 class PreemptedError(XLNetError):
-    """Training was terminated by SIGTERM after its state had been saved."""
+    """Training was preempted by SIGTERM; a checkpoint has been saved."""
 
     exit_status = 75
