@@ -1,1 +1,1 @@
-"""From record files to batches: the schema, the lane schedule and the input pipeline."""
+"""Data: the record schema, the input pipeline for pre-training, and task examples."""

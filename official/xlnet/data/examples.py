@@ -1,7 +1,7 @@
-"""What a task reads: examples in words, before any tokenizer has seen them.
+"""Task examples before tokenization.
 
-Readers (`data_prep.tasks`) make them, tasks (`official.xlnet.tasks`) take them. A label is None
-where the file has none, as in a file to predict.
+They are created by the readers in `data_prep.tasks` and encoded by the tasks in
+`official.xlnet.tasks`. The label is None if the file is unlabelled, as for prediction.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ Label = str | float | tuple[str, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextExample:
-    """Texts with a class, several classes or a number.
+    """Example of classification, multi-label classification or regression.
 
     Attributes:
-      id: names the example in predictions.
-      texts: one or more, each its own segment.
-      label: name of a class; a tuple of names; or a number.
-      subtask: of multi-task training, the data set it is from.
+      id: identifies the example in predictions.
+      texts: one or more texts, each encoded as its own segment.
+      label: a class name, a tuple of class names (multi-label), or a number (regression).
+      subtask: name of its data set in multi-task training.
     """
 
     id: str
@@ -30,14 +30,14 @@ class TextExample:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ChoiceExample:
-    """A question with options.
+    """Example of multiple choice.
 
     Attributes:
-      id: names the example in predictions.
-      texts: what all options share, e.g. passage and question.
-      choices: the options.
-      label: index of the right one.
-      group: part of the data set that has a figure of its own, e.g. `middle` of RACE.
+      id: identifies the example in predictions.
+      texts: texts shared by all choices, e.g. passage and question.
+      choices: the choices.
+      label: index of the correct choice.
+      group: subset with a separate metric, e.g. `middle` of RACE.
     """
 
     id: str
@@ -49,14 +49,15 @@ class ChoiceExample:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuestionExample:
-    """A question about a paragraph whose answer is a part of it, or nothing.
+    """Example of extractive question answering; the question may be unanswerable.
 
     Attributes:
-      id: names the example in predictions.
+      id: identifies the example in predictions.
       question: the question.
-      context: the paragraph.
-      answers: (text, first code point in `context`) of every annotator; none: unanswerable.
-      has_label: whether `answers` is known.
+      context: the paragraph that may contain the answer.
+      answers: reference answers as (text, start offset in `context` in code points); empty if the
+        question is unanswerable.
+      has_label: whether the example is labelled.
     """
 
     id: str
@@ -68,12 +69,12 @@ class QuestionExample:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaggedExample:
-    """A sentence whose words have tags.
+    """Example of token classification, e.g. named entity recognition.
 
     Attributes:
-      id: names the example in predictions.
-      words: the words.
-      tags: as many tags.
+      id: identifies the example in predictions.
+      words: the words of the sentence.
+      tags: one tag per word.
     """
 
     id: str
@@ -83,14 +84,14 @@ class TaggedExample:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RankingExample:
-    """A document that may answer a query.
+    """Example of document ranking: a query and a candidate document.
 
     Attributes:
-      id: of the document.
-      query_id: of the query; documents of one query are ranked against each other.
-      query: its text.
-      document: the text.
-      relevance: grade, 0 for irrelevant.
+      id: id of the document.
+      query_id: id of the query; the documents of a query are ranked against each other.
+      query: text of the query.
+      document: text of the document.
+      relevance: relevance grade; 0 is irrelevant.
     """
 
     id: str

@@ -1,20 +1,22 @@
-"""Which row of a batch reads which window when, and where in the data a run is.
+"""Schedule of lanes over batch rows, and the position of a run in its data.
 
-Lanes are numbered through all epochs: number g is lane `g mod num_lanes` in epoch
-`g div num_lanes`. A row that has read its lane to the end takes the next number; rows that end
-together take theirs in row order. With W windows in every lane, 6 lanes and a batch of 4:
+A batch row reads the windows of a lane in order, so that the memory of a row always belongs to the
+preceding windows of the same lane. Lanes are numbered consecutively over all epochs: number g is
+lane `g mod num_lanes` in epoch `g div num_lanes`. A row that reaches the end of its lane continues
+with the next number; rows that finish at the same step are assigned in row order. With W windows
+per lane, 6 lanes and a batch size of 4:
 
     num_lanes 6, B 4        row 0    row 1    row 2    row 3
     steps 0 … W-1           lane 0   lane 1   lane 2   lane 3     epoch 0
     steps W … 2W-1          lane 4   lane 5   lane 0   lane 1     lanes 0 and 1: epoch 1
     steps 2W … 3W-1         lane 2   lane 3   lane 4   lane 5     epoch 1
 
-So every window comes exactly once in an epoch, and a row keeps to its lane, whose memory it has.
-With an even B a row keeps its direction too, for odd lanes are the reversed ones.
+Hence every window is read exactly once per epoch. If B is even, a row always reads text of the
+same direction, since odd lanes hold reversed text.
 
-A run may go on with another batch size. Rows that are no more leave their lanes half read; such
-a lane waits for the first row that comes free, which reads on from the same window, without
-memory. So no window is lost or read twice.
+A run can be resumed with a different batch size. The partially read lanes of removed rows are
+queued; the first row to become free continues such a lane at its next window, with an empty
+memory. No window is skipped or read twice.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ import tensorflow as tf
 
 
 class Piece(NamedTuple):
-    """What is left of a lane.
+    """A partially read lane.
 
     Attributes:
-      number: the lane, counted through all epochs.
-      window: the next window to read, above 0.
-      memory_from: the first window whose states are in the memory.
+      number: number of the lane, counted over all epochs.
+      window: index of the next window to read, above 0.
+      memory_from: index of the first window whose hidden states are in the memory.
     """
 
     number: int
@@ -43,12 +45,12 @@ class Piece(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Position:
-    """Where a run is in its data: the next window of every lane that was begun.
+    """Position of a run in its data; saved in checkpoints to resume exactly.
 
     Attributes:
-      rows: what each row is about to read; None where it takes the next lane.
-      waiting: lanes that were begun and are in no row, in the order in which they are taken.
-      next_number: the first lane that nobody has begun.
+      rows: lane that each row continues; None for a row that starts the next unread lane.
+      waiting: queue of partially read lanes that are not assigned to a row.
+      next_number: number of the first unread lane.
     """
 
     rows: tuple[Piece | None, ...]
@@ -57,23 +59,27 @@ class Position:
 
     @classmethod
     def start(cls, batch_size: int) -> Position:
-        """The position of a new run."""
+        """Returns the position of a new run."""
         return cls(rows=(None,) * batch_size)
 
     def resized(self, batch_size: int) -> Position:
-        """The same position in batches of another size: rows are added or taken from the end."""
+        """Returns the same position for another batch size; rows are added or removed at the end.
+
+        Args:
+          batch_size: the new batch size, B.
+        """
         rows = (self.rows + (None,) * batch_size)[:batch_size]
         left = [piece for piece in self.rows[batch_size:] if piece is not None]
         without_memory = [piece._replace(memory_from=piece.window) for piece in left]
         return Position(rows, (*self.waiting, *without_memory), self.next_number)
 
     def as_dict(self) -> dict[str, Any]:
-        """Lists and numbers, for JSON."""
+        """Returns a JSON-serializable dictionary."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, tree: dict[str, Any]) -> Position:
-        """The inverse of `as_dict`."""
+        """Creates a position from the result of `as_dict`."""
         return cls(
             rows=tuple(None if piece is None else Piece(*piece) for piece in tree["rows"]),
             waiting=tuple(Piece(*piece) for piece in tree["waiting"]),
@@ -82,17 +88,17 @@ class Position:
 
 
 class LaneSchedule:
-    """The windows of every step from a position on.
+    """Maps (step, row) to the window to read, starting from a position.
 
-    Until a row has begun its first fresh lane, which it does at step `fresh_from`, it reads
-    what is left of older ones. From then on, with the rows ranked by that step,
+    Each row first finishes the partially read lanes assigned to it. It starts its first new lane
+    at step `fresh_from`; from then on, with rows ranked by that step,
 
         number = next_number + B · ((step - fresh_from) div W) + rank
         window = (step - fresh_from) mod W
 
     Args:
-      position: where to begin.
-      windows_per_lane: W.
+      position: the position at step 0.
+      windows_per_lane: number of windows per lane, W.
     """
 
     def __init__(self, position: Position, windows_per_lane: int):
@@ -122,15 +128,16 @@ class LaneSchedule:
         self._old_BSC = np.array([[piece for _, piece in row] for row in padded])
 
     def at(self, step: tf.Tensor, row: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """What rows read.
+        """Returns the windows that some rows read at a step.
 
         Args:
-          step: int64 scalar, counted from the position.
-          row: int64 [X].
+          step: int64 scalar, relative to the position.
+          row: int64 [X], indices of rows.
 
         Returns:
-          The lane, counted through all epochs; the window in it; and the first window whose
-          states are in the row's memory: int64 [X] each.
+          number: int64 [X], number of the lane, counted over all epochs.
+          window: int64 [X], index of the window in the lane.
+          memory_from: int64 [X], index of the first window whose hidden states are in the memory.
         """
         batch_size = len(self._rank_B)
         since_X = step - tf.gather(self._fresh_from_B, row)
@@ -154,13 +161,13 @@ class LaneSchedule:
         )
 
     def step_windows(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What all rows read at a step: `at` in numbers, int64 [B] each."""
+        """Returns `at` for all rows, as NumPy arrays int64 [B]."""
         rows = np.arange(len(self._rank_B))
         number_B, window_B, memory_from_B = self.at(tf.constant(step, tf.int64), rows)
         return number_B.numpy(), window_B.numpy(), memory_from_B.numpy()
 
     def position(self, step: int) -> Position:
-        """Where a run is that has taken `step` steps."""
+        """Returns the position after `step` steps."""
         pieces = (x.tolist() for x in self.step_windows(step))
         since_B = np.maximum(step - self._fresh_from_B, 0)
         num_fresh = int(np.sum(-(-since_B // self._windows_per_lane)))

@@ -1,10 +1,10 @@
-"""Records to batches: `pretraining_dataset`.
+"""Input pipeline for pre-training: `pretraining_dataset`.
 
-`lane_schedule` says which row of a batch reads which window when. A batch is thus a function of
-the step alone, which makes resuming exact: reading starts with the windows of `start_step`, and
-what was seen of their lanes is skipped.
+`lane_schedule` maps (step, batch row) to the window to read. The batch is thus a function of the
+step alone, so a run can be resumed exactly: the pipeline starts at the windows of `start_step`.
 
-Nothing is drawn here. Targets and orders come from `permutation`, on the device.
+The pipeline is deterministic. Prediction targets and factorization orders are sampled on the
+device, by `official.xlnet.modeling.objectives`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -24,9 +25,10 @@ from official.xlnet.tokenization.phrases import WordStarts, word_starts
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
-# Above this size the lanes' checksums are looked at only after an error: see `reading_errors`.
+# Checksums of larger data sets are verified only after a read error; see `reading_errors`.
 _CHECKSUM_LIMIT_BYTES = 1 << 30
 _OUT_OF_ORDER = "windows out of order"
+_NUM_REPORTED_IDS = 8
 
 
 def pretraining_dataset(
@@ -40,41 +42,45 @@ def pretraining_dataset(
     vocab: str | None = None,
     position: Position | None = None,
 ) -> tf.data.Dataset:
-    """Batches of a data set, in the order that memory needs.
+    """Creates a `tf.data.Dataset` of pre-training batches, ordered for recurrent memory.
+
+    Consecutive batches hold consecutive windows of the same lanes: row i of a batch continues the
+    text of row i of the previous batch.
 
     Args:
       path: directory of the data set.
-      batch_size: rows B of a step, over all replicas; at most the number of lanes, and even
-        where the data is bidirectional.
+      batch_size: global batch size B, over all replicas; at most the number of lanes, and even if
+        the data is bidirectional.
       split: `train` or `heldout`.
-      config: the model's configuration, to be compared with the data's; its phrases count as
-        words.
-      start_step: first step to read; what came before it is skipped.
-      epochs: how often to read every window; `None` never ends. B must divide the lanes of all
-        epochs together: see `evaluation_batch_size`.
-      input_context: what `strategy.distribute_datasets_from_function` passes. Each input
-        pipeline reads its own block of rows only, in batches of one replica's rows.
-      vocab: the model's vocabulary file, to be compared with the data's.
-      position: where a run is that had other batches before; `start_step` counts from there.
-        Only with endless `epochs`.
+      config: the model's configuration, which is checked against the data set; also supplies
+        `data.phrases`. None skips the check.
+      start_step: first step to read; earlier batches are skipped.
+      epochs: number of passes over the data; None repeats indefinitely. B has to divide the total
+        number of lanes over all epochs; see `evaluation_batch_size`.
+      input_context: the argument of `strategy.distribute_datasets_from_function`. Each input
+        pipeline reads only its own block of rows, in batches of one replica's rows.
+      vocab: the model's vocabulary file, which is checked against that of the data set.
+      position: position of a run that is resumed with another batch size; `start_step` is relative
+        to it. Requires `epochs=None`.
 
     Returns:
-      A dataset of dictionaries, B rows each (or one replica's):
+      A dataset of dictionaries with B rows (or the rows of one replica):
         token_ids       int32 [B, T]
         segment_ids     int32 [B, T], 0 up to the first SEP, 1 up to the second, 2 for CLS
-        is_word_start   bool [B, T], whether a piece starts a word of the unreversed text
-        can_be_target   bool [B, T], False at special tokens
-        is_reversed     bool [B], whether the row is reversed text
-        context_length  int32 [B], tokens of the same document right before the window, of those
-                        that the row has read
-        is_next         int32 [B], 1 where B is the text that follows A
+        is_word_start   bool [B, T], whether a token starts a word of the text in its original
+                        direction
+        can_be_target   bool [B, T], False for special tokens
+        is_reversed     bool [B], whether the row holds reversed text
+        context_length  int32 [B], number of tokens directly before the window that belong to the
+                        same document and have been read by the row
+        is_next         int32 [B], 1 if B is the text that follows A
         window_id       int64 [B]
         epoch           int32 [B]
 
     Raises:
-      DataError: the data set is missing, damaged, or does not fit the configuration or the
-        vocabulary. Checksums of large data sets are not looked at: see `reading_errors`.
-      ConfigError: the batch does not fit the data set.
+      DataError: the data set is missing, damaged, or does not match the configuration or the
+        vocabulary. Checksums of large data sets are not verified here; see `reading_errors`.
+      ConfigError: the batch size does not fit the data set or the number of replicas.
 
     Example:
       >>> batch = next(iter(pretraining_dataset("records", batch_size=16)))
@@ -86,84 +92,27 @@ def pretraining_dataset(
     _check_config(manifest, path, config)
     tokenizer = _load_tokenizer(manifest, path, vocab)
     _check_batch_size(lanes, manifest.bidirectional, path, batch_size, epochs)
-    files = [os.path.join(path, name) for name in lanes.files]
-    missing = [file for file in files if not os.path.isfile(file)]
-    if missing:
-        raise DataError(f"{missing[0]}: expected a record file as in {MANIFEST_FILE}, got none")
-    if sum(map(os.path.getsize, files)) <= _CHECKSUM_LIMIT_BYTES:
-        check_lanes(path, split)
-
-    num_pipelines = input_context.num_input_pipelines if input_context else 1
-    num_replicas = input_context.num_replicas_in_sync if input_context else 1
-    if batch_size % num_replicas:
-        raise ConfigError(
-            f"training.batch_size: expected a multiple of the {num_replicas} replicas, "
-            f"got {batch_size}"
-        )
-    num_rows = batch_size // num_pipelines
-    first_row = num_rows * input_context.input_pipeline_id if input_context else 0
-    replica_rows = batch_size // num_replicas
-    windows_per_lane = lanes.windows_per_lane
-    schedule = LaneSchedule(position or Position.start(batch_size), windows_per_lane)
-
-    def pieces_of(row: tf.Tensor) -> tf.data.Dataset:
-        """The lanes that a row reads one after the other, and the window it starts at."""
-
-        def next_piece(step: tf.Tensor, _) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
-            number, window, _ = schedule.at(step, row[tf.newaxis])
-            return step + windows_per_lane - window[0], (number[0], window[0])
-
-        start = tf.constant(start_step, tf.int64)
-        return tf.data.Dataset.from_tensors(0).repeat().scan(start, next_piece)
-
-    def open_lane(number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
-        file = tf.gather(files, number % lanes.num_lanes)
-        return tf.data.TFRecordDataset(file, manifest.compression).skip(window)
-
-    def read_row(row: tf.Tensor) -> tf.data.Dataset:
-        return pieces_of(row).flat_map(open_lane)
-
+    _check_files(path, split, lanes)
+    rows = _assign_rows(batch_size, input_context)
+    schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
     phrases = config.data.phrases if config is not None else ()
     parse = _parser(manifest, word_starts(tokenizer, phrases))
 
-    def read(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
-        step = start_step + index * replica_rows // num_rows
-        row = first_row + index * replica_rows % num_rows + tf.range(replica_rows, dtype=tf.int64)
-        number, window, memory_from = schedule.at(step, row)
-        batch = parse(records)
-        expected = number % lanes.num_lanes * windows_per_lane + window
-        in_order = tf.debugging.Assert(
-            tf.reduce_all(batch["window_id"] == expected),
-            [f"{_OUT_OF_ORDER}: expected window ids", expected, "got", batch["window_id"]],
-            summarize=8,
-        )
-        read_before = tf.cast((window - memory_from) * manifest.reuse_len, tf.int32)
-        with tf.control_dependencies([in_order]):
-            return {
-                **batch,
-                "context_length": tf.minimum(batch["context_length"], read_before),
-                "epoch": tf.cast(number // lanes.num_lanes, tf.int32),
-            }
-
-    dataset = tf.data.Dataset.range(first_row, first_row + num_rows)
-    # Rows never end, so they stay where they are in the cycle.
-    dataset = dataset.interleave(
-        read_row,
-        cycle_length=num_rows,
-        block_length=1,
+    dataset = _records(path, manifest, lanes, schedule, rows, start_step)
+    dataset = dataset.batch(rows.per_batch, drop_remainder=True).enumerate()
+    dataset = dataset.map(
+        _batch_function(parse, manifest, lanes, schedule, rows, start_step),
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=True,
     )
-    dataset = dataset.batch(replica_rows, drop_remainder=True).enumerate()
-    dataset = dataset.map(read, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     num_batches = tf.data.INFINITE_CARDINALITY
     if epochs is not None:
-        num_steps = max(epochs * lanes.num_lanes // batch_size * windows_per_lane - start_step, 0)
-        num_batches = num_steps * num_rows // replica_rows
+        steps_in_epochs = epochs * lanes.num_lanes // batch_size * lanes.windows_per_lane
+        num_batches = max(steps_in_epochs - start_step, 0) * rows.number // rows.per_batch
         dataset = dataset.take(num_batches)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_batches))
     options = tf.data.Options()
-    # Rows are dealt out above; TensorFlow must not deal out files or batches again.
+    # Rows are already assigned to input pipelines; TensorFlow must not shard again.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
 
@@ -171,19 +120,19 @@ def pretraining_dataset(
 def evaluation_batch_size(
     num_lanes: int, batch_size: int, bidirectional: bool, num_replicas: int = 1
 ) -> int:
-    """The largest batch size up to `batch_size` that reads every window exactly once.
+    """Returns the largest batch size with which an epoch reads every window exactly once.
 
     Args:
-      num_lanes: lanes of the split.
-      batch_size: rows wanted, at least 2 where `bidirectional`.
-      bidirectional: whether the rows of a replica must be even in number.
-      num_replicas: replicas that share a batch evenly.
+      num_lanes: number of lanes of the split.
+      batch_size: maximum batch size; at least 2 if `bidirectional`.
+      bidirectional: whether each replica needs an even number of rows.
+      num_replicas: number of replicas that share a batch.
 
     Returns:
-      The largest divisor of `num_lanes` up to `batch_size` that fits.
+      The largest suitable divisor of `num_lanes` that is at most `batch_size`.
 
     Raises:
-      ConfigError: there is none.
+      ConfigError: there is no such batch size.
 
     Example:
       >>> evaluation_batch_size(num_lanes=12, batch_size=5, bidirectional=True)
@@ -201,17 +150,21 @@ def evaluation_batch_size(
 
 @contextlib.contextmanager
 def reading_errors(path: str, split: str) -> Iterator[None]:
-    """Turns what TensorFlow raises while it reads damaged records into a `DataError`.
+    """Context manager that converts TensorFlow errors caused by damaged records to `DataError`.
 
-    Wrap whatever iterates over the dataset, e.g. `model.fit`. After an error, the checksums of
-    all lanes say which file is to blame; if none is, the error goes on as it came.
+    Wrap the code that iterates over the dataset, e.g. `model.fit`. After an error, the checksums
+    of all lanes are verified to find the damaged file; if all match, the error is re-raised.
 
     Args:
       path: directory of the data set.
       split: `train` or `heldout`.
 
     Raises:
-      DataError: a lane is not what `xlnet prepare` wrote, or its windows are out of order.
+      DataError: a record file is damaged, or its windows are out of order.
+
+    Example:
+      >>> with reading_errors("records", "train"):
+      ...     model.fit(dataset)
     """
     try:
         yield
@@ -230,17 +183,121 @@ def reading_errors(path: str, split: str) -> Iterator[None]:
 
 
 def check_lanes(path: str, split: str) -> None:
-    """Compares the record files of a split with the checksums in the manifest.
+    """Verifies the checksums of the record files of a split.
 
     Args:
       path: directory of the data set.
       split: `train` or `heldout`.
 
     Raises:
-      DataError: a file is missing or holds other bytes.
+      DataError: a file is missing or damaged.
     """
     for name, sha256 in _split(Manifest.load(path), path, split).files.items():
         _check_sha256(os.path.join(path, name), sha256, f"as in {MANIFEST_FILE}")
+
+
+class _Rows(NamedTuple):
+    """Rows of the global batch that an input pipeline reads.
+
+    Attributes:
+      first: index of the first row.
+      number: number of rows.
+      per_batch: number of rows in a batch of the dataset: those of one replica.
+    """
+
+    first: int
+    number: int
+    per_batch: int
+
+
+def _assign_rows(batch_size: int, input_context: tf.distribute.InputContext | None) -> _Rows:
+    """Assigns a block of rows of the global batch to an input pipeline."""
+    if input_context is None:
+        return _Rows(first=0, number=batch_size, per_batch=batch_size)
+    num_replicas = input_context.num_replicas_in_sync
+    if batch_size % num_replicas:
+        raise ConfigError(
+            f"training.batch_size: expected a multiple of the {num_replicas} replicas, "
+            f"got {batch_size}"
+        )
+    number = batch_size // input_context.num_input_pipelines
+    return _Rows(
+        first=number * input_context.input_pipeline_id,
+        number=number,
+        per_batch=batch_size // num_replicas,
+    )
+
+
+def _records(
+    path: str,
+    manifest: Manifest,
+    lanes: SplitManifest,
+    schedule: LaneSchedule,
+    rows: _Rows,
+    start_step: int,
+) -> tf.data.Dataset:
+    """Dataset of serialized records, string []: the windows of `rows`, step by step."""
+    files = [os.path.join(path, name) for name in lanes.files]
+
+    def lanes_of(row: tf.Tensor) -> tf.data.Dataset:
+        """The lanes that a row reads in sequence: (number, index of the first window)."""
+
+        def next_lane(step: tf.Tensor, _) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
+            number, window, _ = schedule.at(step, row[tf.newaxis])
+            return step + lanes.windows_per_lane - window[0], (number[0], window[0])
+
+        start = tf.constant(start_step, tf.int64)
+        return tf.data.Dataset.from_tensors(0).repeat().scan(start, next_lane)
+
+    def open_lane(number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
+        file = tf.gather(files, number % lanes.num_lanes)
+        return tf.data.TFRecordDataset(file, manifest.compression).skip(window)
+
+    # The dataset of a row is infinite, so rows keep their place in the cycle.
+    return tf.data.Dataset.range(rows.first, rows.first + rows.number).interleave(
+        lambda row: lanes_of(row).flat_map(open_lane),
+        cycle_length=rows.number,
+        block_length=1,
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
+
+
+def _batch_function(
+    parse: Callable[[tf.Tensor], dict[str, tf.Tensor]],
+    manifest: Manifest,
+    lanes: SplitManifest,
+    schedule: LaneSchedule,
+    rows: _Rows,
+    start_step: int,
+) -> Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]:
+    """Returns the function from (batch index, serialized records) to a batch.
+
+    It verifies that the records are the scheduled windows, and adds what depends on the schedule:
+    the epoch, and the part of the context that the row has read.
+    """
+
+    def to_batch(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
+        first = index * rows.per_batch  # First row, counted over all steps.
+        step = start_step + first // rows.number
+        row = rows.first + first % rows.number + tf.range(rows.per_batch, dtype=tf.int64)
+        number, window, memory_from = schedule.at(step, row)
+        batch = parse(records)
+        expected = number % lanes.num_lanes * lanes.windows_per_lane + window
+        in_order = tf.debugging.Assert(
+            tf.reduce_all(batch["window_id"] == expected),
+            [f"{_OUT_OF_ORDER}: expected window ids", expected, "got", batch["window_id"]],
+            summarize=_NUM_REPORTED_IDS,
+        )
+        read_before = tf.cast((window - memory_from) * manifest.reuse_len, tf.int32)
+        with tf.control_dependencies([in_order]):
+            return {
+                **batch,
+                "context_length": tf.minimum(batch["context_length"], read_before),
+                "epoch": tf.cast(number // lanes.num_lanes, tf.int32),
+            }
+
+    return to_batch
 
 
 def _split(manifest: Manifest, path: str, split: str) -> SplitManifest:
@@ -263,7 +320,7 @@ def _check_config(manifest: Manifest, path: str, config: XLNetConfig | None) -> 
             )
     if manifest.vocab_size > config.model.vocab_size:
         raise DataError(
-            f"{path}: records are of a vocabulary of {manifest.vocab_size} pieces, "
+            f"{path}: records were written with a vocabulary of {manifest.vocab_size} pieces, "
             f"but the configuration has model.vocab_size {config.model.vocab_size}"
         )
 
@@ -290,6 +347,16 @@ def _check_batch_size(
         )
 
 
+def _check_files(path: str, split: str, lanes: SplitManifest) -> None:
+    """Raises `DataError` if a record file is missing or, in a small data set, damaged."""
+    files = [os.path.join(path, name) for name in lanes.files]
+    missing = [file for file in files if not os.path.isfile(file)]
+    if missing:
+        raise DataError(f"{missing[0]}: expected a record file as in {MANIFEST_FILE}, got none")
+    if sum(map(os.path.getsize, files)) <= _CHECKSUM_LIMIT_BYTES:
+        check_lanes(path, split)
+
+
 def _load_tokenizer(manifest: Manifest, path: str, vocab: str | None) -> Tokenizer:
     tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE))
     _check_sha256(tokenizer.model_file, manifest.vocab_sha256, f"as in {MANIFEST_FILE}")
@@ -312,7 +379,7 @@ def _check_sha256(file: str, expected: str, meaning: str) -> None:
 
 
 def _parser(manifest: Manifest, starts: WordStarts) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
-    """Returns the function from serialized records, string [B], to a batch without `epoch`."""
+    """Returns the function from serialized records, string [B], to parsed features."""
     seq_len, reuse_len = manifest.seq_len, manifest.reuse_len
     schema = {name: tf.io.FixedLenFeature([], tf.int64) for name in SCALAR_FEATURES}
     schema["token_ids"] = tf.io.FixedLenFeature([seq_len], tf.int64)

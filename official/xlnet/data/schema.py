@@ -1,25 +1,25 @@
-"""The schema of pre-training records, shared by the writer (data_prep) and the trainer.
+"""Schema of pre-training data sets, shared by the writer (`data_prep`) and the input pipeline.
 
 A data set is a directory:
 
     manifest.json                      counts, lengths, seeds and checksums (`Manifest`)
-    spiece.model                       the vocabulary that the ids are of
-    train-00000-of-00016.tfrecord      one file a lane; every lane of a split holds the same
+    spiece.model                       the SentencePiece vocabulary
+    train-00000-of-00016.tfrecord      one file per lane; all lanes of a split have the same
     heldout-00000-of-00002.tfrecord    number of windows, in reading order
 
-Lanes are numbered so that odd lanes are reversed text where the data is bidirectional. Each
-record is a `tf.train.Example` with int64 features:
+In bidirectional data, odd lanes hold reversed text. Each record is a `tf.train.Example` with int64
+features:
 
     token_ids       [T]  reuse part | A | SEP | B | SEP | CLS
-    a_length        [1]  tokens of A
-    b_length        [1]  tokens of B; reuse_len + a_length + b_length + 3 = T
-    is_next         [1]  1 when B is the text that follows A, 0 when it is from elsewhere
-    context_length  [1]  tokens of the same document right before token 0, in the lane's
-                         direction, of those that the same lane has already shown as reuse parts
-    is_reversed     [1]  1 when the lane holds reversed text
-    window_id       [1]  lane * windows_per_lane + index: unique in its split
+    a_length        [1]  length of A in tokens
+    b_length        [1]  length of B in tokens; reuse_len + a_length + b_length + 3 = T
+    is_next         [1]  1 if B is the text that follows A, 0 if B is a random segment
+    context_length  [1]  number of tokens that directly precede token 0 in the same document and
+                         were part of the reuse parts of earlier windows of the same lane
+    is_reversed     [1]  1 if the lane holds reversed text
+    window_id       [1]  lane * windows_per_lane + index; unique in its split
 
-Example, seq_len 10, reuse_len 3, text pieces t0 t1 t2 …:
+Example, with seq_len 10, reuse_len 3 and the tokens t0 t1 t2 … of the text:
 
     token_ids      = t0 t1 t2 | t3 t4 | SEP | t5 t6 | SEP | CLS
     segment_ids    =  0  0  0    0  0    0     1  1    1     2      (derived)
@@ -53,16 +53,16 @@ SCALAR_FEATURES = (
 
 @dataclasses.dataclass(frozen=True)
 class SplitManifest:
-    """Counts of one split.
+    """Statistics and files of a split.
 
     Attributes:
-      documents: documents in the split.
-      tokens: tokens of those documents, one eod each included.
-      windows: windows over all lanes, both directions.
-      dropped_tokens: tokens of the forward text that are in no reuse part.
-      num_lanes: number of lanes; each is one file.
-      windows_per_lane: windows of every lane.
-      files: {file name: SHA-256 of its bytes}, in lane order.
+      documents: number of documents.
+      tokens: number of tokens, including one end-of-document token per document.
+      windows: total number of windows, in both directions.
+      dropped_tokens: number of tokens of the forward text that are in no reuse part.
+      num_lanes: number of lanes (files).
+      windows_per_lane: number of windows per lane.
+      files: {file name: SHA-256}, in lane order.
     """
 
     documents: int
@@ -76,19 +76,19 @@ class SplitManifest:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """What a data set directory holds.
+    """Metadata of a data set, stored in `manifest.json`.
 
     Attributes:
       schema_version: version of the record format.
-      seq_len: tokens T of a window.
-      reuse_len: tokens by which windows advance.
-      bidirectional: whether odd lanes are reversed text.
-      vocab_size: number of pieces.
-      vocab_sha256: checksum of `spiece.model`.
-      seed: seed of A/B choices and of the held-out split.
-      splits: `train` and, if any document was held out, `heldout`.
-      source: what was read, filtered and dropped; for people.
-      compression: of record files: GZIP, or empty for none.
+      seq_len: window length in tokens, T.
+      reuse_len: stride between windows in tokens.
+      bidirectional: whether odd lanes hold reversed text.
+      vocab_size: vocabulary size, V.
+      vocab_sha256: SHA-256 of `spiece.model`.
+      seed: random seed of the held-out split and of the choice of segments A and B.
+      splits: statistics of `train` and, if any document was held out, `heldout`.
+      source: provenance: input files, settings, and counts of dropped text.
+      compression: compression of the record files: `GZIP`, or empty for none.
     """
 
     schema_version: int
@@ -103,7 +103,7 @@ class Manifest:
     compression: str = ""
 
     def save(self, directory: str) -> None:
-        """Writes `manifest.json` by a temporary name and a rename."""
+        """Writes `manifest.json` to a directory atomically."""
         path = os.path.join(directory, MANIFEST_FILE)
         with open(path + ".tmp", "w", encoding="utf-8") as file:
             json.dump(dataclasses.asdict(self), file, indent=1)
@@ -112,10 +112,13 @@ class Manifest:
 
     @classmethod
     def load(cls, directory: str) -> Manifest:
-        """Reads a data set's manifest.
+        """Loads the manifest of a data set.
+
+        Args:
+          directory: directory of the data set.
 
         Raises:
-          DataError: there is none, it is not one, or it is of another schema version.
+          DataError: the manifest is missing, invalid, or has another schema version.
         """
         path = os.path.join(directory, MANIFEST_FILE)
         try:
@@ -138,12 +141,21 @@ class Manifest:
 
 
 def lane_file(split: str, lane: int, num_lanes: int) -> str:
-    """Name of a lane's record file, e.g. `train-00003-of-00016.tfrecord`."""
+    """File name of a lane, e.g. `train-00003-of-00016.tfrecord`."""
     return f"{split}-{lane:05d}-of-{num_lanes:05d}.tfrecord"
 
 
 def segment_ids(reuse_len: int, a_length: int, b_length: int) -> np.ndarray:
-    """Segment ids int32 [T] of one window: 0 to A's SEP, 1 to B's SEP, 2 for CLS."""
+    """Segment ids of a window.
+
+    Args:
+      reuse_len: length of the reuse part in tokens.
+      a_length: length of A in tokens.
+      b_length: length of B in tokens.
+
+    Returns:
+      int32 [T]: 0 up to the SEP after A, 1 up to the SEP after B, 2 for CLS.
+    """
     return np.repeat(
         np.array([SEGMENT_A, SEGMENT_B, SEGMENT_CLS], np.int32),
         [reuse_len + a_length + 1, b_length + 1, 1],

@@ -1,4 +1,4 @@
-"""Texts in, results out: what commands that take a few texts have in common."""
+"""Reading of plain text files and writing of JSON lines."""
 
 from __future__ import annotations
 
@@ -13,10 +13,17 @@ from official.xlnet.errors import DataError
 
 
 def read_texts(texts: list[str], path: str | None) -> list[str]:
-    """Returns texts given one by one, then those of a file, one a line; blank lines are skipped.
+    """Collects texts from the command line and from a text file.
+
+    Args:
+      texts: texts given on the command line.
+      path: optional UTF-8 file with one text per line; blank lines are skipped.
+
+    Returns:
+      `texts` followed by the lines of the file.
 
     Raises:
-      DataError: there is no text at all, or the file is not UTF-8.
+      DataError: there is no text, or the file is not UTF-8.
     """
     texts = list(texts)
     if path is not None:
@@ -31,7 +38,12 @@ def read_texts(texts: list[str], path: str | None) -> list[str]:
 
 
 def write_json_lines(path: str | None, rows: Iterable[dict[str, Any]]) -> None:
-    """Writes JSON objects, one a line, to a file by a rename, or to standard output."""
+    """Writes rows as JSON lines.
+
+    Args:
+      path: the output file, written atomically; None for standard output.
+      rows: JSON-serializable dictionaries.
+    """
     with contextlib.ExitStack() as stack:
         file = sys.stdout
         if path is not None:
