@@ -211,7 +211,7 @@ def test_the_checkpoint_before_a_damaged_one_is_used(files, config, model_dir, t
         path.write_bytes(path.read_bytes()[:1000])
     capfd.readouterr()
     assert cli.main(["evaluate", f"--model={copy}", f"--data={files / 'data'}"]) == 2
-    assert_one_sentence(capfd, "can be used: checkpoint")
+    assert_one_sentence(capfd, "no valid checkpoint: checkpoint")
 
 
 def test_a_checkpoint_without_records_is_read_or_named(files, model_dir, tmp_path, capfd):

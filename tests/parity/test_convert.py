@@ -148,7 +148,7 @@ def test_damaged_bin_files(tmp_path, vocab_file, form):
         whole = file.read()
     with open(path, "wb") as file:
         file.write(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=r"is no whole file of PyTorch tensors|expected"):
+    with pytest.raises(DataError, match=r"is not a valid PyTorch file|expected"):
         convert(source, f"{tmp_path}/out")
     if form == "zip":
         changed = bytearray(whole)

@@ -1,1 +1,1 @@
-"""Model directories and their checkpoint files."""
+"""Checkpoints: model directories, checkpoint files and conversion."""

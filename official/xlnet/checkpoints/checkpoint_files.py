@@ -1,11 +1,12 @@
-"""The checkpoints of a run: checksums, which to keep, and which to continue from.
+"""Checkpoint management: saving, checksums, retention, and selection of the one to resume from.
 
-A checkpoint is three files: `ckpt-STEP.index` and `ckpt-STEP.data-…`, which TensorFlow writes, and
-`ckpt-STEP.json`, its record, which is written when the others are complete:
+A checkpoint consists of `ckpt-STEP.index` and `ckpt-STEP.data-…`, written by TensorFlow, and a
+JSON record `ckpt-STEP.json`, written when the other files are complete:
 
     {"step": 700, "files": {"ckpt-700.index": SHA-256, …}, "position": …, "heldout_loss": 3.1}
 
-Without a record there is no checkpoint, so a run that dies while it saves leaves none behind.
+A checkpoint without a record is ignored, so a run that is killed while saving leaves no partial
+checkpoint.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ _FILE = re.compile(r"(ckpt-\d+)(_temp|\.index|\.data-.*|\.json\.tmp)$")
 
 
 class SavedState(NamedTuple):
-    """A checkpoint that can be used.
+    """A valid checkpoint.
 
     Attributes:
-      prefix: its path, as TensorFlow takes it.
-      record: what was written beside it; empty where another command wrote the checkpoint.
+      prefix: path prefix of the checkpoint, as expected by TensorFlow.
+      record: contents of its JSON record; empty if it was not written by a training run.
     """
 
     prefix: str
@@ -42,13 +43,19 @@ class SavedState(NamedTuple):
 
 
 def newest_checkpoint(model_dir: str) -> SavedState | None:
-    """Returns the newest checkpoint whose files are as they were written, or None.
+    """Returns the latest valid checkpoint of a model directory.
 
-    Damaged ones are named in a warning. A directory without any record is one that another
-    command made; its newest checkpoint is taken as it is.
+    Verifies checksums; damaged checkpoints are skipped with a warning. If there are no records (as
+    in the output of `xlnet convert`), returns the latest checkpoint without verification.
+
+    Args:
+      model_dir: the model directory.
+
+    Returns:
+      The checkpoint, or None if there is none.
 
     Raises:
-      DataError: there are checkpoints, and all are damaged.
+      DataError: all checkpoints are damaged.
     """
     steps = _recorded_steps(model_dir)
     if not steps:
@@ -60,29 +67,30 @@ def newest_checkpoint(model_dir: str) -> SavedState | None:
         record, damage = _check(prefix)
         if damage is None:
             if damages:
-                logging.warning("%s; going on from %s", "; ".join(damages), prefix)
+                logging.warning("%s; resuming from %s", "; ".join(damages), prefix)
             return SavedState(prefix, record)
         damages.append(damage)
-    raise DataError(f"no checkpoint in {model_dir} can be used: {'; '.join(damages)}")
+    raise DataError(f"{model_dir}: no valid checkpoint: {'; '.join(damages)}")
 
 
 class CheckpointWriter:
-    """Saves the state of a run; keeps the newest checkpoints and the best.
+    """Saves checkpoints of a run, keeping the most recent ones and the best.
 
-    TensorFlow writes the files before the next step. Checksums, the record and the removal of
-    older checkpoints come after, while training goes on.
+    The checkpoint itself is written synchronously. Computing checksums, writing the record and
+    removing old checkpoints happen in a background thread.
 
     Args:
-      state: what to save.
-      model_dir: where.
-      num_kept: newest checkpoints to keep; the one with the lowest `heldout_loss` stays too.
-      is_chief: whether this process writes. All workers have to save, as the states of their
-        replicas are gathered; those of the others go nowhere.
+      state: the objects to save.
+      model_dir: the model directory.
+      num_kept: number of most recent checkpoints to keep, besides the one with the lowest
+        `heldout_loss`.
+      is_chief: whether this is the chief worker. All workers have to call `save`, since the
+        replicas' states are gathered; the files of other workers are discarded.
     """
 
     def __init__(self, state: tf.train.Checkpoint, model_dir: str, num_kept: int, is_chief: bool):
         self._state = state
-        state.save_counter.assign(0)  # Made here, for `Checkpoint.restore` asks for it.
+        state.save_counter.assign(0)  # Creates the variable, which `Checkpoint.restore` expects.
         self._model_dir = model_dir
         self._num_kept = num_kept
         self._is_chief = is_chief
@@ -92,7 +100,12 @@ class CheckpointWriter:
             self._remove_unfinished()
 
     def save(self, step: int, **record: Any) -> None:
-        """Saves the state as `ckpt-STEP`, with `record` beside it."""
+        """Saves a checkpoint `ckpt-STEP`.
+
+        Args:
+          step: the training step.
+          **record: JSON-serializable values for the record, e.g. `heldout_loss=3.1`.
+        """
         self.wait()
         if not self._is_chief:
             with tempfile.TemporaryDirectory() as directory:
@@ -103,7 +116,7 @@ class CheckpointWriter:
         self._pending = self._pool.submit(self._commit, prefix, {"step": step, **record})
 
     def wait(self) -> None:
-        """Returns when what was saved last is complete; raises what went wrong with it."""
+        """Blocks until the last checkpoint is complete; re-raises background errors."""
         pending, self._pending = self._pending, None
         if pending is not None:
             pending.result()
@@ -115,7 +128,7 @@ class CheckpointWriter:
         losses = _heldout_losses(self._model_dir)
         best = sorted(losses, key=losses.__getitem__)[:1]
         kept = sorted({*steps[-self._num_kept :], *best})
-        # What `tf.train.latest_checkpoint` reads.
+        # The state file read by `tf.train.latest_checkpoint`.
         names = [f'"ckpt-{step}"\n' for step in kept]
         state = "".join(f"all_model_checkpoint_paths: {name}" for name in names)
         state = f"model_checkpoint_path: {names[-1]}{state}"
@@ -126,10 +139,10 @@ class CheckpointWriter:
                 os.remove(path)
 
     def _remove_unfinished(self) -> None:
-        """Removes what a run left that died while it saved."""
+        """Removes the partial files of a run that was killed while saving."""
         recorded = {f"ckpt-{step}" for step in _recorded_steps(self._model_dir)}
         if not recorded and tf.train.latest_checkpoint(self._model_dir):
-            return  # Made by another command, which writes no records.
+            return  # Not written by a training run, so there are no records.
         for name in os.listdir(self._model_dir):
             match = _FILE.match(name)
             path = os.path.join(self._model_dir, name)
@@ -138,12 +151,12 @@ class CheckpointWriter:
 
 
 def best_heldout_loss(model_dir: str) -> float:
-    """The lowest `heldout_loss` of the recorded checkpoints; infinity where there is none."""
+    """Returns the lowest `heldout_loss` of a directory's checkpoints, or infinity."""
     return min(_heldout_losses(model_dir).values(), default=float("inf"))
 
 
 def _heldout_losses(model_dir: str) -> dict[int, float]:
-    """{step: loss} of the checkpoints that were evaluated."""
+    """{step: held-out loss} of the evaluated checkpoints."""
     losses = {}
     for step in _recorded_steps(model_dir):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
@@ -161,7 +174,7 @@ def _recorded_steps(model_dir: str) -> list[int]:
 
 
 def _check(prefix: str) -> tuple[dict[str, Any], str | None]:
-    """The record of a checkpoint, and what is wrong with it or its files."""
+    """Verifies a checkpoint; returns its record and a description of the damage, if any."""
     try:
         record = _read_record(prefix)
         for name, expected in record["files"].items():

@@ -1,8 +1,8 @@
-"""Model directories: `config.yaml`, `spiece.model` and a TensorFlow checkpoint.
+"""Loading and creating model directories: `config.yaml`, `spiece.model` and a checkpoint.
 
-Every command that makes a model writes one, every command that takes a model reads one. The
-checkpoint's object graph is `model` (with `encoder`, heads, memory) and, in a directory that a
-run can continue from, `optimizer`.
+All commands store and load models in this format. The root of the checkpoint's object graph has
+the attributes `model` (with `encoder`, heads and memory) and, if training can be resumed,
+`optimizer`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
-# What has to be equal for the variables of two models to have the same shapes and meaning.
+# Configuration keys that have to match for two models to have compatible weights.
 ARCHITECTURE = (
     "vocab_size",
     "num_layers",
@@ -34,11 +34,20 @@ ARCHITECTURE = (
 
 
 def load_encoder(model_dir: str) -> XLNetEncoder:
-    """Returns the encoder of a model directory, with its trained weights.
+    """Loads the encoder of a model directory with its trained weights.
+
+    Args:
+      model_dir: the model directory.
+
+    Returns:
+      The built encoder.
 
     Raises:
-      ConfigError: there is no usable configuration.
-      DataError: there is no usable checkpoint.
+      ConfigError: the configuration is missing or invalid.
+      DataError: the checkpoint is missing or damaged.
+
+    Example:
+      >>> encoder = load_encoder("runs/tiny/model")
     """
     encoder = XLNetEncoder(XLNetConfig.load(model_dir))
     encoder.build()
@@ -47,16 +56,20 @@ def load_encoder(model_dir: str) -> XLNetEncoder:
 
 
 def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetPretrainer:
-    """Returns the pre-training model of a model directory, with its trained weights.
+    """Loads the pre-training model of a model directory with its trained weights.
+
+    The recurrent memory is not restored; it starts empty.
 
     Args:
-      model_dir: the directory.
-      config: a configuration of the same architecture, by default the directory's own. The
-        memory starts empty either way.
+      model_dir: the model directory.
+      config: a configuration with the same architecture; by default, that of the directory.
+
+    Returns:
+      The pre-training model.
 
     Raises:
-      ConfigError: there is no usable configuration, or the architectures differ.
-      DataError: there is no usable checkpoint.
+      ConfigError: the configuration is missing or invalid, or the architectures differ.
+      DataError: the checkpoint is missing or damaged.
     """
     saved = XLNetConfig.load(model_dir)
     config = config or saved
@@ -67,14 +80,14 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
 
 
 def restore(model_dir: str, **parts: tf.Module) -> None:
-    """Reads the newest sound checkpoint of a model directory into built parts of a model.
+    """Restores parts of a model from the latest valid checkpoint of a model directory.
 
     Args:
-      model_dir: the directory.
-      **parts: the objects under their names in the model, e.g. `encoder=…`.
+      model_dir: the model directory.
+      **parts: built objects to restore, by their attribute name in the model, e.g. `encoder=…`.
 
     Raises:
-      DataError: there is no checkpoint, it is damaged, or it lacks a variable of a part.
+      DataError: the checkpoint is missing, damaged, or lacks a variable of a part.
     """
     saved = newest_checkpoint(model_dir)
     if saved is None:
@@ -85,7 +98,9 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
     for name, part in parts.items():
         if not any(key.startswith(f"model/{name}/") for key in names):
             lacking = ", ".join(v.name.partition(":")[0] for v in part.variables)
-            raise DataError(f"{model_dir}: expected a model with {lacking}, got one without")
+            raise DataError(
+                f"{model_dir}: expected a checkpoint with {lacking}, got one without them"
+            )
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
     with reading_checkpoint(path):
         status = checkpoint.restore(path)
@@ -94,7 +109,11 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
 
 @contextlib.contextmanager
 def reading_checkpoint(path: str) -> Iterator[None]:
-    """Turns what TensorFlow raises about a checkpoint that cannot be read into a `DataError`."""
+    """Context manager that converts errors of reading a checkpoint to `DataError`.
+
+    Args:
+      path: path prefix of the checkpoint, for the message.
+    """
     try:
         yield
     except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
@@ -103,10 +122,10 @@ def reading_checkpoint(path: str) -> Iterator[None]:
 
 
 def create_model_dir(model_dir: str, config: XLNetConfig, vocab_file: str) -> None:
-    """Makes a model directory that lacks only its checkpoint.
+    """Creates a model directory with a configuration and a vocabulary, without a checkpoint.
 
     Args:
-      model_dir: the directory; made if it is not there.
+      model_dir: the model directory; created if it does not exist.
       config: written to `config.yaml`.
       vocab_file: copied to `spiece.model`.
     """
@@ -120,7 +139,18 @@ def create_model_dir(model_dir: str, config: XLNetConfig, vocab_file: str) -> No
 def check_same(
     saved: XLNetConfig, given: XLNetConfig, section: str, keys: tuple[str, ...], source: str
 ) -> None:
-    """Raises `ConfigError` that names the first of `keys` in which two configurations differ."""
+    """Checks that two configurations agree on some keys.
+
+    Args:
+      saved: the configuration of an existing model.
+      given: the configuration to check.
+      section: name of the section, e.g. `model`.
+      keys: keys in the section.
+      source: where `saved` comes from, for the message.
+
+    Raises:
+      ConfigError: the values of a key differ; the message names the first such key.
+    """
     for key in keys:
         was = getattr(getattr(saved, section), key)
         now = getattr(getattr(given, section), key)

@@ -250,7 +250,7 @@ def flip_a_bit(data):
 
 
 WRONG = {
-    "neither form": ("tf1", lambda d: os.unlink(f"{d}/xlnet_config.json"), "holds no model"),
+    "neither form": ("tf1", lambda d: os.unlink(f"{d}/xlnet_config.json"), "no model found"),
     "no data": (
         "tf1",
         lambda d: os.unlink(f"{d}/xlnet_model.ckpt.data-00000-of-00001"),
@@ -311,7 +311,7 @@ WRONG = {
     "truncated weights": (
         "hf",
         lambda d: edit(f"{d}/model.safetensors", lambda b: b[:-100]),
-        "no whole safetensors file",
+        "not a valid safetensors file",
     ),
     "another vocabulary in the weights": (
         "hf",

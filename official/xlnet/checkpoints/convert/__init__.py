@@ -1,4 +1,4 @@
-"""Checkpoints in and out: the TF1 release's form, HF's and ours, weight for weight."""
+"""Conversion of models between our format, Hugging Face's (HF) and that of the TF1 release."""
 
 from __future__ import annotations
 
@@ -21,27 +21,32 @@ FORMS = ("xlnet", "hf", "tf1")
 def convert(
     source: str, output: str, to: str = "xlnet", overrides: list[str] | tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Writes a model of one form in another.
+    """Converts a model to another checkpoint format.
 
-    Variables are read one after the other, so memory is that of the weights once. The output
-    appears when it is whole.
+    Variables are read one by one, so peak memory is about the size of the weights. The output is
+    created atomically.
 
     Args:
-      source: a folder of the TF1 release's form, of HF's, or a model directory.
-      output: a new folder.
-      to: one of `FORMS`.
-      overrides: `key=value` strings for the configuration, as in `XLNetConfig.load`.
+      source: directory of the model: TF1 release, HF, or a model directory.
+      output: output directory; must not exist or be empty.
+      to: output format, one of `FORMS`.
+      overrides: `key=value` configuration overrides, as in `XLNetConfig.load`.
 
     Returns:
-      variables: number of variables that were converted, as we count them.
-      parameters: numbers in them.
-      left_over: the source's names of variables that the output does not have.
-      not_filled: our names of variables that the source lacks.
+      A dictionary of
+        variables: number of converted variables.
+        parameters: number of converted parameters.
+        left_over: names of source variables that were not converted.
+        not_filled: our names of the variables missing from the source.
 
     Raises:
-      DataError: the source is of no known form, damaged, incomplete, or its parts do not fit
-        together; or the output exists.
-      ConfigError: its configuration is not one that the other form can express.
+      DataError: the format of the source is not recognized, it is damaged, incomplete or
+        inconsistent, or the output already exists.
+      ConfigError: the output format cannot represent the configuration.
+
+    Example:
+      >>> convert("xlnet-base-cased", "runs/base")["not_filled"]
+      []
     """
     opened = open_source(source)
     for override in overrides:
@@ -49,7 +54,7 @@ def convert(
     opened.config.check()
     if opened.config.task.summary == "attn":
         raise ConfigError(
-            "task.summary: expected last, first or mean, got attn, which is only ours"
+            "task.summary: expected last, first or mean, got attn, which no other format supports"
         )
     weights = Weights(opened, to)
     vocab_size = Tokenizer(opened.vocab_file).vocab_size
@@ -74,10 +79,13 @@ def convert(
 
 
 def open_source(path: str) -> Source:
-    """Opens a folder by what is in it.
+    """Opens a model for reading; detects the format from the files in the directory.
+
+    Args:
+      path: directory of the model.
 
     Raises:
-      DataError: it is of no known form.
+      DataError: the format is not recognized.
     """
     for name, form in (
         (CONFIG_FILE, XLNetSource),
@@ -87,8 +95,8 @@ def open_source(path: str) -> Source:
         if os.path.isfile(os.path.join(path, name)):
             return form(path)
     if not os.path.isdir(path):
-        raise DataError(f"no folder at {path!r}: expected a model")
+        raise DataError(f"{path!r}: expected the directory of a model, got none")
     raise DataError(
-        f"{path!r} holds no model: expected {CONFIG_FILE} (ours), {tf1_format.CONFIG_FILE} "
+        f"{path!r}: no model found: expected {CONFIG_FILE} (ours), {tf1_format.CONFIG_FILE} "
         f"(TF1 release) or {hf_format.CONFIG_FILE} (HF)"
     )

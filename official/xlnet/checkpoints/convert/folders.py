@@ -1,4 +1,4 @@
-"""Folders that appear whole or not at all, and the small files in them."""
+"""Atomic creation of directories, and JSON files with type checks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,16 @@ from official.xlnet.errors import DataError
 
 @contextlib.contextmanager
 def new_folder(path: str) -> Iterator[str]:
-    """Yields a temporary folder that becomes `path` when the block ends without an error.
+    """Context manager that creates a directory atomically.
+
+    Yields a temporary directory, which is renamed to `path` if the block succeeds, and removed
+    otherwise.
+
+    Args:
+      path: the directory to create.
 
     Raises:
-      DataError: there is something at `path` already.
+      DataError: `path` exists and is not an empty directory.
     """
     path = os.path.abspath(path)
     if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
@@ -33,10 +39,13 @@ def new_folder(path: str) -> Iterator[str]:
 
 
 def read_json(path: str) -> dict[str, Any]:
-    """Returns the object in a JSON file.
+    """Reads a JSON file that contains an object.
+
+    Args:
+      path: path of the file.
 
     Raises:
-      DataError: there is no object in it.
+      DataError: the file is not valid JSON or does not contain an object.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -49,17 +58,24 @@ def read_json(path: str) -> dict[str, Any]:
 
 
 def write_json(path: str, tree: dict[str, Any]) -> None:
-    """Writes a JSON file."""
+    """Writes an object to a JSON file."""
     with open(path, "w", encoding="utf-8") as file:
         json.dump(tree, file, indent=2)
         file.write("\n")
 
 
 def value_of(tree: dict[str, Any], key: str, path: str, expected: type, default: Any = None) -> Any:
-    """Returns the value of a key.
+    """Returns a value of a JSON object, with a type check.
+
+    Args:
+      tree: the JSON object.
+      key: the key.
+      path: path of the file, for the message.
+      expected: the expected type; integers are accepted as `float`.
+      default: value used if the key is missing or null.
 
     Raises:
-      DataError: it is of another type, or missing where there is no default.
+      DataError: the value has another type, or is missing and has no default.
     """
     value = tree.get(key)
     if value is None:

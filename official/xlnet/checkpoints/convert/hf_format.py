@@ -1,7 +1,7 @@
-"""HF's folders: `config.json`, `spiece.model` and weights in one of three files.
+"""Hugging Face (HF) format: `config.json`, `spiece.model` and a weights file.
 
-The weights are `model.safetensors`, or `pytorch_model.bin`, or shards of either that an index
-names. PyTorch is not needed.
+The weights are `model.safetensors` or `pytorch_model.bin`, or shards of either listed in an index
+file. PyTorch is not required.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, V
 CONFIG_FILE = "config.json"
 TOKENIZER_FILE = "tokenizer_config.json"
 WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")
-_PREFIX = "transformer."  # Of the encoder, but in files of a bare encoder.
+_PREFIX = "transformer."  # Prefix of encoder variables, except in files of `XLNetModel`.
 _EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
 _LAYER_NORM_EPSILON = 1e-12
 _BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 
-# HF's "gelu" is the exact one; its other names are ways to compute the one or the other form.
+# HF's "gelu" is the exact (erf) form; the other names are variants of either form.
 _ACTIVATIONS = {
     "gelu": "gelu_exact",
     "gelu_python": "gelu_exact",
@@ -51,7 +51,7 @@ _ARCHITECTURES = {
     "question_answering": "XLNetForQuestionAnswering",
 }
 
-# `problem_type` of the tasks whose head reads a summary.
+# {task: `problem_type`} of the tasks with a sequence summary.
 _PROBLEMS = {
     "classification": "single_label_classification",
     "multi_label": "multi_label_classification",
@@ -63,7 +63,17 @@ _LOGITS = ("logits_proj.weight", "classifier.weight")
 
 
 class HfSource:
-    """A folder of HF's; see `names.Source`. Names in files of a bare encoder get its prefix."""
+    """Reader of a model in HF format; implements `variable_map.Source`.
+
+    Variables of a bare encoder (`XLNetModel`) are listed with the prefix `transformer.`.
+
+    Args:
+      path: directory of the model.
+
+    Raises:
+      DataError: a file is missing or damaged.
+      ConfigError: the configuration is not supported.
+    """
 
     form = "hf"
 
@@ -86,7 +96,7 @@ class HfSource:
             if stored in file.shapes:
                 value = file.read(stored)
                 break
-        if value.dtype.kind not in "fV":  # V: bfloat16.
+        if value.dtype.kind not in "fV":  # NumPy kind "V" is bfloat16.
             raise DataError(
                 f"{self.path}: {stored}: expected floating point numbers, got {value.dtype}"
             )
@@ -101,7 +111,7 @@ class HfSource:
         model.vocab_size = value_of(
             tree, "vocab_size", path, int, default=tree.get("n_token", model.vocab_size)
         )
-        # The defaults are HF's: its files may leave out what has its default value.
+        # HF's defaults; its files may omit keys with default values.
         model.num_layers = value_of(tree, "n_layer", path, int, default=24)
         model.d_model = value_of(tree, "d_model", path, int, default=1024)
         model.num_heads = value_of(tree, "n_head", path, int, default=16)
@@ -122,7 +132,9 @@ class HfSource:
         model.init_std = value_of(tree, "initializer_range", path, float, default=0.02)
         data = config.data
         data.reuse_len = value_of(tree, "reuse_len", path, int, default=data.reuse_len)
-        data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # A window is longer than that.
+        data.seq_len = max(
+            data.seq_len, 2 * data.reuse_len
+        )  # seq_len has to be greater than reuse_len.
         tokenizer = os.path.join(self.path, TOKENIZER_FILE)
         if os.path.exists(tokenizer):
             settings = read_json(tokenizer)
@@ -144,7 +156,7 @@ class HfSource:
             task.labels = tuple(str(names.get(str(i), i)) for i in range(self.shapes[weight][0]))
 
     def _kind_of_head(self, tree: dict[str, Any]) -> str:
-        """`task.name` of the head that is there."""
+        """`task.name` of the model's head; empty if there is none."""
         if "start_logits.dense.weight" in self.shapes:
             return "question_answering"
         if "classifier.weight" in self.shapes:
@@ -159,7 +171,7 @@ class HfSource:
         return "regression" if self.shapes["logits_proj.weight"][0] == 1 else "classification"
 
     def _repeats_biases(self) -> bool:
-        """Whether all layers have the same biases, as `untie_r: false` says; HF does not check."""
+        """Whether all layers have equal biases, as `untie_r: false` implies."""
         names = [name for name in self.shapes if name.endswith(_BIASES)]
         by_kind = [[name for name in names if name.endswith(kind)] for kind in _BIASES]
         return all(
@@ -169,9 +181,9 @@ class HfSource:
         )
 
     def _hide_tied_weight(self) -> None:
-        """Drops the weight of the LM head from the list where it is the embedding once more.
+        """Removes the LM head's weight from `shapes` if it is tied to the word embedding.
 
-        Where it is not, it stays in the list and will be reported as left over.
+        Otherwise it is kept, and reported as left over.
         """
         if (
             self.shapes.get(_TIED) is not None
@@ -182,7 +194,7 @@ class HfSource:
 
 
 class _SafetensorsFile:
-    """The tensors of a safetensors file, read one by one."""
+    """Lazy reader of the tensors in a safetensors file."""
 
     def __init__(self, path: str):
         self._path = path
@@ -191,7 +203,7 @@ class _SafetensorsFile:
             names = list(self._file.keys())
             self.shapes = {name: tuple(self._file.get_slice(name).get_shape()) for name in names}
         except safetensors.SafetensorError as error:
-            raise DataError(f"{path} is no whole safetensors file: {error}") from error
+            raise DataError(f"{path} is not a valid safetensors file: {error}") from error
 
     def read(self, name: str) -> np.ndarray:
         try:
@@ -201,7 +213,13 @@ class _SafetensorsFile:
 
 
 def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
-    """Writes a folder in HF's form."""
+    """Writes a model in HF format.
+
+    Args:
+      folder: an existing empty directory.
+      weights: the weights to write.
+      vocab_file: SentencePiece model to copy.
+    """
     config = weights.config
     tensors = {name: np.ascontiguousarray(value) for name, value in variables_of("hf", weights)}
     if all(name.startswith(_PREFIX) for name in tensors):
@@ -267,7 +285,7 @@ def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
 
 
 def _check_supported(tree: dict[str, Any], path: str) -> None:
-    """Raises `ConfigError` where a model of HF's computes what ours does not."""
+    """Raises `ConfigError` if the configuration uses a feature of HF that ours lacks."""
     for key, supported in (
         ("model_type", ("xlnet",)),
         ("layer_norm_eps", (_LAYER_NORM_EPSILON,)),

@@ -1,6 +1,6 @@
-"""The TF1 release's folders: `xlnet_config.json`, `spiece.model` and `xlnet_model.ckpt.*`.
+"""Format of the TF1 release: `xlnet_config.json`, `spiece.model` and `xlnet_model.ckpt.*`.
 
-No graph of TensorFlow 1 is built in either direction.
+Checkpoints are read and written directly, without building a TF1 graph.
 """
 
 from __future__ import annotations
@@ -21,11 +21,19 @@ from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
 CONFIG_FILE = "xlnet_config.json"
 CHECKPOINT = "xlnet_model.ckpt"
-_ACTIVATIONS = ("gelu", "relu")  # The same words for the same functions as ours.
+_ACTIVATIONS = ("gelu", "relu")  # Same names and functions as in our configuration.
 
 
 class Tf1Source:
-    """A folder of the release, or one of its form with a fine-tuned model; see `names.Source`."""
+    """Reader of a pre-trained or fine-tuned model in TF1 format; implements `variable_map.Source`.
+
+    Args:
+      path: directory of the model.
+
+    Raises:
+      DataError: a file is missing or damaged.
+      ConfigError: the configuration is invalid.
+    """
 
     form = "tf1"
 
@@ -46,10 +54,13 @@ class Tf1Source:
 
 
 class CheckpointFile:
-    """The variables of a TensorFlow checkpoint by name, without the objects or graph they are of.
+    """Reader of the variables in a TensorFlow checkpoint by name.
 
     Args:
-      prefix: the checkpoint's path without `.index`.
+      prefix: path of the checkpoint without `.index`.
+
+    Attributes:
+      shapes: {name: shape} of all variables.
 
     Raises:
       DataError: the index cannot be read, or a data file is missing.
@@ -65,7 +76,7 @@ class CheckpointFile:
         _check_data_files(prefix)
 
     def read(self, name: str) -> np.ndarray:
-        """Returns the float32 value of a variable, whose checksum is compared."""
+        """Returns the value of a variable as float32; verifies its checksum."""
         if not self._dtypes[name].is_floating:
             raise DataError(
                 f"{self._prefix}: {name}: expected floating point numbers, got "
@@ -76,18 +87,23 @@ class CheckpointFile:
 
 
 def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
-    """Writes a folder in the form of the release.
+    """Writes a model in the format of the TF1 release.
+
+    Args:
+      folder: an existing empty directory.
+      weights: the weights to write.
+      vocab_file: SentencePiece model to copy.
 
     Raises:
-      ConfigError: the release has no way to say what the configuration says.
+      ConfigError: the format cannot represent the configuration.
     """
     model = weights.config.model
     if model.activation not in _ACTIVATIONS:
         raise ConfigError(
-            f"model.activation: expected one of {', '.join(_ACTIVATIONS)}, which is all that the "
-            f"TF1 release has, got {model.activation!r}; if the model was trained with the tanh "
-            "form (HF's config.json calls the published models gelu, too), say "
-            "--set=model.activation=gelu"
+            f"model.activation: expected one of {', '.join(_ACTIVATIONS)}, which the TF1 release "
+            f"supports, got {model.activation!r}; if the model was trained with the tanh "
+            "approximation (as were the published models, despite `gelu` in HF's config.json), "
+            "pass --set=model.activation=gelu"
         )
     shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
     write_json(
@@ -143,7 +159,7 @@ def _read_config(path: str) -> XLNetConfig:
 
 
 def _head_of(shapes) -> tuple[str, str]:
-    """`task.name` and `task.scope` of the head that is there: ("classification", "mnli")."""
+    """`task.name` and `task.scope` of the model's head, e.g. ("classification", "mnli")."""
     if "start_logits/dense/kernel" in shapes:
         return "question_answering", ""
     if "logits/dense/kernel" in shapes:
@@ -157,7 +173,7 @@ def _head_of(shapes) -> tuple[str, str]:
 
 
 def _find_checkpoint(path: str) -> str:
-    """The prefix of the checkpoint in a folder: the release's, the latest, or the only one."""
+    """Path prefix of the checkpoint: `xlnet_model.ckpt`, the latest, or the only one."""
     prefixes = [
         os.path.join(path, name.removesuffix(".index"))
         for name in sorted(os.listdir(path))
@@ -174,7 +190,7 @@ def _find_checkpoint(path: str) -> str:
 
 
 def _check_data_files(prefix: str) -> None:
-    """Raises `DataError` where the files of a checkpoint are not all there."""
+    """Raises `DataError` if a data file of a checkpoint is missing."""
     folder, start = os.path.split(prefix)
     pattern = re.compile(re.escape(start) + r"\.data-(\d{5})-of-(\d{5})")
     found = [match for name in os.listdir(folder) if (match := pattern.fullmatch(name))]

@@ -1,10 +1,10 @@
-"""Reads the tensors of a PyTorch `.bin` file without PyTorch and without running its pickle.
+"""Safe reader of PyTorch `.bin` files, without PyTorch and without executing arbitrary pickles.
 
-A `.bin` file is a pickle of a dictionary whose tensors refer to storages by key, and the bytes
-of the storages: in a zip archive since PyTorch 1.6, one after the other behind the pickle before
-(the published checkpoints are of that kind). A pickle is a program that may call anything it can
-name. Here it can name three things, two of which only describe a tensor and one of which is an
-empty dictionary; any other name ends the reading.
+A `.bin` file contains a pickled dictionary of tensors, which refer to storages by key, and the
+bytes of the storages: in a zip archive since PyTorch 1.6, before that concatenated after the pickle
+(the format of the published checkpoints). Unpickling can call any importable function. This reader
+allows only three: two that describe a tensor, and the constructor of an ordered dictionary; any
+other name raises an error.
 """
 
 from __future__ import annotations
@@ -35,16 +35,20 @@ _DTYPES: dict[str, Any] = {
 }
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 _LEGACY_PROTOCOL = 1001
-_LEGACY_COUNT = struct.Struct("<q")  # Before each storage: its number of elements.
+_LEGACY_COUNT = struct.Struct("<q")  # Precedes each storage: its number of elements.
 
 
 class _Storage(NamedTuple):
+    """A storage: its key in the file, element type, and number of elements."""
+
     key: str
     dtype: np.dtype
     size: int
 
 
 class _Tensor(NamedTuple):
+    """A view of a storage; offset and strides are in elements."""
+
     storage: _Storage
     offset: int
     shape: tuple[int, ...]
@@ -52,28 +56,29 @@ class _Tensor(NamedTuple):
 
 
 class TorchFile:
-    """The tensors of a `.bin` file.
+    """Reader of the tensors in a PyTorch `.bin` file.
 
     Args:
-      path: the file.
+      path: path of the file.
 
     Attributes:
-      shapes: shapes of the tensors.
+      shapes: {name: shape} of all tensors.
 
     Raises:
-      DataError: the file is damaged, no file of tensors, or names what no tensor needs.
+      DataError: the file is damaged, is not a dictionary of tensors, or its pickle refers to
+        anything but tensors.
     """
 
     def __init__(self, path: str):
         self._path = path
-        self._offsets: dict[str, int] = {}  # Of storages in a file that is no zip archive.
-        self._folder = ""  # Of storages in a zip archive.
+        self._offsets: dict[str, int] = {}  # Byte offsets of the storages in a legacy file.
+        self._folder = ""  # Folder of the storages in a zip archive.
         try:
             is_archive = zipfile.is_zipfile(path)
             tensors = self._open_archive() if is_archive else self._open_legacy()
         except DataError:
             raise
-        except Exception as error:  # What a damaged pickle raises is of any kind.
+        except Exception as error:  # A damaged pickle can raise any exception.
             raise self._damaged(error) from error
         if not isinstance(tensors, dict) or not all(
             isinstance(name, str) and isinstance(tensor, _Tensor)
@@ -86,7 +91,7 @@ class TorchFile:
         self.shapes = {name: tensor.shape for name, tensor in tensors.items()}
 
     def read(self, name: str) -> np.ndarray:
-        """Returns the value of a tensor."""
+        """Returns the value of a tensor as a read-only array."""
         tensor = self._tensors[name]
         dtype, size = tensor.storage.dtype, tensor.storage.size
         try:
@@ -137,19 +142,19 @@ class TorchFile:
                 self._offsets[key] = offset + _LEGACY_COUNT.size
                 offset += _LEGACY_COUNT.size + size * storage.dtype.itemsize
                 if size != storage.size or offset > end:
-                    raise EOFError(f"storage {key} is not whole")
+                    raise EOFError(f"storage {key} is truncated")
         return tensors
 
     def _read_storage(self, storage: _Storage, num_bytes: int) -> bytes:
         if self._folder:
             with zipfile.ZipFile(self._path) as archive:
-                return archive.read(f"{self._folder}data/{storage.key}")  # Checks its checksum.
+                return archive.read(f"{self._folder}data/{storage.key}")  # Verifies the CRC.
         with open(self._path, "rb") as file:
             file.seek(self._offsets[storage.key])
             return file.read(num_bytes)
 
     def _check(self, name: str, tensor: _Tensor) -> None:
-        """Raises `DataError` where a tensor would reach beyond its storage."""
+        """Raises `DataError` if a tensor extends beyond its storage."""
         storage, offset, shape, strides = tensor
         numbers = (storage.size, offset, *shape, *strides)
         is_inside = len(shape) == len(strides) and all(
@@ -163,11 +168,11 @@ class TorchFile:
 
     def _damaged(self, error: Exception) -> DataError:
         detail = str(error).partition("\n")[0]
-        return DataError(f"{self._path} is no whole file of PyTorch tensors: {detail}")
+        return DataError(f"{self._path} is not a valid PyTorch file: {detail}")
 
 
 class _RebuildTensor:
-    """Stands for the function that PyTorch's pickles call to make a tensor."""
+    """Replacement of `torch._utils._rebuild_tensor_v2`, which creates a tensor."""
 
     __slots__ = ()
 
@@ -178,7 +183,7 @@ class _RebuildTensor:
 
 
 class _RebuildParameter:
-    """Stands for the function that makes a parameter of a tensor."""
+    """Replacement of `torch._utils._rebuild_parameter`, which wraps a tensor in a parameter."""
 
     __slots__ = ()
 
@@ -186,7 +191,7 @@ class _RebuildParameter:
         return tensor
 
 
-# What a pickle may name. None of it has an attribute that a pickle could set.
+# Globals that a pickle may refer to. None has attributes that a pickle could set.
 _GLOBALS: dict[tuple[str, str], Any] = {
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("torch._utils", "_rebuild_tensor_v2"): _RebuildTensor(),
@@ -195,7 +200,7 @@ _GLOBALS: dict[tuple[str, str], Any] = {
 
 
 class _Unpickler(pickle.Unpickler):
-    """Python's "restricting globals", with nothing allowed but tensors in dictionaries."""
+    """Unpickler that restricts globals to dictionaries of tensors."""
 
     def __init__(self, file: BinaryIO | Any, path: str):
         super().__init__(file)
@@ -204,11 +209,11 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "torch" and name in _DTYPES:
-            return name  # Only ever used as the type in a persistent id.
+            return name  # Used only as the type in a persistent id.
         if (module, name) not in _GLOBALS:
             raise DataError(
                 f"{self._path}: expected nothing but tensors, got {module}.{name}, which is not "
-                "going to be run"
+                "allowed"
             )
         return _GLOBALS[module, name]
 

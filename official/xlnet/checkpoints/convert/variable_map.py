@@ -1,12 +1,12 @@
-"""One table of variable names: ours, the TF1 release's and HF's; it drives every conversion.
+"""Mapping of variable names and shapes between our format, the TF1 release's and HF's.
 
-A row names a variable in the forms that have it and spells its shape in each. Letters:
-V vocabulary, D width (S: of the summary), E = 2 D, N heads, H head width, F feed-forward, L layers,
-C classes; digits are themselves. Everything that differs between forms can be read off a row:
+Each row gives the name and shape of a variable in every format that has it. Dimension letters:
+V vocabulary size, D hidden size (S: of the summary), E = 2 D, N heads, H head size, F feed-forward
+size, L layers, C classes; digits stand for themselves. A row determines the conversion:
 
-* another order of the letters is a transposition, a 1 is an axis of length one;
-* `{layer}` in our name but not in theirs: they stack all layers on the axis L;
-* `{layer}` in their name but not in ours: they repeat the variable in every layer.
+* a different order of letters is a transposition, and 1 is an axis of length one;
+* `{layer}` in our name but not in theirs: their variable stacks all layers along the axis L;
+* `{layer}` in their name but not in ours: their variable is repeated in every layer.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from official.xlnet.errors import DataError
 
 
 class Source(Protocol):
-    """A folder to read from, in one of the forms.
+    """Reader of a model in one of the formats.
 
     Attributes:
-      form: attribute of `Row` that has its names.
-      path: the folder.
-      config: the configuration that describes it; `task` is that of its head, if any.
-      vocab_file: its SentencePiece model.
-      shapes: shapes of all its variables.
+      form: name of the format: the attribute of `Row` with its variable names.
+      path: directory of the model.
+      config: configuration of the model; `task` describes its head, if any.
+      vocab_file: path of its SentencePiece model.
+      shapes: {name: shape} of all its variables.
     """
 
     form: str
@@ -40,12 +40,12 @@ class Source(Protocol):
     shapes: dict[str, tuple[int, ...]]
 
     def read(self, name: str) -> np.ndarray:
-        """Returns the float32 value of a variable."""
+        """Returns the value of a variable as float32."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Name:
-    """What a form calls a variable, and the letters of its shape there."""
+    """Name and dimension letters of a variable in one format."""
 
     name: str
     shape: str
@@ -53,7 +53,7 @@ class Name:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A variable in our form and in the others that have it."""
+    """A variable in our format and in the others that have it."""
 
     xlnet: Name
     tf1: Name | None
@@ -128,7 +128,7 @@ def _with_summary(shape: str, tf1: str | None) -> tuple[Row, ...]:
     )
 
 
-# By `task.name`. The release has no model of several labels at once or of labels of tokens.
+# By `task.name`. The TF1 release has no multi-label and no token classification.
 _HEADS = {
     "classification": _with_summary("SC", "model/classification_{scope}/logit"),
     "multi_label": _with_summary("SC", None),
@@ -149,19 +149,24 @@ _HEADS = {
 }
 # fmt: on
 
-# What a form may lack: the release's fine-tuned models have neither, HF's have no LM head.
+# Optional variables: fine-tuned TF1 models have neither, fine-tuned HF models have no LM head.
 _OPTIONAL = (_MASK_EMBEDDING, "lm_head/bias")
 
 
 def rows_of(config: XLNetConfig, *forms: str) -> tuple[Row, ...]:
-    """The rows of models of a configuration, of the variables that all of some forms have."""
+    """Rows of the variables of a model that exist in all given formats.
+
+    Args:
+      config: configuration of the model.
+      *forms: names of formats.
+    """
     biases = _BIASES_OF_LAYERS if config.model.untie_r else _SHARED_BIASES
     rows = _EMBEDDINGS + _LAYERS + biases + _LM_HEAD + _HEADS.get(config.task.name, ())
     return tuple(row for row in rows if all(getattr(row, form) for form in forms))
 
 
 def shapes_of(config: XLNetConfig) -> dict[str, tuple[int, ...]]:
-    """Our names and shapes of the variables of models of a configuration."""
+    """{name: shape} of the variables of a model in our format."""
     sizes = _sizes(config)
     return {
         name: tuple(sizes[letter] for letter in row.xlnet.shape)
@@ -171,20 +176,21 @@ def shapes_of(config: XLNetConfig) -> dict[str, tuple[int, ...]]:
 
 
 class Weights:
-    """The variables of a source under our names, each read when it is asked for.
+    """The variables of a source under our names and shapes, read lazily.
 
     Args:
-      source: the folder to read.
-      to: the form that the variables are for.
+      source: reader of the model.
+      to: name of the output format.
 
     Attributes:
-      config: the source's configuration.
-      shapes: our shapes under our names, of what the source has and the other form can hold.
-      not_filled: our names of what the source lacks.
-      left_over: the source's names of all the rest in it.
+      config: configuration of the model.
+      shapes: {our name: our shape} of the variables to convert: those in the source that the
+        output format has.
+      not_filled: our names of the variables missing from the source.
+      left_over: names of source variables that are not converted.
 
     Raises:
-      DataError: the source lacks a variable that every model has, or a shape does not fit.
+      DataError: a required variable is missing from the source, or a shape does not match.
     """
 
     def __init__(self, source: Source, to: str):
@@ -216,13 +222,13 @@ class Weights:
 
     @property
     def num_parameters(self) -> int:
-        """Numbers in all variables together."""
+        """Total number of parameters."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
     def read(self, ours: str) -> np.ndarray:
-        """Returns the float32 value of one of our variables."""
+        """Returns the value of a variable, by our name and in our shape, as float32."""
         name, source_shape, shape, layer = self._origins[ours]
-        if "L" in source_shape:  # One small variable with all layers: kept, not read L times.
+        if "L" in source_shape:  # A small variable with all layers; cached instead of read L times.
             if name not in self._stacks:
                 self._stacks[name] = self._source.read(name)
             return _reorder(self._stacks[name][layer], source_shape.replace("L", ""), shape)
@@ -237,7 +243,15 @@ class Weights:
 
 
 def variables_of(form: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields the names and values of a form's variables, one after the other."""
+    """Yields the variables of a model in an output format.
+
+    Args:
+      form: name of the format.
+      weights: the weights to convert.
+
+    Yields:
+      Name and float32 value of each variable.
+    """
     for row in rows_of(weights.config, form):
         ours = _expand(row.xlnet, weights.config)
         if ours[0] not in weights.shapes:
@@ -255,14 +269,14 @@ def variables_of(form: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]
 
 
 def _expand(name: Name, config: XLNetConfig) -> list[str]:
-    """The names of a row in a form: one, or one for each layer."""
+    """Names of a row in a format: one, or one per layer."""
     num_layers = config.model.num_layers if "{layer}" in name.name else 1
     scope = config.task.scope or "task"
     return [name.name.format(layer=layer, scope=scope) for layer in range(num_layers)]
 
 
 def _sizes(config: XLNetConfig) -> dict[str, int]:
-    """What the letters of shapes stand for."""
+    """{dimension letter: size}."""
     model = config.model
     return {
         "V": model.vocab_size,
@@ -280,7 +294,7 @@ def _sizes(config: XLNetConfig) -> dict[str, int]:
 
 
 def _reorder(value: np.ndarray, old: str, new: str) -> np.ndarray:
-    """Transposes from one order of letters to another; axes of length one come and go.
+    """Transposes a value to another order of dimension letters; adds or removes axes of length 1.
 
     Example: _reorder(value, "D1", "1D") of a [3, 1] value is [1, 3].
     """

@@ -1,4 +1,4 @@
-"""Our model directories, seen as variables by name."""
+"""Our format: model directories, read and written as variables by name."""
 
 from __future__ import annotations
 
@@ -21,10 +21,17 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 class XLNetSource:
-    """A model directory; see `names.Source`.
+    """Reader of a model directory; implements `variable_map.Source`.
 
-    Variables of the model go by their path in it (`encoder/mask_embedding`), all others, such
-    as the optimizer's, by their key in the checkpoint.
+    Variables of the model are named by their attribute path (`encoder/mask_embedding`), all others,
+    such as optimizer slots, by their key in the checkpoint.
+
+    Args:
+      path: the model directory.
+
+    Raises:
+      ConfigError: the configuration is missing or invalid.
+      DataError: the checkpoint is missing or damaged.
     """
 
     form = "xlnet"
@@ -49,7 +56,13 @@ class XLNetSource:
 
 
 def write_xlnet(folder: str, weights: Weights, vocab_file: str) -> None:
-    """Writes a model directory."""
+    """Writes a model directory.
+
+    Args:
+      folder: an existing empty directory.
+      weights: the weights to write.
+      vocab_file: SentencePiece model to copy.
+    """
     tree: dict[str, Any] = {}
     for name, value in variables_of("xlnet", weights):
         *parents, last = name.split("/")
@@ -63,7 +76,7 @@ def write_xlnet(folder: str, weights: Weights, vocab_file: str) -> None:
 
 
 def _trackable(tree: dict[str, Any]) -> tf.train.Checkpoint:
-    """Objects whose attributes are the keys, so that a checkpoint calls the variables the same."""
+    """Nested trackable objects with the keys as attributes, which determine the checkpoint keys."""
     return tf.train.Checkpoint(
         **{
             name: _trackable(value) if isinstance(value, dict) else value
