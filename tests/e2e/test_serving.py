@@ -222,7 +222,7 @@ def test_what_the_client_says(server, tmp_path, capfd):
         (["--endpoint=localhost:1", "--retries=1"], "UNAVAILABLE"),
         (["--endpoint=http://localhost:1", "--retries=1"], "2 attempts"),
         ([f"--endpoint=http://localhost:{server.rest_port}", "--name=other"], "HTTP 404"),
-        ([], "either --model or --endpoint"),
+        ([], "exactly one of --model, --endpoint and --saved_model"),
     ):
         assert cli.main(["predict", *common, *arguments]) == 2
         assert message in capfd.readouterr().err

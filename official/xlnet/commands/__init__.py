@@ -1,16 +1,15 @@
-"""The verbs of the `xlnet` command, one module each.
+"""Subcommands (verbs) of the `xlnet` command, one module per verb.
 
-A module `commands/<verb>.py` is the verb: its docstring opens with the line that
-`xlnet --help` shows, and it defines
+To add a verb, add a module `commands/<verb>.py`. The first line of its docstring is shown by
+`xlnet --help`. The module defines
 
-* `FLAGS`: an `absl.flags.FlagValues()` of its own, which its flags are defined in
+* `FLAGS`: its own `absl.flags.FlagValues()`, in which its flags are defined
   (`flags.DEFINE_string(..., flag_values=FLAGS)`);
-* `run() -> dict`: does the work and returns the figures of the run, which `official.xlnet.cli`
-  prints as the last line of standard output. Values are what `json.dumps` takes.
+* `run() -> dict`: runs the command and returns its results, which `official.xlnet.cli` prints as
+  JSON on the last line of standard output;
+* optionally `TAKES_ARGUMENTS = True`, to accept positional arguments: `run(*arguments)`.
 
-A module with `TAKES_ARGUMENTS = True` also takes arguments that are no flags: `run(*arguments)`.
+All verbs also have the flag `--import`: extension modules to import before `run`.
 
-All verbs also have the flag `--import`: modules of extensions, imported before `run`.
-
-A module is imported only when its verb is called.
+A module is imported only when its verb is run.
 """

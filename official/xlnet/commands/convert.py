@@ -1,7 +1,7 @@
-"""Converts models between the TF1 release's form, HF's and ours.
+"""Converts models between our format, Hugging Face (HF) and the TF1 release.
 
-The source's form is recognised by its files: xlnet_config.json (TF1 release), config.json (HF)
-or config.yaml (a model directory of ours).
+The format of the source is detected from its files: xlnet_config.json (TF1 release), config.json
+(HF) or config.yaml (our model directory).
 """
 
 from __future__ import annotations
@@ -14,15 +14,21 @@ from official.xlnet.checkpoints.convert import FORMS, convert
 
 FLAGS = flags.FlagValues()
 _SOURCE = flags.DEFINE_string(
-    "source", None, "Folder of the model.", required=True, flag_values=FLAGS
+    "source", None, "Directory of the model to convert.", required=True, flag_values=FLAGS
 )
-_OUTPUT = flags.DEFINE_string("output", None, "New folder.", required=True, flag_values=FLAGS)
-_TO = flags.DEFINE_enum("to", "xlnet", FORMS, "Form of the new folder.", flag_values=FLAGS)
+_OUTPUT = flags.DEFINE_string(
+    "output",
+    None,
+    "Output directory; must not exist or be empty.",
+    required=True,
+    flag_values=FLAGS,
+)
+_TO = flags.DEFINE_enum("to", "xlnet", FORMS, "Output format.", flag_values=FLAGS)
 _SET = flags.DEFINE_multi_string(
-    "set", [], "key=value: overrides a key of the configuration.", flag_values=FLAGS
+    "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
 )
 
 
 def run() -> dict[str, Any]:
-    """Returns `variables`, `parameters`, `left_over` and `not_filled`."""
+    """Runs the conversion; returns the report of `official.xlnet.checkpoints.convert.convert`."""
     return convert(_SOURCE.value, _OUTPUT.value, _TO.value, _SET.value)

@@ -1,8 +1,8 @@
-"""Evaluates a model: held-out loss and perplexity, or a task's figures.
+"""Evaluates a model: held-out loss and perplexity, or task metrics.
 
-A pre-trained model is evaluated on records of `xlnet prepare`: the loss is in nats per target;
-unigram_loss is that of a model that knows only word counts. A fine-tuned model is evaluated on a
-labelled file of its task; with --output, predictions, figures and a picture are written too.
+A pre-trained model is evaluated on a data set of `xlnet prepare`. The loss is in nats per target;
+unigram_loss is the loss of a unigram baseline. A fine-tuned model is evaluated on labelled data of
+its task; with --output, predictions, metrics and a plot are written as well.
 """
 
 from __future__ import annotations
@@ -20,27 +20,30 @@ _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, f
 _DATA = flags.DEFINE_string(
     "data",
     None,
-    "Data set of `xlnet prepare`, or labelled file of the model's task.",
+    "Data set of `xlnet prepare`, or labelled data of the model's task.",
     required=True,
     flag_values=FLAGS,
 )
 _SPLIT = flags.DEFINE_enum(
-    "split", "heldout", ["heldout", "train"], "Which windows of records.", flag_values=FLAGS
+    "split", "heldout", ["heldout", "train"], "Split of the data set.", flag_values=FLAGS
 )
 _MEM_LEN = flags.DEFINE_integer(
     "mem_len",
     None,
-    "Length of memory on records; default: that of training. It may be longer.",
+    "Memory length in tokens, for pre-trained models; default: as in training. May be longer.",
     lower_bound=0,
     flag_values=FLAGS,
 )
 _OUTPUT = flags.DEFINE_string(
-    "output", None, "Directory for the files of a task's evaluation.", flag_values=FLAGS
+    "output",
+    None,
+    "Output directory for predictions, metrics and plots of a task.",
+    flag_values=FLAGS,
 )
 
 
 def run() -> dict[str, Any]:
-    """Returns `loss`, `unigram_loss`, `perplexity` and `targets`, or the task's figures."""
+    """Returns `loss`, `unigram_loss`, `perplexity` and `targets`, or the metrics of the task."""
     config = XLNetConfig.load(_MODEL.value)
     if not config.task.name or os.path.exists(os.path.join(_DATA.value, MANIFEST_FILE)):
         from official.xlnet.training.evaluation import evaluate

@@ -1,13 +1,13 @@
 """Fine-tunes a model on a task.
 
---task is a kind of task (classification, multi_label, regression, multiple_choice,
-question_answering, token_classification, ranking, multitask) or a data set whose files are known
-(GLUE: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; imdb, yelp2, yelp5, ag_news, dbpedia,
-amazon2, amazon5; squad, race, swag, conll2003, qnli_ranking). A table has a column `label`; all
-its other columns are texts, unless --set=task.text_columns=[…] says which. For multitask, --train
-and --dev are NAME=FILE,NAME=FILE.
+--task is a task type (classification, multi_label, regression, multiple_choice,
+question_answering, token_classification, ranking, multitask) or a supported data set (GLUE: cola,
+sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; imdb, yelp2, yelp5, ag_news, dbpedia, amazon2,
+amazon5; squad, race, swag, conll2003, qnli_ranking). A table needs a column `label`; all other
+columns are text inputs unless --set=task.text_columns=[…] selects some. For multitask, --train and
+--dev are NAME=FILE,NAME=FILE.
 
-A run that was stopped continues where it was when the same command runs again.
+Running the same command again resumes an interrupted run.
 """
 
 from __future__ import annotations
@@ -27,37 +27,43 @@ from official.xlnet.tasks.registry import TASKS
 from official.xlnet.training.finetuning import finetune
 
 FLAGS = flags.FlagValues()
-_TASK = flags.DEFINE_string("task", None, "Kind of task or data set.", flag_values=FLAGS)
+_TASK = flags.DEFINE_string("task", None, "Task type or data set.", flag_values=FLAGS)
 _TRAIN = flags.DEFINE_string("train", None, "Training data.", required=True, flag_values=FLAGS)
-_DEV = flags.DEFINE_string("dev", None, "Data to evaluate on.", required=True, flag_values=FLAGS)
+_DEV = flags.DEFINE_string("dev", None, "Validation data.", required=True, flag_values=FLAGS)
 _INIT_FROM = flags.DEFINE_string(
-    "init_from", None, "Model directory to start from.", flag_values=FLAGS
+    "init_from", None, "Model directory to initialize from.", flag_values=FLAGS
 )
 _VOCAB = flags.DEFINE_string(
-    "vocab", None, "spiece.model, to start from random weights.", flag_values=FLAGS
+    "vocab", None, "spiece.model, for training from random weights.", flag_values=FLAGS
 )
 _OUTPUT = flags.DEFINE_string(
-    "output", None, "Directory of the fine-tuned model.", required=True, flag_values=FLAGS
+    "output", None, "Output model directory.", required=True, flag_values=FLAGS
 )
-_CONFIG = flags.DEFINE_string("config", None, "YAML file of a recipe.", flag_values=FLAGS)
+_CONFIG = flags.DEFINE_string(
+    "config", None, "Configuration: YAML file or model directory.", flag_values=FLAGS
+)
 _STRATEGY = flags.DEFINE_enum(
-    "strategy", "one_device", ["one_device", "mirrored"], "Devices to use.", flag_values=FLAGS
+    "strategy",
+    "one_device",
+    ["one_device", "mirrored"],
+    "Distribution strategy.",
+    flag_values=FLAGS,
 )
 _SET = flags.DEFINE_multi_string(
-    "set", [], "key=value: overrides a key of the configuration.", flag_values=FLAGS
+    "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
 )
 
 
 def run() -> dict[str, Any]:
-    """Returns the task's figures on dev, and counts of what was cut or left out."""
+    """Runs fine-tuning; returns the metrics on the validation data and counts of skipped rows."""
     config = task_configuration(_TASK.value, _CONFIG.value, _SET.value, _INIT_FROM.value)
     train, train_counts = read_task(_TRAIN.value, config.task)
     dev, dev_counts = read_task(_DEV.value, config.task)
     counts = {f"train_{name}": number for name, number in train_counts.items()}
     counts |= {f"dev_{name}": number for name, number in dev_counts.items()}
     for name, number in counts.items():
-        print(f"left out: {name} {number}", file=sys.stderr)
-    figures = finetune(
+        print(f"skipped rows: {name} {number}", file=sys.stderr)
+    metrics = finetune(
         config,
         train,
         dev,
@@ -66,16 +72,29 @@ def run() -> dict[str, Any]:
         vocab=_VOCAB.value,
         strategy=_STRATEGY.value,
     )
-    return figures | counts
+    return metrics | counts
 
 
 def task_configuration(
     task: str | None, path: str | None, overrides: list[str], init_from: str | None
 ) -> XLNetConfig:
-    """The configuration of a fine-tuning run.
+    """Builds the configuration of a fine-tuning run.
 
-    Each of these overrules what is before it: defaults for fine-tuning; the network and the
-    cleaning of `init_from`; the settings of `task`; the file at `path`; `overrides`.
+    In order of increasing precedence: defaults for fine-tuning; the `model` and `data` sections of
+    `init_from`; the settings of `task`; the file at `path`; `overrides`.
+
+    Args:
+      task: task type or data set; None to take it from the configuration file.
+      path: optional YAML file or model directory.
+      overrides: `key=value` strings; see `XLNetConfig.load`.
+      init_from: optional model directory to initialize from.
+
+    Returns:
+      The validated configuration.
+
+    Raises:
+      ConfigError: there is no task, or it contradicts the configuration.
+      DataError: the task is unknown.
     """
     base = XLNetConfig(
         training=TrainingConfig(

@@ -1,13 +1,14 @@
-"""Shows records, attention or runs: xlnet inspect records DIR | attention | runs DIR...
+"""Visualizes records, attention maps or training runs: records DIR | attention | runs DIR...
 
-`records DIR` prints a window: tokens, parts, direction, document ends, and the targets and order
-that one epoch draws; and writes a page of HTML with the attention masks of that window.
+`records DIR` prints a window of a data set: tokens, segments, direction, document boundaries, and
+the targets and factorization order sampled in one epoch. It also writes an HTML page with the
+attention masks of the window.
 
-`attention --model=DIR --text=TEXT --output=FILE` writes the attention maps of a text, a page to
-explore where FILE ends in .html and a picture where it ends in .png, and names the heads with the
-patterns of figures 2 and 3 of the paper.
+`attention --model=DIR --text=TEXT --output=FILE` writes the attention maps of a text, as an
+interactive page (.html) or an image (.png), and lists the heads with the attention patterns of
+figures 2 and 3 of the paper.
 
-`runs DIR... --output=FILE` draws the training curves of model directories in one picture.
+`runs DIR... --output=FILE` plots the training curves of one or more model directories.
 """
 
 from __future__ import annotations
@@ -22,41 +23,51 @@ from official.xlnet.configs.experiment import XLNetConfig
 
 TAKES_ARGUMENTS = True
 FLAGS = flags.FlagValues()
-FLAGS.set_gnu_getopt(True)  # Flags may come after the arguments.
-_SPLIT = flags.DEFINE_string("split", "train", "records: train or heldout.", flag_values=FLAGS)
-_LANE = flags.DEFINE_integer("lane", 0, "records: number of the lane.", flag_values=FLAGS)
-_INDEX = flags.DEFINE_integer(
-    "index", 0, "records: number of the window in its lane.", flag_values=FLAGS
+FLAGS.set_gnu_getopt(True)  # Flags may follow positional arguments.
+_SPLIT = flags.DEFINE_string(
+    "split", "train", "records: split, train or heldout.", flag_values=FLAGS
 )
-_EPOCH = flags.DEFINE_integer("epoch", 0, "records: epoch of the draw.", flag_values=FLAGS)
+_LANE = flags.DEFINE_integer("lane", 0, "records: index of the lane.", flag_values=FLAGS)
+_INDEX = flags.DEFINE_integer(
+    "index", 0, "records: index of the window in its lane.", flag_values=FLAGS
+)
+_EPOCH = flags.DEFINE_integer(
+    "epoch", 0, "records: epoch for which targets are sampled.", flag_values=FLAGS
+)
 _CONFIG = flags.DEFINE_string(
     "config",
     None,
-    "records: how targets are drawn; a YAML file or model directory.",
+    "records: configuration for sampling targets; a YAML file or model directory.",
     flag_values=FLAGS,
 )
 _HTML = flags.DEFINE_string(
-    "html", None, "records: file of the page; default: SPLIT-LANE-INDEX.html.", flag_values=FLAGS
+    "html", None, "records: output file; default: SPLIT-LANE-INDEX.html.", flag_values=FLAGS
 )
 _MODEL = flags.DEFINE_string("model", None, "attention: model directory.", flag_values=FLAGS)
-_TEXT = flags.DEFINE_string("text", None, "attention: the text.", flag_values=FLAGS)
+_TEXT = flags.DEFINE_string("text", None, "attention: input text.", flag_values=FLAGS)
 _LAYERS = flags.DEFINE_list(
-    "layers", [], "attention: which layers; default all.", flag_values=FLAGS
+    "layers", [], "attention: indices of layers; default: all.", flag_values=FLAGS
 )
-_HEADS = flags.DEFINE_list("heads", [], "attention: which heads; default all.", flag_values=FLAGS)
+_HEADS = flags.DEFINE_list(
+    "heads", [], "attention: indices of heads; default: all.", flag_values=FLAGS
+)
 _MAX_TOKENS = flags.DEFINE_integer(
-    "max_tokens", 128, "attention: longer texts are cut.", lower_bound=1, flag_values=FLAGS
+    "max_tokens",
+    128,
+    "attention: maximum number of tokens; longer texts are truncated.",
+    lower_bound=1,
+    flag_values=FLAGS,
 )
 _OUTPUT = flags.DEFINE_string(
     "output",
     None,
-    "attention: file ending in .html or .png; runs: file of the picture.",
+    "attention: output file, .html or .png; runs: output file, .png.",
     flag_values=FLAGS,
 )
 
 
 def run(*arguments: str) -> dict[str, Any]:
-    """Returns the file that was written and figures of what is in it."""
+    """Writes the visualization; returns the path of the file and a summary of its contents."""
     kind, *directories = arguments or ("nothing",)
     if kind == "records" and len(directories) == 1:
         return _records(directories[0])
@@ -142,11 +153,11 @@ def _output(endings: tuple[str, ...]) -> str:
 
 
 def _numbers(flag: flags.FlagHolder, limit: int) -> list[int]:
-    """The numbers of a list flag, from 0 to limit - 1; all of them by default."""
+    """Integers of a list flag, in [0, limit); all of them by default."""
     numbers = [int(text) if text.isdecimal() else -1 for text in flag.value]
     if any(not 0 <= number < limit for number in numbers):
         given = ",".join(flag.value)
-        raise flags.Error(f"--{flag.name}: expected numbers from 0 to {limit - 1}, got {given}")
+        raise flags.Error(f"--{flag.name}: expected integers from 0 to {limit - 1}, got {given}")
     return numbers or list(range(limit))
 
 

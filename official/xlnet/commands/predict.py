@@ -1,10 +1,10 @@
-"""Predicts with a fine-tuned model, here, on a server or on Beam: a file in, JSON lines out.
+"""Predicts with a fine-tuned model: locally, on a TF Serving endpoint, or on Apache Beam.
 
-Rows are read, predicted and written a few batches at a time, in their order. --model predicts
-here. --endpoint asks TF Serving for the model --name, over gRPC (host:port) or REST
-(http://host:port); the signature's inputs say how the file is read, unless --task does.
---saved_model, the directory of an exported version, runs it over files of JSON lines on Apache
-Beam; --output is then a prefix, and rows that cannot be used go to files of their own.
+Reads a file and writes predictions as JSON lines, in order and in a streaming fashion. --model
+predicts locally. --endpoint sends requests for the model --name to TF Serving, over gRPC
+(host:port) or REST (http://host:port); the task type is inferred from the signature unless --task
+is given. --saved_model, the directory of an exported version, predicts files of JSON lines on
+Apache Beam; --output is then a file prefix, and invalid rows are written to separate files.
 """
 
 from __future__ import annotations
@@ -22,44 +22,59 @@ from data_prep.tasks.task_data import stream_task
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
 
+_MIN_SECONDS = 1e-9  # Avoids division by zero.
+
 FLAGS = flags.FlagValues()
-_MODEL = flags.DEFINE_string("model", None, "Model directory.", flag_values=FLAGS)
+_MODEL = flags.DEFINE_string(
+    "model", None, "Model directory, for local prediction.", flag_values=FLAGS
+)
 _ENDPOINT = flags.DEFINE_string(
-    "endpoint", None, "Server: host:port, or http://host:port.", flag_values=FLAGS
+    "endpoint",
+    None,
+    "TF Serving endpoint: host:port (gRPC) or http://host:port (REST).",
+    flag_values=FLAGS,
 )
 _SAVED_MODEL = flags.DEFINE_string(
-    "saved_model", None, "Exported version, for Beam.", flag_values=FLAGS
+    "saved_model", None, "Directory of an exported version, for Apache Beam.", flag_values=FLAGS
 )
-_INPUT = flags.DEFINE_string("input", None, "What to read.", required=True, flag_values=FLAGS)
-_OUTPUT = flags.DEFINE_string("output", None, "JSON lines.", required=True, flag_values=FLAGS)
-_NAME = flags.DEFINE_string("name", "model", "Model on the server.", flag_values=FLAGS)
+_INPUT = flags.DEFINE_string(
+    "input", None, "Input file, folder or tfds:NAME:SPLIT.", required=True, flag_values=FLAGS
+)
+_OUTPUT = flags.DEFINE_string(
+    "output", None, "Output file (JSON lines).", required=True, flag_values=FLAGS
+)
+_NAME = flags.DEFINE_string("name", "model", "Name of the model on the server.", flag_values=FLAGS)
 _SIGNATURE = flags.DEFINE_string(
-    "signature", "serving_default", "Signature of the model.", flag_values=FLAGS
+    "signature", "serving_default", "Serving signature.", flag_values=FLAGS
 )
-_TASK = flags.DEFINE_string("task", None, "Kind of task.", flag_values=FLAGS)
-_BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Rows of a request.", 1, flag_values=FLAGS)
-_TIMEOUT = flags.DEFINE_float("timeout", 60.0, "Seconds of a try.", 0.001, flag_values=FLAGS)
-_RETRIES = flags.DEFINE_integer("retries", 5, "More tries of a request.", 0, flag_values=FLAGS)
+_TASK = flags.DEFINE_string(
+    "task", None, "Task type; default: inferred from the signature.", flag_values=FLAGS
+)
+_BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Rows per request.", 1, flag_values=FLAGS)
+_TIMEOUT = flags.DEFINE_float(
+    "timeout", 60.0, "Timeout per attempt, in seconds.", 0.001, flag_values=FLAGS
+)
+_RETRIES = flags.DEFINE_integer("retries", 5, "Maximum retries per request.", 0, flag_values=FLAGS)
 _BEAM_OPTIONS = flags.DEFINE_string(
-    "beam_options", "", "Options of Beam and its runner, as on a command line.", flag_values=FLAGS
+    "beam_options", "", "Command-line options of Beam and its runner.", flag_values=FLAGS
 )
 
 
 def run() -> dict[str, Any]:
-    """Returns `rows`, `rows_per_second`, and counts of what was cut."""
+    """Runs prediction; returns `rows`, `rows_per_second` and counts of truncated inputs."""
     if sum(map(bool, (_MODEL.value, _ENDPOINT.value, _SAVED_MODEL.value))) != 1:
-        raise ConfigError("expected either --model or --endpoint, or --saved_model")
+        raise ConfigError("expected exactly one of --model, --endpoint and --saved_model")
     if _SAVED_MODEL.value:
         return _in_bulk()
     predictions, counts = _local() if _MODEL.value else (_remote(), {})
     start = time.monotonic()
     rows = _write(predictions)
-    seconds = max(time.monotonic() - start, 1e-9)
+    seconds = max(time.monotonic() - start, _MIN_SECONDS)
     return {"rows": rows, "rows_per_second": round(rows / seconds, 1), **counts}
 
 
 def _local() -> tuple[Iterator[dict[str, Any]], dict[str, int]]:
-    """Predictions, and counts that are complete when all of them are made."""
+    """Predictions, and counts that are complete once all predictions have been read."""
     model, task = load_task(_MODEL.value)
     examples = stream_task(_INPUT.value, task.config.task)
     return predict_examples(model, task, examples), task.counts
@@ -84,19 +99,19 @@ def _in_bulk() -> dict[str, Any]:
     from official.xlnet.serving.client.beam import predict_in_bulk
 
     start = time.monotonic()
-    figures = predict_in_bulk(
+    counts = predict_in_bulk(
         _SAVED_MODEL.value,
         _INPUT.value,
         _OUTPUT.value,
         _BATCH_SIZE.value,
         shlex.split(_BEAM_OPTIONS.value),
     )
-    seconds = max(time.monotonic() - start, 1e-9)
-    return {**figures, "rows_per_second": round(figures["rows"] / seconds, 1)}
+    seconds = max(time.monotonic() - start, _MIN_SECONDS)
+    return {**counts, "rows_per_second": round(counts["rows"] / seconds, 1)}
 
 
 def _write(predictions: Iterator[dict[str, Any]]) -> int:
-    """Writes predictions by a temporary name and a rename; returns how many."""
+    """Writes predictions to the output file atomically; returns their number."""
     temporary = _OUTPUT.value + ".tmp"
     os.makedirs(os.path.dirname(os.path.abspath(temporary)), exist_ok=True)
     rows = 0

@@ -1,6 +1,6 @@
-"""Turns text into a data set of pre-training records.
+"""Converts raw text to a data set of pre-training records.
 
-A preparation that was stopped goes on where it was when the same command runs again.
+Running the same command again resumes an interrupted run.
 """
 
 from __future__ import annotations
@@ -17,55 +17,78 @@ from official.xlnet.configs.experiment import XLNetConfig
 
 FLAGS = flags.FlagValues()
 _INPUT = flags.DEFINE_list(
-    "input", None, "Files, patterns or tfds:NAME:SPLIT.", required=True, flag_values=FLAGS
+    "input",
+    None,
+    "Files, glob patterns or tfds:NAME:SPLIT, separated by commas.",
+    required=True,
+    flag_values=FLAGS,
 )
 _VOCAB = flags.DEFINE_string(
-    "vocab", None, "spiece.model or the directory that holds it.", required=True, flag_values=FLAGS
+    "vocab",
+    None,
+    "spiece.model, or a directory that contains it.",
+    required=True,
+    flag_values=FLAGS,
 )
 _CONFIG = flags.DEFINE_string(
-    "config", None, "YAML file or model directory.", required=True, flag_values=FLAGS
+    "config", None, "Configuration: YAML file or model directory.", required=True, flag_values=FLAGS
 )
 _OUTPUT = flags.DEFINE_string(
-    "output", None, "Directory of the data set.", required=True, flag_values=FLAGS
+    "output", None, "Output directory of the data set.", required=True, flag_values=FLAGS
 )
 _SET = flags.DEFINE_multi_string(
-    "set", [], "key=value: overrides a key of the configuration.", flag_values=FLAGS
+    "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
 )
 _NUM_WORKERS = flags.DEFINE_integer(
-    "num_workers", None, "Processes; default: all processors.", flag_values=FLAGS
+    "num_workers",
+    None,
+    "Number of worker processes; default: number of CPU cores.",
+    flag_values=FLAGS,
 )
-_FORMAT = flags.DEFINE_enum("format", "auto", FORMATS, "Format of the files.", flag_values=FLAGS)
+_FORMAT = flags.DEFINE_enum(
+    "format", "auto", FORMATS, "Format of the input files.", flag_values=FLAGS
+)
 _TEXT_FIELD = flags.DEFINE_string(
-    "text_field", "text", "Field or column that holds the text.", flag_values=FLAGS
+    "text_field", "text", "Field, column or feature that contains the text.", flag_values=FLAGS
 )
 _ON_BAD_UTF8 = flags.DEFINE_enum(
-    "on_bad_utf8", "error", ["error", "replace"], "What to do about it.", flag_values=FLAGS
+    "on_bad_utf8",
+    "error",
+    ["error", "replace"],
+    "Handling of invalid UTF-8: error, or replace by U+FFFD.",
+    flag_values=FLAGS,
 )
 _MIN_WORDS = flags.DEFINE_integer(
     "min_words", 0, "Drop documents with fewer words.", flag_values=FLAGS
 )
 _DROP_LOW_QUALITY = flags.DEFINE_bool(
-    "drop_low_quality", False, "Drop documents that are no prose.", flag_values=FLAGS
+    "drop_low_quality", False, "Drop documents that fail the quality heuristics.", flag_values=FLAGS
 )
 _DROP_DUPLICATES = flags.DEFINE_bool(
-    "drop_duplicates", False, "Keep only the first of equal documents.", flag_values=FLAGS
+    "drop_duplicates", False, "Drop exact duplicates of documents.", flag_values=FLAGS
 )
 _ALLOW_FEWER_LANES = flags.DEFINE_bool(
-    "allow_fewer_lanes", False, "Let a small corpus give fewer lanes.", flag_values=FLAGS
+    "allow_fewer_lanes",
+    False,
+    "Write fewer lanes if the corpus is too small for data.num_lanes.",
+    flag_values=FLAGS,
 )
 _COMPRESS = flags.DEFINE_bool(
     "compress", False, "Compress record files with gzip.", flag_values=FLAGS
 )
 _RUNNER = flags.DEFINE_string(
-    "runner", None, "Apache Beam runner, e.g. DaskRunner; default: no Beam.", flag_values=FLAGS
+    "runner",
+    None,
+    "Apache Beam runner, e.g. DaskRunner; default: local processes.",
+    flag_values=FLAGS,
 )
 _BEAM_OPTIONS = flags.DEFINE_string(
-    "beam_options", "", "Options of Beam and its runner, as on a command line.", flag_values=FLAGS
+    "beam_options", "", "Command-line options of Beam and its runner.", flag_values=FLAGS
 )
 
 
 def run() -> dict[str, Any]:
-    """Returns the counts of documents, tokens and windows, and of what was dropped."""
+    """Prepares the data set; returns counts of documents, tokens, windows and dropped text."""
     if _RUNNER.value:
         from data_prep.pipelines.beam_pipeline import prepare_on_beam
 

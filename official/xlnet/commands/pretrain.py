@@ -1,6 +1,6 @@
-"""Pre-trains a model on a data set.
+"""Pre-trains a model on a data set of `xlnet prepare`.
 
-A run that was stopped continues where it was when the same command runs again.
+Running the same command again resumes an interrupted run.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from official.xlnet.training.pretraining import pretrain
 
 FLAGS = flags.FlagValues()
 _CONFIG = flags.DEFINE_string(
-    "config", None, "YAML file or model directory.", required=True, flag_values=FLAGS
+    "config", None, "Configuration: YAML file or model directory.", required=True, flag_values=FLAGS
 )
 _DATA = flags.DEFINE_string(
     "data", None, "Data set of `xlnet prepare`.", required=True, flag_values=FLAGS
 )
 _MODEL_DIR = flags.DEFINE_string(
-    "model_dir", None, "Directory of the model.", required=True, flag_values=FLAGS
+    "model_dir", None, "Output model directory.", required=True, flag_values=FLAGS
 )
 _STEPS = flags.DEFINE_integer(
     "steps",
     None,
-    "Stop at this step; default: training.num_steps, which the learning rate goes by.",
+    "Stop at this step; default: training.num_steps, over which the learning rate is scheduled.",
     lower_bound=1,
     flag_values=FLAGS,
 )
 _MINUTES = flags.DEFINE_float(
-    "minutes", None, "Stop after so much time.", lower_bound=0, flag_values=FLAGS
+    "minutes", None, "Stop after this time, in minutes.", lower_bound=0, flag_values=FLAGS
 )
 _INIT_FROM = flags.DEFINE_string(
-    "init_from", None, "Model directory to take the first weights from.", flag_values=FLAGS
+    "init_from", None, "Model directory to initialize the weights from.", flag_values=FLAGS
 )
 _STRATEGY = flags.DEFINE_enum(
-    "strategy", "one_device", list(STRATEGIES), "Devices to use.", flag_values=FLAGS
+    "strategy", "one_device", list(STRATEGIES), "Distribution strategy.", flag_values=FLAGS
 )
 _CPU_DEVICES = flags.DEFINE_integer(
     "cpu_devices",
     1,
-    "Logical devices to cut the CPU into, to try --strategy=mirrored without GPUs.",
+    "Number of logical CPU devices, for --strategy=mirrored without GPUs.",
     lower_bound=1,
     flag_values=FLAGS,
 )
 _SET = flags.DEFINE_multi_string(
-    "set", [], "key=value: overrides a key of the configuration.", flag_values=FLAGS
+    "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
 )
 
 
 def run() -> dict[str, Any]:
-    """Returns `step`, `loss` (nats per target) and `tokens_per_second`."""
+    """Runs pre-training; returns `step`, `loss` (nats per target) and `tokens_per_second`."""
     return pretrain(
         XLNetConfig.load(_CONFIG.value, _SET.value),
         _DATA.value,

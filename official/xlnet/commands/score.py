@@ -1,6 +1,6 @@
-"""Scores texts: their log-likelihood under a factorization order, by token and in total.
+"""Scores texts: log-likelihood under a factorization order, per token and in total.
 
-Prints one JSON object for every text: `text`, `tokens`, `log_likelihoods` (nats) and `total`.
+Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats) and `total`.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
-_TEXT = flags.DEFINE_multi_string("text", [], "A text; may be repeated.", flag_values=FLAGS)
-_INPUT = flags.DEFINE_string("input", None, "File with one text a line.", flag_values=FLAGS)
+_TEXT = flags.DEFINE_multi_string("text", [], "Input text; may be repeated.", flag_values=FLAGS)
+_INPUT = flags.DEFINE_string("input", None, "File with one text per line.", flag_values=FLAGS)
 _OUTPUT = flags.DEFINE_string(
-    "output", None, "File for the scores; standard output by default.", flag_values=FLAGS
+    "output", None, "Output file (JSON lines); default: standard output.", flag_values=FLAGS
 )
 _ORDER = flags.DEFINE_enum(
     "order",
     "left_to_right",
     ORDERS,
-    "Factorization order; pseudo: every token given all others.",
+    "Factorization order; pseudo: pseudo-log-likelihood (each token given all others).",
     flag_values=FLAGS,
 )
 _NUM_ORDERS = flags.DEFINE_integer(
-    "num_orders", 8, "Orders to average over, for --order=random.", flag_values=FLAGS
+    "num_orders", 8, "Number of orders to average over, for --order=random.", flag_values=FLAGS
 )
-_SEED = flags.DEFINE_integer("seed", 0, "Seed of random orders.", 0, flag_values=FLAGS)
+_SEED = flags.DEFINE_integer("seed", 0, "Random seed, for --order=random.", 0, flag_values=FLAGS)
 
 
 def run() -> dict[str, Any]:
-    """Returns `texts`, `tokens`, `log_likelihood` (total, nats) and `perplexity` per token."""
+    """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
     texts = read_texts(_TEXT.value, _INPUT.value)
     model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)
     scores = score(model, tokenizer, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value)

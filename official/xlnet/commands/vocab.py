@@ -1,6 +1,6 @@
 """Trains a SentencePiece vocabulary on text.
 
-Writes spiece.model, with the special ids of the published vocabularies.
+Writes spiece.model, with the same special ids as the published vocabularies.
 """
 
 from __future__ import annotations
@@ -14,35 +14,54 @@ from data_prep.settings import FORMATS
 
 FLAGS = flags.FlagValues()
 _INPUT = flags.DEFINE_list(
-    "input", None, "Files or patterns of text.", required=True, flag_values=FLAGS
+    "input",
+    None,
+    "Files, glob patterns or tfds:NAME:SPLIT, separated by commas.",
+    required=True,
+    flag_values=FLAGS,
 )
 _OUTPUT = flags.DEFINE_string(
-    "output", None, "Directory to write spiece.model to.", required=True, flag_values=FLAGS
+    "output", None, "Output directory for spiece.model.", required=True, flag_values=FLAGS
 )
 _SIZE = flags.DEFINE_integer(
-    "size", 32000, "Number of pieces, the special ones included.", flag_values=FLAGS
+    "size", 32000, "Vocabulary size, including special tokens.", flag_values=FLAGS
 )
 _LOWERCASE = flags.DEFINE_bool(
-    "lowercase", False, "Lower-case the text; set data.lowercase as well.", flag_values=FLAGS
+    "lowercase",
+    False,
+    "Lower-case the text; requires data.lowercase in the configuration.",
+    flag_values=FLAGS,
 )
 _KEEP_ACCENTS = flags.DEFINE_bool(
-    "keep_accents", False, "Keep accents; set data.keep_accents as well.", flag_values=FLAGS
+    "keep_accents",
+    False,
+    "Keep accents; requires data.keep_accents in the configuration.",
+    flag_values=FLAGS,
 )
 _SAMPLE_BYTES = flags.DEFINE_integer(
-    "sample_bytes", 100_000_000, "Train on about so much text.", flag_values=FLAGS
+    "sample_bytes",
+    100_000_000,
+    "Approximate amount of text to sample for training, in bytes.",
+    flag_values=FLAGS,
 )
-_SEED = flags.DEFINE_integer("seed", 0, "Seed of the sample.", flag_values=FLAGS)
-_FORMAT = flags.DEFINE_enum("format", "auto", FORMATS, "Format of the files.", flag_values=FLAGS)
+_SEED = flags.DEFINE_integer("seed", 0, "Random seed of the sample.", flag_values=FLAGS)
+_FORMAT = flags.DEFINE_enum(
+    "format", "auto", FORMATS, "Format of the input files.", flag_values=FLAGS
+)
 _TEXT_FIELD = flags.DEFINE_string(
-    "text_field", "text", "Field or column that holds the text.", flag_values=FLAGS
+    "text_field", "text", "Field, column or feature that contains the text.", flag_values=FLAGS
 )
 _ON_BAD_UTF8 = flags.DEFINE_enum(
-    "on_bad_utf8", "error", ["error", "replace"], "What to do about it.", flag_values=FLAGS
+    "on_bad_utf8",
+    "error",
+    ["error", "replace"],
+    "Handling of invalid UTF-8: error, or replace by U+FFFD.",
+    flag_values=FLAGS,
 )
 
 
 def run() -> dict[str, Any]:
-    """Returns `vocab_size` and `coverage`, the share of characters it can write."""
+    """Trains the vocabulary; returns `vocab_size` and `coverage` (fraction of characters)."""
     return train_vocabulary(
         _INPUT.value,
         _OUTPUT.value,
