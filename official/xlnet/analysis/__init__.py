@@ -1,1 +1,1 @@
-"""Looking into a model and its data: attention maps, windows, training curves."""
+"""Visualization: attention maps, windows of a data set, training curves."""

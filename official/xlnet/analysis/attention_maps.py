@@ -1,4 +1,4 @@
-"""Attention probabilities of a text, head by head."""
+"""Attention maps: attention probabilities of all layers and heads for a text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 @dataclasses.dataclass(frozen=True)
 class AttentionMaps:
-    """What every token of a text attends to.
+    """Attention probabilities of a text.
 
     Attributes:
-      pieces: the tokens, SEP and CLS at the end.
-      weights: float32 [L, N, T, T]; `weights[l, n, i, j]` is what head n of layer l gives token j
-        where token i looks.
+      pieces: the tokens, followed by SEP and CLS.
+      weights: float32 [L, N, T, T]; `weights[l, n, i, j]` is the attention probability from
+        token i (query) to token j (key) in head n of layer l.
     """
 
     pieces: list[str]
@@ -28,15 +28,23 @@ class AttentionMaps:
 
 
 def attention_maps(model_dir: str, text: str, max_tokens: int = 128) -> AttentionMaps:
-    """Reads a text as a fine-tuned model does, every token seeing all, and records attention.
+    """Computes the attention maps of a text, with bidirectional attention as in fine-tuning.
 
     Args:
-      model_dir: a model directory.
-      text: the text; SEP and CLS are added.
-      max_tokens: what is longer is cut.
+      model_dir: the model directory.
+      text: the input text; SEP and CLS are appended.
+      max_tokens: maximum number of tokens; longer texts are truncated.
+
+    Returns:
+      The attention maps of all layers and heads.
 
     Raises:
-      ConfigError, DataError: the model cannot be read, or the text is empty.
+      ConfigError: the configuration is missing or invalid.
+      DataError: the checkpoint or vocabulary is missing or damaged, or the text is empty.
+
+    Example:
+      >>> attention_maps("runs/tiny/model", "The cat sat.").weights.shape
+      (2, 4, 7, 7)
     """
     tokenizer = load_tokenizer(model_dir)
     ids = tokenizer.encode(text)[:max_tokens]

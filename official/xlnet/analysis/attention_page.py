@@ -1,4 +1,4 @@
-"""Attention maps as a picture, and as a page of HTML to explore them."""
+"""Attention maps as an image or as an interactive HTML page."""
 
 from __future__ import annotations
 
@@ -22,12 +22,17 @@ _COLORS = "magma_r"
 
 
 def as_png(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> bytes:
-    """Maps of chosen layers (rows) and heads (columns), with the gallery of patterns below.
+    """Draws attention maps as a grid of layers (rows) and heads (columns).
+
+    The last row shows the head with the strongest score for each attention pattern.
 
     Args:
-      maps: see `attention_maps`.
-      layers: numbers of layers.
-      heads: numbers of heads.
+      maps: the attention maps.
+      layers: indices of the layers to draw.
+      heads: indices of the heads to draw.
+
+    Returns:
+      The image as PNG.
     """
     gallery = find_patterns(maps.weights)
     columns = max(len(heads), len(gallery))
@@ -49,9 +54,18 @@ def as_png(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> 
 
 
 def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> str:
-    """The page: self-contained, no script or picture from elsewhere. Arguments as `as_png`."""
+    """Renders attention maps as a self-contained interactive HTML page.
+
+    Args:
+      maps: the attention maps.
+      layers: indices of the layers to include.
+      heads: indices of the heads to include.
+
+    Returns:
+      The HTML.
+    """
     weights = maps.weights[np.ix_(layers, heads)]
-    # The root shows small weights; one byte each keeps the page small.
+    # The square root makes small weights visible; one byte per weight keeps the page small.
     levels = np.round(255 * np.sqrt(weights)).astype(np.uint8)
     pieces = [piece.replace(WORD_START, " ") for piece in maps.pieces]
     return _PAGE.substitute(
@@ -78,9 +92,9 @@ def _draw(axes, weights_TT: np.ndarray, title: str) -> None:
 
 
 def _gallery_row(found: Found) -> str:
-    verdict = f"{found.num_heads} heads" if found.strength >= PRESENT else "in no head"
+    presence = f"{found.num_heads} heads" if found.strength >= PRESENT else "in no head"
     return (
-        f"<tr><td>{found.pattern}</td><td>{verdict}</td><td>{found.strength:.2f}</td><td><button "
+        f"<tr><td>{found.pattern}</td><td>{presence}</td><td>{found.strength:.2f}</td><td><button "
         f"data-layer='{found.layer}' data-head='{found.head}'>layer {found.layer}, "
         f"head {found.head}</button></td></tr>"
     )
@@ -105,14 +119,14 @@ canvas { image-rendering: pixelated; display: block; }
 table { border-collapse: collapse; } td, th { padding: 0 .8rem 0 0; text-align: left; }
 </style></head><body>
 <h1>$title</h1>
-<p>Choose a head, then point at a token: the darker another one is, the more the token looks at it.
-In a map, a row is a token that looks, a column one that is looked at. The root of the weight is
-shown.</p>
+<p>Select a head, then hover over a token: the darker another token, the higher its attention
+weight. In an attention map, rows are queries and columns are keys. Colors show the square root of
+the weight.</p>
 <p id="tokens">$tokens</p>
-<canvas id="map" aria-label="Attention map of the chosen head"></canvas>
+<canvas id="map" aria-label="Attention map of the selected head"></canvas>
 <h2>Heads</h2>
 <div id="heads"></div>
-<h2>Patterns of figures 2 and 3 of the paper</h2>
+<h2>Attention patterns of figures 2 and 3 of the paper</h2>
 <table><tr><th>pattern</th><th>present</th><th>strength</th><th>strongest head</th></tr>
 $gallery</table>
 <script>

@@ -1,8 +1,8 @@
-"""Which heads show the patterns that figures 2 and 3 of the paper point at.
+"""Detection of the attention patterns in figures 2 and 3 of the paper.
 
-A pattern's strength is a number from 0 to 1 of one head's weights [T, T]; from `PRESENT` on the
-pattern counts as present. Strengths are of the text at hand: a pattern is seen more surely in a
-long one.
+A pattern has a strength in [0, 1], computed from the attention weights [T, T] of a head; it counts
+as present if the strength is at least `PRESENT`. The strength depends on the text; long texts give
+more reliable results.
 """
 
 from __future__ import annotations
@@ -13,38 +13,75 @@ from collections.abc import Callable
 import numpy as np
 
 PRESENT = 0.5
-_PERIODS = range(2, 9)
-_LOCAL = 2  # tokens to either side
+_PERIODS = range(2, 9)  # Candidate periods of `stride`, in tokens.
+_LOCAL = 2  # Window of `local`, in tokens to either side.
+_STRIPE_SHARE = 20  # `stripes` sums over 1 / _STRIPE_SHARE of the columns.
+_MIN_NEIGHBOR_SHARE = 0.5  # Of the uniform attention weight; see `self_exclusion`.
 
 
 def stripes(weights_TT: np.ndarray) -> float:
-    """Figure 2 (a): all tokens look at the same few. Share of a twentieth of the columns."""
+    """Figure 2 (a): all tokens attend to the same few tokens.
+
+    Fraction of the attention weight on the top twentieth of the keys.
+
+    Args:
+      weights_TT: attention weights of a head, float [T, T], rows are queries.
+
+    Returns:
+      The strength, in [0, 1].
+    """
     columns_T = np.sort(weights_TT.mean(axis=0))[::-1]
-    return float(columns_T[: max(1, len(columns_T) // 20)].sum())
+    return float(columns_T[: max(1, len(columns_T) // _STRIPE_SHARE)].sum())
 
 
 def local(weights_TT: np.ndarray) -> float:
-    """Figure 2 (b): tokens look around themselves. Share within two tokens to either side."""
+    """Figure 2 (b): tokens attend to their neighborhood.
+
+    Fraction of the attention weight within two tokens to either side.
+
+    Args:
+      weights_TT: see `stripes`.
+
+    Returns:
+      The strength, in [0, 1].
+    """
     return float(weights_TT[np.abs(_distance(weights_TT)) <= _LOCAL].sum() / len(weights_TT))
 
 
 def self_exclusion(weights_TT: np.ndarray) -> float:
-    """Figure 3 (a): a token looks at all but itself. 1 - (own share) / (share of its neighbours).
+    """Figure 3 (a): tokens attend to all tokens but themselves.
 
-    0 where its neighbours get less than they would if all tokens were looked at alike.
+    1 - (mean weight of the token itself) / (mean weight of its neighbors); 0 if the neighbors get
+    less than half of the uniform weight.
+
+    Args:
+      weights_TT: see `stripes`.
+
+    Returns:
+      The strength, in [0, 1].
     """
     distance = _distance(weights_TT)
     own = weights_TT[distance == 0].mean()
     beside = weights_TT[np.abs(distance) == 1].mean()
-    return float(max(0.0, 1 - own / beside)) if beside * len(weights_TT) >= 0.5 else 0.0
+    return (
+        float(max(0.0, 1 - own / beside))
+        if beside * len(weights_TT) >= _MIN_NEIGHBOR_SHARE
+        else 0.0
+    )
 
 
 def stride(weights_TT: np.ndarray) -> float:
-    """Figure 3 (b): a token looks at every n-th token, counted from itself.
+    """Figure 3 (b): tokens attend to every n-th token, relative to themselves.
 
-    The mean weight of each distance is divided by its running mean over n distances. What share
-    of these waves the distance modulo n explains (adjusted R²), for the best n from 2 to 8, times
-    twice their size (at most 1).
+    The mean weight at each distance is normalized by its moving average over n distances. The
+    strength is the adjusted R² of predicting the result from the distance modulo n, times twice
+    its amplitude (at most 1), for the best n from 2 to 8.
+
+    Args:
+      weights_TT: see `stripes`.
+
+    Returns:
+      The strength, in [0, 1].
     """
     distance = np.abs(_distance(weights_TT))
     profile = np.array([weights_TT[distance == d].mean() for d in range(2, len(distance) // 2)])
@@ -66,9 +103,16 @@ def stride(weights_TT: np.ndarray) -> float:
 
 
 def one_sided(weights_TT: np.ndarray) -> float:
-    """Figure 3 (c): a token looks to one side only. 0 for both sides alike, 1 for one only.
+    """Figure 3 (c): tokens attend to one side only.
 
-    Of the share that goes to other tokens, by rows in the middle half of the text.
+    |left - right| / (left + right) of the attention weight on other tokens, over queries in the
+    middle half of the text.
+
+    Args:
+      weights_TT: see `stripes`.
+
+    Returns:
+      The strength, in [0, 1].
     """
     distance = _distance(weights_TT)
     middle = slice(len(weights_TT) // 4, max(1, 3 * len(weights_TT) // 4))
@@ -88,14 +132,14 @@ PATTERNS: dict[str, Callable[[np.ndarray], float]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """The head of a model that shows a pattern most.
+    """The head with the highest strength of a pattern.
 
     Attributes:
       pattern: name of the pattern.
-      layer: number of the layer.
-      head: number of the head.
-      strength: see the module's text.
-      num_heads: how many heads show it.
+      layer: index of the layer.
+      head: index of the head.
+      strength: strength of the pattern in this head, in [0, 1].
+      num_heads: number of heads in which the pattern is present.
     """
 
     pattern: str
@@ -106,7 +150,14 @@ class Found:
 
 
 def find_patterns(weights_LNTT: np.ndarray) -> list[Found]:
-    """The strongest head of every pattern, and how many heads have it."""
+    """Finds the strongest head of each pattern.
+
+    Args:
+      weights_LNTT: attention weights of all layers and heads, float [L, N, T, T].
+
+    Returns:
+      One entry per pattern in `PATTERNS`.
+    """
     found = []
     for name, strength in PATTERNS.items():
         strengths_LN = np.array([[strength(head) for head in layer] for layer in weights_LNTT])
@@ -117,6 +168,6 @@ def find_patterns(weights_LNTT: np.ndarray) -> list[Found]:
 
 
 def _distance(weights_TT: np.ndarray) -> np.ndarray:
-    """Distance i - j of every pair, positive to the left."""
+    """Distance i - j of each query and key; positive if the key is to the left."""
     place_T = np.arange(len(weights_TT))
     return place_T[:, None] - place_T

@@ -1,7 +1,7 @@
-"""One window of a data set as a person wants to see it: `Window`, and as text.
+"""Reading a window of a data set for display, and rendering it as text.
 
-A window is read from its record, and targets and order are drawn for it as training draws them,
-so what is shown is what a model sees in that epoch.
+The targets and the factorization order are sampled exactly as in training, so the result is what
+the model sees in the given epoch.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.data.schema import Manifest, segment_ids
+from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, segment_ids
 from official.xlnet.errors import DataError
-from official.xlnet.modeling.objectives.permutation_sampling import sample_targets_and_order
+from official.xlnet.modeling.objectives.permutation_sampling import (
+    Targets,
+    sample_targets_and_order,
+)
 from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import (
     EOD_ID,
@@ -26,28 +29,29 @@ from official.xlnet.tokenization.special_tokens import (
 )
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
+# ANSI escape sequences.
 _RESET, _BOLD, _REVERSE = "\x1b[0m", "\x1b[1m", "\x1b[7m"
 _COLORS = {"reuse": "\x1b[37m", "A": "\x1b[36m", "B": "\x1b[33m", "": "\x1b[35m"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """A window, its place in the data set, and what was drawn for it in one epoch.
+    """A window of a data set, with the targets and order sampled in one epoch.
 
     Attributes:
-      title: data set, split, lane and number of the window.
+      title: data set, split, lane and index of the window.
       pieces: the tokens, T strings.
-      part: of every token, `reuse`, `A`, `B`, or empty for SEP and CLS.
-      order: int32 [T], step in the factorization order.
-      is_target: bool [T].
-      is_document_end: bool [T].
-      is_reversed: whether it is reversed text.
+      part: part of each token: `reuse`, `A`, `B`, or empty for SEP and CLS.
+      order: int32 [T], position in the factorization order.
+      is_target: bool [T], whether a token is a prediction target.
+      is_document_end: bool [T], whether a token is EOD.
+      is_reversed: whether the window holds reversed text.
       is_next: whether B follows A in the text.
-      context_length: tokens of the same document before the window in its lane.
-      memory_length: those of them that memory holds.
-      window_id: its number in the split.
-      epoch: of the draw.
-      text: part → its tokens decoded in reading order.
+      context_length: number of preceding tokens of the same document in the lane.
+      memory_length: number of those tokens that are in the memory.
+      window_id: id of the window in the split.
+      epoch: the epoch for which targets were sampled.
+      text: {part: its text, in original reading order}.
     """
 
     title: str
@@ -73,21 +77,91 @@ def read_window(
     index: int = 0,
     epoch: int = 0,
 ) -> Window:
-    """Reads a window and draws its targets and order.
+    """Reads a window of a data set and samples its targets and order.
 
     Args:
-      directory: a data set.
-      config: how targets are drawn, and how long memory is; by default one token in six is
-        predicted and memory holds `reuse_len` tokens.
+      directory: directory of the data set.
+      config: configuration for target sampling and memory length; by default, one token in six is
+        predicted and the memory holds `reuse_len` tokens.
       split: `train` or `heldout`.
-      lane: number of the lane.
-      index: number of the window in its lane.
-      epoch: epoch of the draw, from 0.
+      lane: index of the lane.
+      index: index of the window in its lane.
+      epoch: the epoch, from 0, for which targets are sampled.
+
+    Returns:
+      The window.
 
     Raises:
-      DataError: there is no such window.
+      DataError: the data set or the window does not exist, is damaged, or does not match the
+        configuration.
     """
     manifest = Manifest.load(directory)
+    _check_index(directory, manifest, split, lane, index)
+    lanes = manifest.splits[split]
+    config = config or _default_config(manifest)
+    _check_lengths(directory, manifest, config)
+    tokenizer = Tokenizer(os.path.join(directory, VOCAB_FILE))
+    path = os.path.join(directory, list(lanes.files)[lane])
+    features = _read_record(path, index, manifest.compression)
+    ids = np.array(features["token_ids"], np.int32)
+    scalars = {name: features[name][0] for name in SCALAR_FEATURES}
+    is_reversed = bool(scalars["is_reversed"])
+    sampled = _sample_targets(ids, is_reversed, scalars["window_id"], epoch, tokenizer, config)
+    positions = sampled.target_positions[0].numpy()[sampled.target_mask[0].numpy() > 0]
+    is_target = np.zeros(len(ids), bool)
+    is_target[positions] = True
+    part = _parts(manifest.reuse_len, scalars["a_length"], scalars["b_length"])
+    return Window(
+        title=f"{directory}, {split}, lane {lane} of {lanes.num_lanes}, "
+        f"window {index} of {lanes.windows_per_lane}",
+        pieces=[tokenizer.id_to_piece(i) for i in ids],
+        part=part,
+        order=sampled.order[0].numpy(),
+        is_target=is_target,
+        is_document_end=ids == EOD_ID,
+        is_reversed=is_reversed,
+        is_next=bool(scalars["is_next"]),
+        context_length=scalars["context_length"],
+        memory_length=min(scalars["context_length"], config.model.mem_len),
+        window_id=scalars["window_id"],
+        epoch=epoch,
+        text={
+            name: tokenizer.decode(_reading_order(ids[np.array(part) == name], is_reversed))
+            for name in ("reuse", "A", "B")
+        },
+    )
+
+
+def as_text(window: Window, color: bool) -> str:
+    """Renders a window as text for the terminal.
+
+    Targets are shown in brackets with their position in the factorization order, `[piece 17]`.
+    `¶` is the end-of-document token, which precedes the document in reversed text.
+
+    Args:
+      window: the window.
+      color: whether to use ANSI colors for the parts and reverse video for targets.
+
+    Returns:
+      The text, without a trailing newline.
+    """
+    lines = [
+        f"{window.title} (id {window.window_id}, epoch {window.epoch})",
+        f"direction: {'reversed' if window.is_reversed else 'forward'}    "
+        f"B {'follows A' if window.is_next else 'is a random segment'}    "
+        f"context: {window.context_length} preceding tokens of the same document, "
+        f"{window.memory_length} of them in the memory    targets: {window.is_target.sum()}",
+    ]
+    for name in ("reuse", "A", "B"):
+        tokens = [_shown(window, i, color) for i, part in enumerate(window.part) if part == name]
+        lines += ["", f"{name} ({len(tokens)} tokens)", "".join(tokens)]
+        if window.is_reversed:
+            lines += [f"in reading order: {window.text[name]}"]
+    return "\n".join(lines)
+
+
+def _check_index(directory: str, manifest: Manifest, split: str, lane: int, index: int) -> None:
+    """Raises `DataError` if a split, lane or window does not exist."""
     if split not in manifest.splits:
         raise DataError(f"{directory}: expected --split to be one of {', '.join(manifest.splits)}")
     lanes = manifest.splits[split]
@@ -99,80 +173,38 @@ def read_window(
             raise DataError(
                 f"{directory}: expected --{name} from 0 to {limit - 1} in {split}, got {number}"
             )
-    config = config or _default_config(manifest)
+
+
+def _check_lengths(directory: str, manifest: Manifest, config: XLNetConfig) -> None:
+    """Raises `DataError` if a configuration has other window lengths than the data set."""
     if (config.data.seq_len, config.data.reuse_len) != (manifest.seq_len, manifest.reuse_len):
         raise DataError(
-            f"{directory} has seq_len {manifest.seq_len} and reuse_len {manifest.reuse_len}, the "
-            f"configuration {config.data.seq_len} and {config.data.reuse_len}"
+            f"{directory}: expected a configuration with seq_len {manifest.seq_len} and reuse_len "
+            f"{manifest.reuse_len}, got {config.data.seq_len} and {config.data.reuse_len}"
         )
-    tokenizer = Tokenizer(os.path.join(directory, VOCAB_FILE))
-    path = os.path.join(directory, list(lanes.files)[lane])
-    features = _read_record(path, index, manifest.compression)
-    ids = np.array(features["token_ids"], np.int32)
-    (a_length,), (b_length,) = features["a_length"], features["b_length"]
-    (is_reversed,), (window_id,) = features["is_reversed"], features["window_id"]
-    starts = word_starts(tokenizer, config.data.phrases)(
-        tf.constant(ids[np.newaxis]), tf.constant([bool(is_reversed)])
-    )
-    drawn = sample_targets_and_order(
-        tf.constant(ids[np.newaxis]),
+
+
+def _sample_targets(
+    ids: np.ndarray,
+    is_reversed: bool,
+    window_id: int,
+    epoch: int,
+    tokenizer: Tokenizer,
+    config: XLNetConfig,
+) -> Targets:
+    """Samples targets and order of one window, as a batch of size 1."""
+    token_ids = tf.constant(ids[np.newaxis])
+    starts = word_starts(tokenizer, config.data.phrases)(token_ids, tf.constant([is_reversed]))
+    return sample_targets_and_order(
+        token_ids,
         starts,
         tf.constant((ids >= NUM_SPECIAL)[np.newaxis]),
-        tf.constant([bool(is_reversed)]),
+        tf.constant([is_reversed]),
         tf.constant([epoch]),
         tf.constant([window_id], tf.int64),
         data=config.data,
         seed=config.training.seed,
     )
-    positions = drawn.target_positions[0].numpy()[drawn.target_mask[0].numpy() > 0]
-    is_target = np.zeros(len(ids), bool)
-    is_target[positions] = True
-    part = _parts(manifest.reuse_len, a_length, b_length)
-    (context_length,) = features["context_length"]
-    return Window(
-        title=f"{directory}, {split}, lane {lane} of {lanes.num_lanes}, "
-        f"window {index} of {lanes.windows_per_lane}",
-        pieces=[tokenizer.id_to_piece(i) for i in ids],
-        part=part,
-        order=drawn.order[0].numpy(),
-        is_target=is_target,
-        is_document_end=ids == EOD_ID,
-        is_reversed=bool(is_reversed),
-        is_next=bool(features["is_next"][0]),
-        context_length=context_length,
-        memory_length=min(context_length, config.model.mem_len),
-        window_id=window_id,
-        epoch=epoch,
-        text={
-            name: tokenizer.decode(_reading_order(ids[np.array(part) == name], is_reversed))
-            for name in ("reuse", "A", "B")
-        },
-    )
-
-
-def as_text(window: Window, color: bool) -> str:
-    """A window for the terminal.
-
-    Targets are in brackets with their step in the order, `[piece 17]`; `¶` ends a document (it
-    comes before the text of the document where text is reversed).
-
-    Args:
-      window: what to show.
-      color: whether to color the parts and to mark targets by reversed video.
-    """
-    lines = [
-        f"{window.title} (id {window.window_id}, epoch {window.epoch})",
-        f"direction: {'reversed' if window.is_reversed else 'forward'}    "
-        f"B {'follows A' if window.is_next else 'is from elsewhere'}    "
-        f"context: {window.context_length} tokens of the same document before it, "
-        f"{window.memory_length} of them in memory    targets: {window.is_target.sum()}",
-    ]
-    for name in ("reuse", "A", "B"):
-        tokens = [_shown(window, i, color) for i, part in enumerate(window.part) if part == name]
-        lines += ["", f"{name} ({len(tokens)} tokens)", "".join(tokens)]
-        if window.is_reversed:
-            lines += [f"in reading order: {window.text[name]}"]
-    return "\n".join(lines)
 
 
 def _shown(window: Window, i: int, color: bool) -> str:
@@ -188,6 +220,7 @@ def _shown(window: Window, i: int, color: bool) -> str:
 
 
 def _default_config(manifest: Manifest) -> XLNetConfig:
+    """Default configuration with the window lengths of a data set."""
     config = XLNetConfig()
     config.data.seq_len, config.data.reuse_len = manifest.seq_len, manifest.reuse_len
     config.data.num_predict = max(1, round(manifest.seq_len / config.data.target_ratio))
@@ -208,6 +241,7 @@ def _read_record(path: str, index: int, compression: str) -> dict[str, list[int]
 
 
 def _parts(reuse_len: int, a_length: int, b_length: int) -> list[str]:
+    """Part of each token of a window; see `Window.part`."""
     names = {SEGMENT_A: "A", SEGMENT_B: "B"}
     parts = [names.get(segment, "") for segment in segment_ids(reuse_len, a_length, b_length)]
     parts[:reuse_len] = ["reuse"] * reuse_len
@@ -215,5 +249,5 @@ def _parts(reuse_len: int, a_length: int, b_length: int) -> list[str]:
     return parts
 
 
-def _reading_order(ids: np.ndarray, is_reversed: int) -> list[int]:
+def _reading_order(ids: np.ndarray, is_reversed: bool) -> list[int]:
     return (ids[::-1] if is_reversed else ids).tolist()

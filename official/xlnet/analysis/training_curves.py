@@ -1,4 +1,4 @@
-"""Training curves of several runs in one picture."""
+"""Plots of the training curves of one or more runs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ from matplotlib.figure import Figure
 from official.xlnet.errors import DataError
 from official.xlnet.runtime.history import HISTORY_FILE, read_history
 
-_SMOOTHED_STEPS = 50  # As many means are drawn of a run, at most.
+_SMOOTHING = 50  # The moving average spans 1 / _SMOOTHING of a run.
+_MAX_COLORS = 10  # Colors of Matplotlib's default cycle.
 
 
 def training_curves(model_dirs: Sequence[str]) -> bytes:
-    """PNG of the training loss of runs, step by step and smoothed.
+    """Plots the training loss of runs, per step and as a moving average.
 
     Args:
       model_dirs: model directories of `xlnet pretrain` or `xlnet finetune`.
 
+    Returns:
+      The image as PNG.
+
     Raises:
-      DataError: a directory has no record of a run.
+      DataError: a directory has no training history.
     """
     figure = Figure(figsize=(8, 5))
     FigureCanvasAgg(figure)
@@ -32,12 +36,12 @@ def training_curves(model_dirs: Sequence[str]) -> bytes:
     for number, (directory, name) in enumerate(zip(model_dirs, names, strict=True)):
         history = read_history(directory)
         if not history:
-            raise DataError(f"{directory}: expected the {HISTORY_FILE} of a run, got none")
+            raise DataError(f"{directory}: expected the {HISTORY_FILE} of a training run, got none")
         steps = np.array([line["step"] for line in history])
         losses = np.array([line["loss"] for line in history])
-        width = max(1, len(losses) // _SMOOTHED_STEPS)
+        width = max(1, len(losses) // _SMOOTHING)
         smooth = np.convolve(losses, np.ones(width) / width, mode="valid")
-        color = f"C{number % 10}"
+        color = f"C{number % _MAX_COLORS}"
         axes.plot(steps, losses, color=color, alpha=0.15, linewidth=0.6)
         axes.plot(steps[width - 1 :], smooth, color=color, label=name)
     axes.set(xlabel="step", ylabel="training loss, nats per target")
@@ -48,7 +52,7 @@ def training_curves(model_dirs: Sequence[str]) -> bytes:
 
 
 def _short_names(paths: Sequence[str]) -> list[str]:
-    """Paths without the directory that all of them are in."""
+    """Paths relative to their common parent directory."""
     full = [os.path.abspath(path) for path in paths]
     if len(full) == 1:
         return [os.path.basename(full[0])]

@@ -1,9 +1,9 @@
-"""A window as a page of HTML, with the attention masks of figures 4 to 6 of the paper.
+"""HTML page of a window, with the attention masks of figures 4 to 6 of the paper.
 
-Figure 4 of the paper shows what one token may see under a factorization order: here, pointing at
-a token marks what its query stream sees. Figures 5 and 6 show the masks of the content and the
-query stream: here, as pictures of the whole window with its memory, and dot by dot around the
-first targets.
+Figure 4 of the paper shows which tokens one token can attend to under a factorization order: on the
+page, hovering over a token highlights them. Figures 5 and 6 show the attention masks of the content
+and the query stream: on the page, as images of the complete window with its memory, and as a
+close-up around the first targets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 from official.xlnet.analysis.record_windows import Window
 from official.xlnet.tokenization.tokenizer import WORD_START
 
-_CLOSE_UP = 14  # tokens
+_CLOSE_UP = 14  # Number of tokens in the close-up.
+_BEFORE_TARGET = 2  # Number of tokens in the close-up before the first target.
 _RGB = {
     "hidden": (0.95, 0.95, 0.95),
     "seen": (0.16, 0.38, 0.64),
@@ -30,15 +31,22 @@ _CLASS = {"reuse": "reuse", "A": "a", "B": "b", "": "mark"}
 
 
 def as_html(window: Window) -> str:
-    """The page: self-contained, no script or picture from elsewhere."""
+    """Renders a window as a self-contained interactive HTML page.
+
+    Args:
+      window: the window.
+
+    Returns:
+      The HTML.
+    """
     direction = "reversed" if window.is_reversed else "forward"
     facts = {
         "direction": direction,
-        "B": "follows A" if window.is_next else "is from elsewhere",
+        "B": "follows A" if window.is_next else "is a random segment",
         "window id": window.window_id,
-        "epoch of the draw": window.epoch,
-        "same document before it": f"{window.context_length} tokens",
-        "of them in memory": f"{window.memory_length} tokens",
+        "epoch": window.epoch,
+        "preceding context in the document": f"{window.context_length} tokens",
+        "of which in memory": f"{window.memory_length} tokens",
         "targets": int(window.is_target.sum()),
     }
     return _PAGE.substitute(
@@ -58,14 +66,28 @@ def as_html(window: Window) -> str:
 
 
 def content_mask(window: Window) -> np.ndarray:
-    """Bool [T, T]: content at i sees j when order[j] <= order[i]."""
+    """Attention mask of the content stream.
+
+    Args:
+      window: the window.
+
+    Returns:
+      bool [T, T]: position i can attend to j if order[j] <= order[i].
+    """
     return window.order[np.newaxis, :] <= window.order[:, np.newaxis]
 
 
 def query_mask(window: Window) -> np.ndarray:
-    """Bool [T, T]: the query stream at i sees j when order[j] < order[i]; it exists at targets."""
-    sees = window.order[np.newaxis, :] < window.order[:, np.newaxis]
-    return sees & window.is_target[:, np.newaxis]
+    """Attention mask of the query stream, which is computed at targets only.
+
+    Args:
+      window: the window.
+
+    Returns:
+      bool [T, T]: target i can attend to j if order[j] < order[i]; False if i is not a target.
+    """
+    can_attend = window.order[np.newaxis, :] < window.order[:, np.newaxis]
+    return can_attend & window.is_target[:, np.newaxis]
 
 
 def _token(window: Window, i: int) -> str:
@@ -83,7 +105,7 @@ def _token(window: Window, i: int) -> str:
 
 
 def _picture(mask: np.ndarray, window: Window) -> str:
-    """PNG of a mask, memory at its left, as a data URL."""
+    """Image of a mask, with the memory to its left, as a data URL."""
     num_tokens = len(mask)
     memory = np.zeros((num_tokens, window.memory_length), bool)
     memory[mask.any(axis=1)] = True
@@ -95,8 +117,9 @@ def _picture(mask: np.ndarray, window: Window) -> str:
 
 
 def _close_up(window: Window) -> str:
-    """Both masks, dot by dot, of a few tokens from a little before the first target on."""
-    first = max(0, int(np.flatnonzero(window.is_target).min(initial=len(window.order))) - 2)
+    """Both masks of a few tokens around the first target, as tables of dots."""
+    first_target = int(np.flatnonzero(window.is_target).min(initial=len(window.order)))
+    first = max(0, first_target - _BEFORE_TARGET)
     places = range(min(first, len(window.order) - _CLOSE_UP), len(window.order))[:_CLOSE_UP]
     return "".join(
         _dots(window, places, mask, name)
@@ -152,17 +175,17 @@ small { color: #555; }
 <dl>$facts</dl>
 <h2>Tokens</h2>
 <p><span class="reuse">reuse part</span> <span class="a">A</span> <span class="b">B</span>
-<span class="mark">SEP, CLS</span> <span class="target">target<sub>step</sub></span>. The number of
-a target is its step in the factorization order; every other token but SEP and CLS is context.
-Point at a target: what stays visible is what predicts it (figure 4 of the paper). Point at another
-token: what stays visible is what its content stream sees.</p>
+<span class="mark">SEP, CLS</span> <span class="target">target<sub>position</sub></span>. The number
+of a target is its position in the factorization order; all other tokens except SEP and CLS are
+context. Hover over a target to highlight the tokens from which it is predicted (figure 4 of the
+paper), or over another token to highlight those its content stream can attend to.</p>
 <p id="tokens">$tokens</p>
 <h2>Attention masks</h2>
-<p>A row is a token that looks, a column one that is looked at; dark is visible, the lighter
-columns at the left are memory. The first half never sees the second.</p>
-<figure><img src="$content" alt="Content mask of the whole window">
+<p>Rows are queries and columns are keys; dark cells can be attended to, and the lighter columns
+at the left are the memory. The first half never attends to the second.</p>
+<figure><img src="$content" alt="Content mask of the window">
 <figcaption>Content stream: order of the column ≤ order of the row (figure 5).</figcaption></figure>
-<figure><img src="$query" alt="Query mask of the whole window">
+<figure><img src="$query" alt="Query mask of the window">
 <figcaption>Query stream, at targets only: order of the column &lt; order of the row
 (figure 6).</figcaption></figure>
 <h2>Around the first targets</h2>

@@ -164,7 +164,7 @@ def test_commands(model_dir, tmp_path, capsys):
         ([*arguments, "--output=x.gif"], "expected a file ending in .html or .png"),
         (
             [*arguments, f"--output={output}", "--layers=2"],
-            "--layers: expected numbers from 0 to 1",
+            "--layers: expected integers from 0 to 1",
         ),
         (arguments[:3] + [f"--output={output}"], "--text is required"),
         (["inspect"], "expected `records DIR`, `attention` or `runs DIR...`"),
