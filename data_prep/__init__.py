@@ -1,10 +1,12 @@
-"""Raw text to pre-training records.
+"""Data preparation: raw text to pre-training records, and readers of fine-tuning data.
 
     input files → shards → documents → token files   (pass 1, parallel over shards)
     token files → lanes → windows → record files     (pass 2, parallel over lanes)
 
-`corpus` finds shards, `readers` reads documents, `filters` drops poor ones, `token_files` keeps
-their tokens, `splits` decides which documents are held out and which are duplicates, `lanes` lays
-the tokens out, `windows` chooses A and B, `records` encodes. `prepare` runs all of it on one
-machine and `beam_pipeline` on many, with the same bytes as the result.
+`corpus/` splits input files into shards, reads and filters documents, and trains vocabularies.
+`records/` tokenizes documents (`token_files`), assigns them to splits and finds duplicates
+(`splits`), divides the tokens into lanes (`lanes`), selects segments A and B (`windows`), and
+serializes records (`records`). `pipelines/` runs these steps on one machine (`prepare`) or on
+Apache Beam (`beam_pipeline`), with byte-identical results. `tasks/` reads the data sets of
+fine-tuning tasks.
 """

@@ -1,23 +1,29 @@
-"""What decides the bytes of a data set, apart from the text and the vocabulary."""
+"""Settings of data preparation; with the text and the vocabulary they determine the output."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from official.xlnet.errors import DataError
+
+if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
+    from official.xlnet.configs.data import DataConfig
 
 FORMATS = ("auto", "text", "jsonl", "wiki", "parquet")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How input files are read.
+    """Options for reading input files.
 
     Attributes:
-      format: one of `FORMATS`; `auto` goes by file name and first bytes.
-      text_field: field of JSON lines, column of Parquet or feature of TFDS that holds the text.
-      on_bad_utf8: `error`, or `replace` by U+FFFD.
+      format: one of `FORMATS`; `auto` detects the format from the file name and first bytes.
+      text_field: JSON field, Parquet column or TFDS feature that contains the text.
+      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+
+    Raises:
+      DataError: a value is not allowed.
     """
 
     format: str = "auto"
@@ -25,7 +31,7 @@ class ReadOptions:
     on_bad_utf8: str = "error"
 
     def __post_init__(self):
-        """Raises `DataError` where a value is none of the allowed ones."""
+        """Validates the values."""
         for name, allowed in (("format", FORMATS), ("on_bad_utf8", ("error", "replace"))):
             if getattr(self, name) not in allowed:
                 raise DataError(
@@ -35,22 +41,25 @@ class ReadOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings(ReadOptions):
-    """Settings of a preparation; small, and sent to every worker.
+    """Settings of data preparation; sent to every worker.
 
     Attributes:
-      seq_len: tokens T of a window.
-      reuse_len: tokens by which windows advance.
-      num_lanes: record files of the training split.
-      bidirectional: whether odd lanes are reversed text.
-      heldout_fraction: share of documents kept out of training.
+      seq_len: window length in tokens, T.
+      reuse_len: stride between windows in tokens.
+      num_lanes: number of record files (lanes) of the training split.
+      bidirectional: whether odd lanes hold reversed text.
+      heldout_fraction: fraction of documents held out from training, in [0, 1).
       lowercase: whether text is lower-cased.
       keep_accents: whether accents are kept.
-      seed: seed of A/B choices and of the held-out split.
-      min_words: documents with fewer words are dropped.
-      drop_low_quality: whether documents that do not look like prose are dropped.
-      drop_duplicates: whether only the first of equal documents is kept.
-      allow_fewer_lanes: whether a small corpus may give fewer lanes than `num_lanes`.
+      seed: random seed of the held-out split and of the choice of segments A and B.
+      min_words: minimum number of words per document; shorter documents are dropped.
+      drop_low_quality: whether documents that fail the quality heuristics are dropped.
+      drop_duplicates: whether exact duplicates of documents are dropped.
+      allow_fewer_lanes: whether to write fewer lanes than `num_lanes` if the corpus is too small.
       compress: whether record files are compressed with gzip.
+
+    Raises:
+      DataError: a value is not allowed.
     """
 
     seq_len: int
@@ -68,7 +77,7 @@ class Settings(ReadOptions):
     compress: bool = False
 
     def __post_init__(self):
-        """Raises `DataError` where a value cannot be used."""
+        """Validates the values."""
         super().__post_init__()
         if not 1 <= self.reuse_len <= self.seq_len - 5:
             raise DataError(
@@ -78,11 +87,15 @@ class Settings(ReadOptions):
             )
 
     @classmethod
-    def from_config(cls, data: Any, **options: Any) -> Settings:
-        """Settings of the `data` section of a configuration, plus the options of the command.
+    def from_config(cls, data: DataConfig, **options: Any) -> Settings:
+        """Creates settings from the `data` section of a configuration.
+
+        Args:
+          data: the `data` section.
+          **options: values of the fields that it does not have, by name.
 
         Raises:
-          DataError: a value cannot be used.
+          DataError: a value is not allowed.
         """
         shared = {
             field.name: getattr(data, field.name)
@@ -93,10 +106,10 @@ class Settings(ReadOptions):
 
     @property
     def span_len(self) -> int:
-        """Tokens of A and B together: T minus the reuse part, two SEP and CLS."""
+        """Total length of A and B in tokens: T minus the reuse part, two SEP and CLS."""
         return self.seq_len - self.reuse_len - 3
 
     @property
     def directions(self) -> int:
-        """Lanes that show the same text: forward, and reversed where data is bidirectional."""
+        """Number of lanes with the same text: 2 (forward and reversed) if bidirectional, else 1."""
         return 2 if self.bidirectional else 1

@@ -1,1 +1,1 @@
-"""Text in: readers, filters, documents, and the vocabulary that is trained on them."""
+"""Corpus: sharding, document readers and filters, and vocabulary training."""

@@ -1,8 +1,8 @@
-"""Input patterns to shards: the pieces of a corpus that workers read on their own.
+"""Sharding of a corpus: splits input files into parts that are read in parallel.
 
-A plain file is cut into byte ranges of a size that only the corpus decides, so what a shard holds
-never depends on the number of workers. A compressed file is one shard; a Parquet file gives one
-for a few row groups, a TFDS split one for a range of examples.
+An uncompressed file is split into byte ranges whose size depends only on the size of the corpus,
+so shards do not depend on the number of workers. A compressed file is a single shard; a Parquet
+file is split into groups of row groups, a TFDS split into ranges of examples.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ import zstandard
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 
-_MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _SHARDS_WANTED = 4 << 20, 64 << 20, 256
+_MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
 _EXAMPLES_PER_SHARD = 20_000
-_ZSTD_INPUT_BYTES = 1 << 15  # Small, as it may decompress to a thousand times as much.
+_ZSTD_INPUT_BYTES = 1 << 15  # Small, since it may decompress to a thousand times the size.
+_DETECTION_BYTES = 64  # Read to detect the format of a file.
 _TFDS_PREFIX = "tfds:"
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
-    """A piece of the corpus.
+    """A part of a corpus that is read by one worker.
 
     Attributes:
-      path: a file, or the name and split of a TFDS data set.
+      path: path of the file, or name and split of a TFDS data set.
       format: `text`, `jsonl`, `wiki`, `parquet` or `tfds`.
-      start: first byte (of plain files), row group or example.
-      stop: end of the range; -1 for compressed files, which are read whole.
-      num_bytes: size on disk, for progress.
+      start: index of the first byte (uncompressed files), row group or example.
+      stop: end of the range (exclusive); -1 for compressed files, which are read to the end.
+      num_bytes: size on disk in bytes, for progress reports.
     """
 
     path: str
@@ -50,26 +51,29 @@ class Shard:
 
 
 def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
-    """Returns the shards of a corpus, in reading order.
+    """Splits a corpus into shards.
 
     Args:
-      inputs: file names, glob patterns (`**` reaches into directories) or `tfds:NAME:SPLIT`.
-        The files of a pattern are read in the order of their names, each file once.
-      options: gives `format`.
+      inputs: file names, glob patterns (`**` matches directories recursively) or
+        `tfds:NAME:SPLIT`. The files of a pattern are sorted by name; duplicates are read once.
+      options: reading options; uses `format`.
+
+    Returns:
+      The shards, in reading order.
 
     Raises:
-      DataError: a pattern matches nothing, or a file cannot be what its name says.
+      DataError: a pattern matches no file, or a file or TFDS data set is invalid.
     """
     if not inputs:
-        raise DataError("no input: expected file names or patterns")
-    files: dict[str, int] = {}  # Sizes; TFDS names have none.
+        raise DataError("no input: expected file names or glob patterns")
+    files: dict[str, int] = {}  # {path: size in bytes}; 0 for TFDS.
     for pattern in inputs:
         if pattern.startswith(_TFDS_PREFIX):
             files[pattern] = 0
             continue
         paths = [p for p in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(p)]
         if not paths and os.path.isfile(pattern):
-            paths = [pattern]  # A name with characters that mean something in patterns.
+            paths = [pattern]  # A file name that contains special characters of glob patterns.
         if not paths:
             raise DataError(f"no input file matches {pattern!r}")
         files |= {path: os.path.getsize(path) for path in paths}
@@ -84,39 +88,42 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
 
 
 def shard_bytes(corpus_bytes: int) -> int:
-    """Size of the byte ranges of plain files: small ones for an even load, not too many files."""
-    return min(max(corpus_bytes // _SHARDS_WANTED, _MIN_SHARD_BYTES), _MAX_SHARD_BYTES)
+    """Returns the shard size in bytes: balances an even load against the number of files."""
+    return min(max(corpus_bytes // _TARGET_NUM_SHARDS, _MIN_SHARD_BYTES), _MAX_SHARD_BYTES)
 
 
 @contextlib.contextmanager
 def open_stream(path: str) -> Iterator[tuple[Any, BinaryIO]]:
-    """Opens a file for reading in binary, decompressed by the ending of its name.
+    """Context manager that opens a file in binary mode, decompressing it by its extension.
+
+    Args:
+      path: path of the file.
 
     Yields:
-      The stream of text, and the file under it, whose position tells how far reading has come.
+      The decompressed stream, and the underlying file, whose position measures progress.
 
     Raises:
-      DataError: inside the block, when what is read is no such compressed file or ends early.
+      DataError: inside the block, if the compressed file is invalid or truncated.
     """
     kind = compression(path)
     try:
         with open(path, "rb") as file:
             yield (file if kind is None else _DECOMPRESS[kind](file)), file
     except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-        raise DataError(f"{path}: expected a whole {kind} file: {error}") from None
+        raise DataError(f"{path}: expected a complete {kind} file: {error}") from None
     except OSError as error:
-        if error.errno is None and kind is not None:  # Bad magic numbers are OSErrors, too.
+        if error.errno is None and kind is not None:  # Bad magic numbers are reported as OSError.
             raise DataError(f"{path}: expected a {kind} file: {error}") from None
         raise
 
 
 def compression(path: str) -> str | None:
-    """`gzip`, `bz2`, `xz` or `zstd` by the ending of a name, None for plain files."""
+    """Compression of a file by its extension: `gzip`, `bz2`, `xz`, `zstd`, or None."""
     return _COMPRESSED.get(os.path.splitext(path)[1].lower())
 
 
 class _ZstdFile:
-    """Reads all frames of a zstd file; unlike the library's reader, notices a missing end."""
+    """Reader of multi-frame zstd files that, unlike the library's, detects truncated files."""
 
     def __init__(self, file: BinaryIO):
         self._file = file
@@ -124,7 +131,7 @@ class _ZstdFile:
         self._pending = b""
 
     def read(self, size: int) -> bytes:
-        """Returns some bytes, none at the end of the file, however many are asked for."""
+        """Returns some bytes, or none at the end of the file; `size` is ignored."""
         del size
         while True:
             data = self._pending or self._file.read(_ZSTD_INPUT_BYTES)
@@ -172,7 +179,7 @@ def _guess_format(path: str) -> str:
     if ending == ".parquet":
         return "parquet"
     with open_stream(path) as (stream, _):
-        first = stream.read(64)
+        first = stream.read(_DETECTION_BYTES)
     return "wiki" if first.lstrip().startswith(b"<doc id=") else "text"
 
 
@@ -202,7 +209,7 @@ def _tfds_shards(name: str) -> list[Shard]:
         builder = tfds.builder(dataset)
     except (tfds.core.registered.DatasetNotFoundError, ValueError) as error:
         first_line = str(error).partition("\n")[0]
-        raise DataError(f"{name}: TFDS has no such data set on disk: {first_line}") from None
+        raise DataError(f"{name}: no such TFDS data set on disk: {first_line}") from None
     if split not in builder.info.splits:
         raise DataError(
             f"{name}: expected a split of {dataset} that is on disk, one of "

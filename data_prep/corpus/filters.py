@@ -1,8 +1,8 @@
-"""Which documents are too poor to learn from.
+"""Quality filters for documents.
 
-The paper keeps only part of its web text: "heuristics to aggressively filter out short or
-low-quality articles". The limits here are those of Gopher (Rae et al., 2021, table A1) that make
-sense for any language that puts spaces between words; all filters are off by default.
+The paper filters its web text with "heuristics to aggressively filter out short or low-quality
+articles". The thresholds are those of Gopher (Rae et al., 2021, table A1) that apply to any
+language with spaces between words. All filters are off by default.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from data_prep.corpus.readers import Document
 from data_prep.settings import Settings
 
-_MEAN_WORD_LENGTH = (2.0, 12.0)
-_MIN_WORDS_WITH_LETTERS = 0.7
+_MEAN_WORD_LENGTH = (2.0, 12.0)  # Allowed range, in characters.
+_MIN_WORDS_WITH_LETTERS = 0.7  # Fraction of words; the others are fractions of lines.
 _MAX_REPEATED_LINES = 0.3
 _MAX_LIST_LINES = 0.9
 _MAX_CUT_LINES = 0.3
@@ -20,11 +20,14 @@ _ELLIPSES = ("...", "…")
 
 
 def reason_to_drop(document: Document, settings: Settings) -> str | None:
-    """Returns what a document is counted as when it is dropped, None when it is kept.
+    """Returns the reason for dropping a document, or None to keep it.
 
     Args:
-      document: paragraphs.
-      settings: gives `min_words` and `drop_low_quality`.
+      document: the paragraphs of the document.
+      settings: uses `min_words` and `drop_low_quality`.
+
+    Returns:
+      `too_short`, `low_quality` or None.
     """
     if not settings.min_words and not settings.drop_low_quality:
         return None

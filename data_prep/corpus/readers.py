@@ -1,12 +1,12 @@
-r"""Shards to documents.
+r"""Document readers: plain text, WikiExtractor output, JSON lines, Parquet and TFDS.
 
-A document is a list of paragraphs: non-empty lines, without the white space around them. In plain
-text a blank line ends a document; in the other formats every record is one. Lines end in `\n`,
-`\r\n` or `\r`.
+A document is a list of paragraphs: non-empty lines, stripped of whitespace. In plain text,
+documents are separated by blank lines; in the other formats, every record is a document. Line ends
+are `\n`, `\r\n` or `\r`.
 
-Memory stays bounded whatever the text: a document of more than `MAX_DOCUMENT_BYTES` without a
-blank line becomes several documents, a line of more than `MAX_LINE_CHARS` several paragraphs.
-Both are counted.
+Memory is bounded for any input: a document of more than `MAX_DOCUMENT_BYTES` without a blank line
+is split into several documents, a line of more than `MAX_LINE_CHARS` into several paragraphs. Both
+are counted.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 
 Document = list[str]
-Counts = collections.Counter[str]  # {what: how many}
+Counts = collections.Counter[str]  # {event: number of occurrences}
 
 BATCH_BYTES = 4 << 20
 MAX_DOCUMENT_BYTES = 32 << 20
 MAX_LINE_CHARS = 1 << 16
-_RECORDS = 1024
-_MARK_BYTES = 256  # More than any mark of a document's end that may cross two reads.
+_RECORDS_PER_BATCH = 1024
+_MAX_SEPARATOR_BYTES = 256  # A document separator can span two reads by at most this.
+_SEARCH_BYTES = 1 << 16  # Read size when searching for the start of a document.
+_MAX_SHOWN_CHARS = 60  # Maximum length of a line quoted in an error message.
 
 _NEWLINE = rb"(?>\r\n|\n|\r)"
+_BLANK_LINE_BYTES = 4  # Longest plain blank line: \r\n\r\n.
 _BLANK_LINE = re.compile(_NEWLINE + rb"[ \t\x0b\x0c]*" + _NEWLINE)
 _LINE_END = re.compile(_NEWLINE)
 _SPACE = re.compile(rb"[ \t\r\n]")
@@ -41,7 +44,7 @@ _BYTE_ORDER_MARK = "\ufeff".encode()
 
 @dataclasses.dataclass(frozen=True)
 class _Reading:
-    """What every reader needs: a shard, how to read it, where to count and to report."""
+    """Arguments shared by all readers; see `read_documents`."""
 
     shard: Shard
     options: ReadOptions
@@ -52,16 +55,21 @@ class _Reading:
 def read_documents(
     shard: Shard, options: ReadOptions, counts: Counts, report: Callable[[int], Any]
 ) -> Iterator[list[Document]]:
-    """Yields the documents of a shard in batches of about `BATCH_BYTES` of text.
+    """Reads the documents of a shard in batches of about `BATCH_BYTES` of text.
 
     Args:
-      shard: which piece of the corpus.
-      options: gives `text_field` and `on_bad_utf8`.
-      counts: gets `bytes`, `characters`, `bad_bytes`, `cut_documents` and `cut_lines`.
-      report: called with numbers of bytes on disk that have been read; `shard.num_bytes` in all.
+      shard: the shard to read.
+      options: reading options; uses `text_field` and `on_bad_utf8`.
+      counts: counter that is incremented for `bytes`, `characters`, `bad_bytes`, `cut_documents`
+        and `cut_lines`.
+      report: progress callback; called with numbers of bytes read from disk, which sum to
+        `shard.num_bytes`.
+
+    Yields:
+      Batches of documents.
 
     Raises:
-      DataError: the text cannot be read as what it should be; says file and line.
+      DataError: the text is invalid; the message names the file and line.
     """
     readers = {
         "text": _read_text,
@@ -94,7 +102,7 @@ def _read_text(reading: _Reading) -> Iterator[list[Document]]:
 
 
 def _read_wiki(reading: _Reading) -> Iterator[list[Document]]:
-    """`<doc id=… title=…>`, text, `</doc>`, as WikiExtractor writes it."""
+    """Reads the output of WikiExtractor: `<doc id=… title=…>`, text, `</doc>`."""
     for text in _blocks(reading, _next_wiki_start, _last_wiki_start):
         documents: list[Document] = []
         for line in _lines(text):
@@ -141,10 +149,10 @@ def _read_parquet(reading: _Reading) -> Iterator[list[Document]]:
                 f"{', '.join(file.schema_arrow.names)}; --text_field names another column"
             )
         groups = list(range(shard.start, shard.stop))
-        for batch in file.iter_batches(_RECORDS, row_groups=groups, columns=[field]):
+        for batch in file.iter_batches(_RECORDS_PER_BATCH, row_groups=groups, columns=[field]):
             yield _records(reading, batch.column(0).to_pylist())
     except pyarrow.ArrowException as error:
-        raise DataError(f"{shard.path}: expected a whole Parquet file: {error}") from None
+        raise DataError(f"{shard.path}: expected a complete Parquet file: {error}") from None
     reading.report(shard.num_bytes)
 
 
@@ -160,13 +168,13 @@ def _read_tfds(reading: _Reading) -> Iterator[list[Document]]:
             f"{', '.join(builder.info.features)}; --text_field names another feature"
         )
     dataset = builder.as_dataset(split=f"{split}[{shard.start}:{shard.stop}]", shuffle_files=False)
-    for batch in tfds.as_numpy(dataset.batch(_RECORDS)):
+    for batch in tfds.as_numpy(dataset.batch(_RECORDS_PER_BATCH)):
         yield _records(reading, batch[field].tolist())
     reading.report(shard.num_bytes)
 
 
 def _records(reading: _Reading, values: list[str | bytes | None]) -> list[Document]:
-    """Documents of one batch of records; a missing text is an empty document."""
+    """Documents of a batch of records; a missing text is an empty document."""
     documents = []
     for value in values:
         if isinstance(value, bytes):
@@ -189,13 +197,13 @@ def _decode(data: bytes, reading: _Reading) -> str:
                 f"({error.reason}); --on_bad_utf8=replace reads such bytes as U+FFFD"
             ) from None
         text = data.decode(errors="replace")
-        in_the_text = data.count("\ufffd".encode())
-        reading.counts["bad_bytes"] += text.count("\ufffd") - in_the_text
+        already_present = data.count("\ufffd".encode())
+        reading.counts["bad_bytes"] += text.count("\ufffd") - already_present
         return text
 
 
 def _place_of_bad_utf8(shard: Shard) -> str:
-    """`, line N` of the first broken character of a file of lines."""
+    """`, line N` of the first invalid character in a file of lines; empty for other formats."""
     if shard.format in ("parquet", "tfds"):
         return ""
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -211,7 +219,7 @@ def _place_of_bad_utf8(shard: Shard) -> str:
 
 
 def _shown(line: str) -> str:
-    return repr(line if len(line) <= 60 else line[:57] + "...")
+    return repr(line if len(line) <= _MAX_SHOWN_CHARS else line[: _MAX_SHOWN_CHARS - 3] + "...")
 
 
 def _paragraphs(text: str) -> Document:
@@ -236,18 +244,18 @@ def _cut_lines(document: Document, counts: Counts) -> Iterable[str]:
             yield line
 
 
-# Blocks of text that end where a document ends.
+# Blocks of text that end at document boundaries.
 
 Find = Callable[[bytes, int], int]
 
 
 def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str]:
-    """Yields the text of the documents that begin in a shard, in blocks of whole documents.
+    """Yields the text of the documents that start in a shard, in blocks of complete documents.
 
     Args:
-      reading: a byte range of a plain file, or a compressed file.
-      find_next: offset of the first document that begins behind a position; 0 if none does.
-      find_last: offset of the last document that begins behind a position; 0 if none does.
+      reading: a byte range of an uncompressed file, or a compressed file.
+      find_next: returns the offset of the first document that starts after a position, or 0.
+      find_last: returns the offset of the last document that starts after a position, or 0.
     """
     shard, counts = reading.shard, reading.counts
     with open_stream(shard.path) as (stream, file):
@@ -269,7 +277,7 @@ def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str
             if shard.start == 0 and not reported and data.startswith(_BYTE_ORDER_MARK):
                 data = data.removeprefix(_BYTE_ORDER_MARK)
                 counts["bytes"] += len(_BYTE_ORDER_MARK)
-            searched = max(0, len(pending) - _MARK_BYTES)
+            searched = max(0, len(pending) - _MAX_SEPARATOR_BYTES)
             pending += data
             end = find_last(pending, searched)
             if not end and len(pending) >= MAX_DOCUMENT_BYTES:
@@ -290,20 +298,20 @@ def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str
 
 
 def _document_start(file: BinaryIO, offset: int, find_next: Find) -> tuple[int, bool]:
-    """First document's start at or after an offset, and whether it is one only by a forced cut.
+    """Returns the first document start at or after an offset, and whether it is a forced split.
 
-    The same rule gives the end of one shard and the start of the next, so shards tile the file.
+    The end of a shard is the start of the next one, so shards cover the file without overlap.
     """
     if offset == 0:
         return 0, False
-    begin = max(0, offset - 4)  # The line ends before a document at the offset itself.
+    begin = max(0, offset - _BLANK_LINE_BYTES)  # A document can start at the offset itself.
     file.seek(begin)
     window = b""
     while len(window) < MAX_DOCUMENT_BYTES:
-        data = file.read(1 << 16)
+        data = file.read(_SEARCH_BYTES)
         if not data:
             return begin + len(window), False
-        position = max(0, len(window) - _MARK_BYTES)
+        position = max(0, len(window) - _MAX_SEPARATOR_BYTES)
         window += data
         while position := find_next(window, position):
             if begin + position >= offset:
@@ -340,7 +348,7 @@ def _last_wiki_start(data: bytes, position: int) -> int:
 
 
 def _first_break(data: bytes) -> int:
-    """Offset behind the first line end, or else space; or else of the first whole character."""
+    """Offset after the first line end, else the first space, else of the first whole character."""
     match = _LINE_END.search(data) or _SPACE.search(data)
     if match:
         return match.end()
@@ -348,7 +356,7 @@ def _first_break(data: bytes) -> int:
 
 
 def _last_break(data: bytes) -> int:
-    """Offset behind the last line end, or else space; or else of the last character."""
+    """Offset after the last line end, else the last space, else of the last character."""
     tail = len(data) - BATCH_BYTES
     for pattern in (_LINE_END, _SPACE):
         if ends := [match.end() for match in pattern.finditer(data, tail)]:

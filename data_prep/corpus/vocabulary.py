@@ -1,8 +1,8 @@
-"""A SentencePiece vocabulary of one's own text, with the special ids of the published ones.
+"""Training of SentencePiece vocabularies compatible with the published checkpoints.
 
-The special pieces are control symbols: text that spells `<sep>` never becomes the id of SEP. A few
-marks are pieces of their own, as in the published vocabularies. Memory is bounded: a huge corpus
-is sampled line by line.
+Special tokens have the same ids as in the published vocabularies. They are control symbols: the
+text `<sep>` is never tokenized as SEP. A few punctuation marks are user-defined symbols, as in the
+published vocabularies. Memory is bounded: large corpora are sampled by line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import io
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import sentencepiece
@@ -31,10 +30,12 @@ from official.xlnet.tokenization.special_tokens import (
 )
 from official.xlnet.tokenization.text_cleaning import clean
 
-_OWN_PIECES = (".", "(", ")", '"', "-", "–", "£", "€")
+_USER_DEFINED_SYMBOLS = (".", "(", ")", '"', "-", "–", "£", "€")
 _CHARACTER_COVERAGE = 0.99995
-_MAX_LINE_CHARS = 2000  # SentencePiece leaves longer sentences out.
-# SentencePiece adds up counts thread by thread, so their number is part of the result.
+_MAX_LINE_CHARS = 2000  # Longer lines are split; SentencePiece skips long sentences.
+_MAX_UTF8_BYTES = 8  # Upper bound of the bytes per character, for SentencePiece's limit.
+_OVERSAMPLING = 4  # Lines are sampled from shards of this many times the sample size.
+# The result of SentencePiece depends on the number of threads.
 _NUM_THREADS = 8
 
 
@@ -48,34 +49,42 @@ def train_vocabulary(
     sample_bytes: int = 100_000_000,
     seed: int = 0,
     progress: bool = False,
-    **options: Any,
+    format: str = "auto",
+    text_field: str = "text",
+    on_bad_utf8: str = "error",
 ) -> dict[str, float]:
-    """Trains a unigram vocabulary and writes `output_dir/spiece.model`.
+    """Trains a SentencePiece unigram vocabulary and writes `output_dir/spiece.model`.
 
     Args:
-      inputs: see `corpus.find_shards`.
-      output_dir: directory of the vocabulary; made if it is not there.
-      size: number of pieces V, the 9 special ones included.
-      lowercase: whether text is lower-cased first, as it will be when it is tokenized.
-      keep_accents: whether accents are kept.
-      sample_bytes: train on about so much text, drawn line by line.
-      seed: seed of the sample.
-      progress: whether to show a progress bar on standard error if it is a terminal.
-      **options: `format`, `text_field` and `on_bad_utf8` of `ReadOptions`.
+      inputs: file names, glob patterns or `tfds:NAME:SPLIT`; see `corpus.find_shards`.
+      output_dir: output directory; created if it does not exist.
+      size: vocabulary size V, including the 9 special tokens.
+      lowercase: whether to lower-case the text; use the same value for tokenization.
+      keep_accents: whether to keep accents; use the same value for tokenization.
+      sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
+      seed: random seed of the sample.
+      progress: whether to show a progress bar, if standard error is a terminal.
+      format: input format, one of `settings.FORMATS`.
+      text_field: JSON field, Parquet column or TFDS feature that contains the text.
+      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
 
     Returns:
-      `vocab_size`, and `coverage`: share of the characters of the text (of its sample) that the
-      vocabulary can write.
+      A dictionary of
+        vocab_size: vocabulary size.
+        coverage: fraction of the characters of the sample that the vocabulary covers.
 
     Raises:
-      DataError: there is no usable text, or too little of it for so many pieces.
+      DataError: there is no text, or not enough text for the vocabulary size.
+
+    Example:
+      >>> train_vocabulary(["corpus/*.txt"], "runs/vocab", 4000)
+      {'vocab_size': 4000, 'coverage': 0.9999}
     """
-    if size <= NUM_SPECIAL + len(_OWN_PIECES):
-        raise DataError(
-            f"size: expected more than the {NUM_SPECIAL + len(_OWN_PIECES)} fixed pieces, "
-            f"got {size}"
-        )
-    sample = _sample(inputs, ReadOptions(**options), sample_bytes, seed, progress)
+    num_fixed = NUM_SPECIAL + len(_USER_DEFINED_SYMBOLS)
+    if size <= num_fixed:
+        raise DataError(f"size: expected more than the {num_fixed} predefined pieces, got {size}")
+    options = ReadOptions(format=format, text_field=text_field, on_bad_utf8=on_bad_utf8)
+    sample = _sample(inputs, options, sample_bytes, seed, progress)
     sentences: list[str] = []
     characters: collections.Counter[str] = collections.Counter()
     for line in sample:
@@ -86,7 +95,7 @@ def train_vocabulary(
         )
     del characters[" "]
     if not characters:
-        raise DataError(f"no text in {', '.join(inputs)}: nothing to make a vocabulary of")
+        raise DataError(f"no text in {', '.join(inputs)}: expected text to train a vocabulary on")
     model = _train(sentences, size)
     os.makedirs(output_dir, exist_ok=True)
     with atomic_write(os.path.join(output_dir, VOCAB_FILE), output_dir) as file:
@@ -106,12 +115,12 @@ def train_vocabulary(
 def _sample(
     inputs: Sequence[str], options: ReadOptions, sample_bytes: int, seed: int, progress: bool
 ) -> Iterator[str]:
-    """Lines of a part of the shards: about `sample_bytes`, out of four times as much."""
+    """Samples about `sample_bytes` of lines from a random subset of the shards."""
     shards = find_shards(inputs, options)
     rng = np.random.Generator(np.random.Philox(seed % (1 << 64)))
     order = rng.permutation(len(shards))
     total = np.cumsum([shards[i].num_bytes for i in order])
-    chosen = sorted(order[: np.searchsorted(total, 4 * sample_bytes) + 1])
+    chosen = sorted(order[: np.searchsorted(total, _OVERSAMPLING * sample_bytes) + 1])
     num_bytes = sum(shards[i].num_bytes for i in chosen)
     share = min(1.0, sample_bytes / max(1, num_bytes))
     with tqdm.tqdm(
@@ -131,7 +140,7 @@ def _sample(
 
 
 def _train(sentences: list[str], size: int) -> bytes:
-    """The serialized SentencePiece model."""
+    """Trains SentencePiece; returns the serialized model."""
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -144,9 +153,9 @@ def _train(sentences: list[str], size: int) -> bytes:
             eos_id=2,
             pad_id=-1,
             control_symbols=list(SPECIAL_PIECES[3:]),
-            user_defined_symbols=list(_OWN_PIECES),
+            user_defined_symbols=list(_USER_DEFINED_SYMBOLS),
             character_coverage=_CHARACTER_COVERAGE,
-            max_sentence_length=8 * _MAX_LINE_CHARS,
+            max_sentence_length=_MAX_UTF8_BYTES * _MAX_LINE_CHARS,
             num_threads=_NUM_THREADS,
             minloglevel=2,
         )

@@ -1,1 +1,1 @@
-"""The passes of `xlnet prepare`, on local processes or on Beam."""
+"""Execution of `xlnet prepare`: on local processes or on Apache Beam."""

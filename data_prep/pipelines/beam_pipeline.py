@@ -1,20 +1,20 @@
-"""The two passes of a preparation as Apache Beam pipelines, for many machines.
+"""Distributed data preparation on Apache Beam, as two pipelines.
 
-    pass 1    shards → Reshuffle → write_token_files
-    (here)    which documents are held out, how long lanes are
-    pass 2    lanes → Reshuffle → write_lane
+    pass 1       shards → Reshuffle → write_token_files
+    (launcher)   assigns documents to splits and computes the length of lanes
+    pass 2       lanes → Reshuffle → write_lane
 
-The elements are small: text, tokens and records are in files. Input and output directories must
-be on a file system that all machines share, under the same names. A worker may die at any moment
-and its elements may run again elsewhere, or twice: every file is written atomically and holds the
-same bytes whoever writes it, and what its checksum shows to be done is not done again.
+The elements are task descriptions; text, tokens and records are stored in files. All machines need
+access to the input and output directories under the same paths. Tasks are idempotent, so workers
+may fail and tasks may be retried or run twice: files are deterministic and written atomically, and
+tasks whose output has the recorded checksum are skipped.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -26,39 +26,66 @@ from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
 from official.xlnet.errors import DataError
 
+if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
+    from official.xlnet.configs.experiment import XLNetConfig
+
 _DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
 
 
 def prepare_on_beam(
     inputs: Sequence[str],
     vocab: str,
-    config: Any,
+    config: XLNetConfig,
     output_dir: str,
     *,
     beam_options: Sequence[str],
-    **options: Any,
+    format: str = "auto",
+    text_field: str = "text",
+    on_bad_utf8: str = "error",
+    min_words: int = 0,
+    drop_low_quality: bool = False,
+    drop_duplicates: bool = False,
+    allow_fewer_lanes: bool = False,
+    compress: bool = False,
 ) -> dict[str, int]:
-    """Writes a data set, as `prepare` does and with the same bytes, on a Beam runner.
+    """Prepares a data set on a Beam runner; the output is identical to that of `prepare`.
 
     Args:
-      inputs: see `prepare`; on a file system that all workers share.
+      inputs: see `prepare`; on a file system shared by all workers.
       vocab: see `prepare`.
       config: see `prepare`.
-      output_dir: see `prepare`; on a file system that all workers share.
+      output_dir: see `prepare`; on a file system shared by all workers.
       beam_options: command-line options of Beam and its runner, e.g.
         `["--runner=DaskRunner", "--dask_client_address=tcp://scheduler:8786"]`.
-      **options: see `prepare`.
+      format: see `prepare`.
+      text_field: see `prepare`.
+      on_bad_utf8: see `prepare`.
+      min_words: see `prepare`.
+      drop_low_quality: see `prepare`.
+      drop_duplicates: see `prepare`.
+      allow_fewer_lanes: see `prepare`.
+      compress: see `prepare`.
 
     Returns:
-      What `prepare` returns, but for how much was found done.
+      The counts returned by `prepare`, without `resumed_shards` and `resumed_lanes`.
 
     Raises:
-      DataError: text, vocabulary, settings or output directory cannot be used.
+      DataError: the text, vocabulary, settings, output directory or Beam options are invalid.
     """
-    settings = Settings.from_config(config.data, **options)
+    settings = Settings.from_config(
+        config.data,
+        format=format,
+        text_field=text_field,
+        on_bad_utf8=on_bad_utf8,
+        min_words=min_words,
+        drop_low_quality=drop_low_quality,
+        drop_duplicates=drop_duplicates,
+        allow_fewer_lanes=allow_fewer_lanes,
+        compress=compress,
+    )
     job = jobs.start(inputs, vocab, settings, output_dir)
     if job.is_finished:
-        return jobs.figures(output_dir)
+        return jobs.data_set_counts(output_dir)
     _run(write_token_files, jobs.shard_tasks(job), job.work_dir, beam_options)
     plan = jobs.plan_lanes(job)
     _run(write_lane, jobs.lane_tasks(job, plan), job.work_dir, beam_options)
@@ -66,24 +93,24 @@ def prepare_on_beam(
 
 
 class _Call(beam.DoFn):
-    """Calls `function(*task, report)`; counts what it reports and did."""
+    """Runs `function(*task, report)` for each task, and updates Beam counters."""
 
     def __init__(self, function: Callable[..., dict[str, Any]], work_dir: str):
         self._function = function
         self._work_dir = work_dir
 
     def process(self, task: tuple) -> None:
-        """Leaves the result in the work directory, or the user's mistake, which is final."""
-        name = self._function.__name__
+        """Runs a task; a user error is written to the work directory and not retried."""
+        function_name = self._function.__name__
         try:
-            note = self._function(*task, _counter(f"{name}_progress").inc)
-        except DataError as error:  # Beam would run the task again and again.
+            note = self._function(*task, _counter(f"{function_name}_progress").inc)
+        except DataError as error:  # Raising it would make Beam retry the task.
             _counter("errors").inc()
             write_json(_error_path(self._work_dir), str(error), self._work_dir)
             return
-        _counter(f"{name}_done").inc()
-        for what, number in note.get("counts", {}).items():
-            _counter(what).inc(number)
+        _counter(f"{function_name}_done").inc()
+        for name, number in note.get("counts", {}).items():
+            _counter(name).inc(number)
 
 
 def _run(
@@ -92,8 +119,8 @@ def _run(
     work_dir: str,
     beam_options: Sequence[str],
 ) -> None:
-    """Runs one pass to its end."""
-    # Beam knows this one by its full name only.
+    """Runs one pass and waits for it to finish."""
+    # Beam accepts this runner only by its full name.
     beam_options = [
         f"--runner={_DASK_RUNNER}" if option == "--runner=DaskRunner" else option
         for option in beam_options
@@ -109,9 +136,9 @@ def _run(
         | function.__name__ >> beam.ParDo(_Call(function, work_dir))
     )
     pipeline.run().wait_until_finish()
-    if (sentence := read_json(_error_path(work_dir))) is not None:
+    if (message := read_json(_error_path(work_dir))) is not None:
         os.unlink(_error_path(work_dir))
-        raise DataError(sentence)
+        raise DataError(message)
 
 
 def _error_path(work_dir: str) -> str:

@@ -1,10 +1,10 @@
-"""A preparation from its arguments to the finished data set, apart from who runs its passes.
+"""Steps of data preparation, independent of how the two passes are executed.
 
-job    = start(...)                                checks, finds shards, opens the work directory
-notes  = write_token_files(...) for every shard    pass 1, in any order
-plan   = plan_lanes(job, notes)
-notes  = write_lane(...) for every lane            pass 2, in any order
-figures = finish(job, plan, notes)                 the manifest, written last
+job = start(...)                  validates arguments, finds shards, opens the work directory
+write_token_files(...)            pass 1: for every shard, in any order
+plan = plan_lanes(job)            assigns documents to splits and lanes
+write_lane(...)                   pass 2: for every lane, in any order
+counts = finish(job, plan)        writes the manifest, last
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _LANE_FILE = re.compile(r"(train|heldout)-\d+-of-\d+\.tfrecord")
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One preparation.
+    """A data preparation job.
 
     Attributes:
-      inputs: patterns as given, for the manifest.
-      shards: pieces of the corpus.
-      settings: what decides the bytes.
-      vocab_sha256: checksum of the vocabulary.
-      vocab_size: number of pieces V.
-      output_dir: directory of the data set, which already holds the vocabulary.
-      identity: checksum of all of this, without names of directories.
-      is_finished: whether the data set is there already.
+      inputs: file patterns as given by the user, for the manifest.
+      shards: shards of the corpus.
+      settings: settings of the preparation.
+      vocab_sha256: SHA-256 of the vocabulary.
+      vocab_size: vocabulary size, V.
+      output_dir: directory of the data set, which already contains the vocabulary.
+      identity: hash of everything that determines the output, excluding directory names.
+      is_finished: whether the data set is already complete.
     """
 
     inputs: tuple[str, ...]
@@ -63,28 +63,28 @@ class Job:
 
     @property
     def work_dir(self) -> str:
-        """Directory of token files and notes."""
+        """Directory of intermediate files: token files and completion records."""
         return os.path.join(self.output_dir, _WORK_DIR)
 
     @property
     def vocab_file(self) -> str:
-        """The vocabulary that workers read."""
+        """Path of the vocabulary."""
         return os.path.join(self.output_dir, VOCAB_FILE)
 
     @property
     def token_dtype(self) -> np.dtype:
-        """Type of the tokens in token files."""
+        """Data type of token files."""
         return token_files.token_dtype(self.vocab_size)
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What pass 2 is to write.
+    """Lanes to write in pass 2.
 
     Attributes:
-      layouts: lanes of each split, training first.
-      lanes: all lanes of all splits.
-      counts: what was read, dropped and mended.
+      layouts: layout of each split, training first.
+      lanes: lanes of all splits.
+      counts: statistics of pass 1: text read, dropped and repaired.
     """
 
     layouts: list[Layout]
@@ -93,24 +93,30 @@ class Plan:
 
 
 def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str) -> Job:
-    """Checks the arguments and opens, or opens again, the work directory.
+    """Validates the arguments and creates or reopens the work directory.
 
     Args:
-      inputs: see `find_shards`.
-      vocab: a SentencePiece model, or a directory that holds `spiece.model`.
-      settings: what decides the bytes.
-      output_dir: directory of the data set; made if it is not there.
+      inputs: file names, glob patterns or `tfds:NAME:SPLIT`; see `find_shards`.
+      vocab: a SentencePiece model, or a directory that contains `spiece.model`.
+      settings: settings of the preparation.
+      output_dir: directory of the data set; created if it does not exist.
+
+    Returns:
+      The job.
 
     Raises:
-      DataError: there is no usable text or vocabulary, or `output_dir` holds another data set.
+      DataError: the text or the vocabulary is missing or invalid, or `output_dir` contains a
+        different data set.
     """
     vocab_file = os.path.join(vocab, VOCAB_FILE) if os.path.isdir(vocab) else vocab
     tokenizer = Tokenizer(vocab_file, settings.lowercase, settings.keep_accents)
     shards = tuple(find_shards(inputs, settings))
     if not shards:
         raise DataError(f"no text in {', '.join(inputs)}: the files are empty")
-    pieces = [[os.path.basename(shard.path), *dataclasses.astuple(shard)[1:]] for shard in shards]
-    what = [SCHEMA_VERSION, dataclasses.asdict(settings), tokenizer.sha256, pieces]
+    shard_keys = [
+        [os.path.basename(shard.path), *dataclasses.astuple(shard)[1:]] for shard in shards
+    ]
+    identity = [SCHEMA_VERSION, dataclasses.asdict(settings), tokenizer.sha256, shard_keys]
     job = Job(
         inputs=tuple(inputs),
         shards=shards,
@@ -118,7 +124,7 @@ def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str
         vocab_sha256=tokenizer.sha256,
         vocab_size=tokenizer.vocab_size,
         output_dir=output_dir,
-        identity=hashlib.sha256(json.dumps(what).encode()).hexdigest(),
+        identity=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
         is_finished=False,
     )
     if os.path.exists(os.path.join(output_dir, MANIFEST_FILE)):
@@ -133,7 +139,7 @@ def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str
 
 
 def shard_tasks(job: Job) -> list[tuple]:
-    """Arguments of `write_token_files`, but for the last, for all shards."""
+    """Returns the arguments of `write_token_files` (except `report`) for each shard."""
     return [
         (index, shard, job.settings, job.vocab_file, job.work_dir)
         for index, shard in enumerate(job.shards)
@@ -141,14 +147,20 @@ def shard_tasks(job: Job) -> list[tuple]:
 
 
 def lane_tasks(job: Job, plan: Plan) -> list[tuple]:
-    """Arguments of `write_lane`, but for the last, for all lanes."""
+    """Returns the arguments of `write_lane` (except `report`) for each lane."""
     return [
         (lane, job.settings, job.token_dtype, job.work_dir, job.output_dir) for lane in plan.lanes
     ]
 
 
 def plan_lanes(job: Job) -> Plan:
-    """Splits the documents and lays out the lanes, after pass 1.
+    """Assigns documents to splits and divides the splits into lanes, after pass 1.
+
+    Args:
+      job: the job.
+
+    Returns:
+      The lanes to write.
 
     Raises:
       DataError: there is not enough text.
@@ -159,7 +171,7 @@ def plan_lanes(job: Job) -> Plan:
     if not counts["documents"]:
         dropped = [f"{counts[name]} {name}" for name in _DROPPED if counts[name]]
         raise DataError(
-            f"no text in {', '.join(job.inputs)}: no document is left of those read "
+            f"no text in {', '.join(job.inputs)}: no document remains after filtering "
             f"(dropped: {', '.join(dropped) or 'none'})"
         )
     splits, duplicates = split_documents(job.work_dir, len(job.shards), job.settings)
@@ -170,7 +182,15 @@ def plan_lanes(job: Job) -> Plan:
 
 
 def finish(job: Job, plan: Plan) -> dict[str, int]:
-    """Writes the manifest, removes the work directory and returns the figures of the run."""
+    """Writes the manifest and removes the work directory.
+
+    Args:
+      job: the job.
+      plan: its lanes, all of which have been written.
+
+    Returns:
+      The counts of the data set; see `data_set_counts`.
+    """
     notes = [read_json(lane_files.note_path(job.work_dir, lane)) for lane in plan.lanes]
     files = {note["file"]: note["sha256"] for note in notes}
     splits = {}
@@ -204,15 +224,18 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
         compression="GZIP" if job.settings.compress else "",
     ).save(job.output_dir)
     shutil.rmtree(job.work_dir)
-    return figures(job.output_dir)
+    return data_set_counts(job.output_dir)
 
 
-def figures(output_dir: str) -> dict[str, int]:
-    """Figures of a finished data set.
+def data_set_counts(output_dir: str) -> dict[str, int]:
+    """Returns the statistics of a complete data set.
+
+    Args:
+      output_dir: directory of the data set.
 
     Returns:
-      `documents`, `tokens`, `windows` and `dropped_tokens` of all splits, `heldout_windows`, and
-      the counts of what was read, dropped and mended.
+      `documents`, `tokens`, `windows` and `dropped_tokens` over all splits, `heldout_windows`, and
+      counts of text read, dropped and repaired.
     """
     manifest = Manifest.load(output_dir)
     splits = manifest.splits.values()
@@ -229,7 +252,7 @@ def figures(output_dir: str) -> dict[str, int]:
 
 
 def _is_whole(job: Job) -> bool:
-    """Whether the data set in the output directory is the job's and undamaged."""
+    """Whether the data set in the output directory is the output of this job and undamaged."""
     manifest = Manifest.load(job.output_dir)
     if manifest.source.get("identity") != job.identity:
         raise DataError(
@@ -244,16 +267,16 @@ def _is_whole(job: Job) -> bool:
 
 
 def _open_work_dir(job: Job) -> None:
-    """Keeps the work of a stopped run of the same job, removes any other."""
+    """Creates the work directory; reuses that of an interrupted run of the same job."""
     modified = [
         os.stat(shard.path).st_mtime_ns for shard in job.shards if os.path.exists(shard.path)
     ]
-    this = {"identity": job.identity, "inputs": list(job.inputs), "modified": modified}
-    if read_json(os.path.join(job.work_dir, _JOB_FILE)) == this:
+    description = {"identity": job.identity, "inputs": list(job.inputs), "modified": modified}
+    if read_json(os.path.join(job.work_dir, _JOB_FILE)) == description:
         return
     shutil.rmtree(job.work_dir, ignore_errors=True)
     os.makedirs(job.work_dir)
     for name in os.listdir(job.output_dir):
         if _LANE_FILE.fullmatch(name):
             os.unlink(os.path.join(job.output_dir, name))
-    write_json(os.path.join(job.work_dir, _JOB_FILE), this, job.work_dir)
+    write_json(os.path.join(job.work_dir, _JOB_FILE), description, job.work_dir)

@@ -1,12 +1,12 @@
-"""Raw text to a data set of pre-training records, on one machine.
+"""Data preparation on one machine: raw text to a data set of pre-training records.
 
-    output/train-00000-of-00016.tfrecord …   lanes
+    output/train-00000-of-00016.tfrecord …   record files, one per lane
     output/spiece.model                      the vocabulary
-    output/manifest.json                     written last: without it there is no data set
-    output/.prepare/                         work in progress; removed when the data set is whole
+    output/manifest.json                     metadata; written last, marks the data set as complete
+    output/.prepare/                         intermediate files; removed at the end
 
-The bytes depend on text, vocabulary, configuration and options, never on the number of workers.
-A preparation that was stopped goes on where it was when the same command runs again.
+The output depends only on the text, vocabulary, configuration and options, not on the number of
+workers. Running the same command again resumes an interrupted run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tqdm
 
@@ -28,46 +28,76 @@ from data_prep.settings import Settings
 from official.xlnet.errors import DataError
 from official.xlnet.runtime.cores import num_cores
 
-_POLL_SECONDS = 0.2
+if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
+    from official.xlnet.configs.experiment import XLNetConfig
+
+_POLL_SECONDS = 0.2  # Interval of progress updates.
 
 
 def prepare(
     inputs: Sequence[str],
     vocab: str,
-    config: Any,
+    config: XLNetConfig,
     output_dir: str,
     *,
     num_workers: int | None = None,
     progress: bool = False,
-    **options: Any,
+    format: str = "auto",
+    text_field: str = "text",
+    on_bad_utf8: str = "error",
+    min_words: int = 0,
+    drop_low_quality: bool = False,
+    drop_duplicates: bool = False,
+    allow_fewer_lanes: bool = False,
+    compress: bool = False,
 ) -> dict[str, int]:
-    """Writes a data set.
+    """Prepares a pre-training data set from raw text.
 
     Args:
-      inputs: file names, glob patterns, or `tfds:NAME:SPLIT`; see `corpus` and `readers` for
-        formats.
-      vocab: a SentencePiece model, or a directory that holds `spiece.model`.
-      config: an `XLNetConfig`; its `data` section is used.
-      output_dir: directory of the data set. One that holds the same data set already is left
-        alone; one that holds a part of it is completed.
-      num_workers: processes; as many as there are processors by default.
-      progress: whether to show progress bars on standard error if it is a terminal.
-      **options: the fields of `Settings` that are not in the configuration: `format`,
-        `text_field`, `on_bad_utf8`, `min_words`, `drop_low_quality`, `drop_duplicates`,
-        `allow_fewer_lanes`, `compress`.
+      inputs: file names, glob patterns or `tfds:NAME:SPLIT`.
+      vocab: a SentencePiece model, or a directory that contains `spiece.model`.
+      config: the configuration; uses its `data` section.
+      output_dir: directory of the data set; created if it does not exist. A complete data set
+        with the same settings is not changed, an incomplete one is resumed.
+      num_workers: number of worker processes; by default, the number of CPU cores.
+      progress: whether to show progress bars, if standard error is a terminal.
+      format: input format, one of `settings.FORMATS`; `auto` detects it per file.
+      text_field: JSON field, Parquet column or TFDS feature that contains the text.
+      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+      min_words: minimum number of words per document; shorter documents are dropped.
+      drop_low_quality: whether to drop documents that fail the quality heuristics.
+      drop_duplicates: whether to drop exact duplicates of documents.
+      allow_fewer_lanes: whether to write fewer lanes than configured for a small corpus.
+      compress: whether to compress record files with gzip.
 
     Returns:
-      `documents`, `tokens`, `windows`, `dropped_tokens`, `heldout_windows`, and the counts of
-      what was read, dropped and mended; where work was done, `resumed_shards` and
-      `resumed_lanes`, how many of the parts were found done already.
+      A dictionary of `documents`, `tokens`, `windows`, `dropped_tokens` and `heldout_windows`;
+      counts of text read, dropped and repaired; and, unless the data set was already complete,
+      `resumed_shards` and `resumed_lanes`: parts that an earlier run had completed.
 
     Raises:
-      DataError: text, vocabulary, settings or output directory cannot be used.
-      OSError: the disk is full or fails.
+      DataError: the text, vocabulary, settings or output directory is invalid.
+      OSError: a file cannot be read or written, e.g. because the disk is full.
+
+    Example:
+      >>> config = XLNetConfig.load("configs/tiny.yaml")
+      >>> prepare(["corpus/*.txt"], "runs/vocab", config, "runs/data")["documents"]
+      1832
     """
-    job = jobs.start(inputs, vocab, Settings.from_config(config.data, **options), output_dir)
+    settings = Settings.from_config(
+        config.data,
+        format=format,
+        text_field=text_field,
+        on_bad_utf8=on_bad_utf8,
+        min_words=min_words,
+        drop_low_quality=drop_low_quality,
+        drop_duplicates=drop_duplicates,
+        allow_fewer_lanes=allow_fewer_lanes,
+        compress=compress,
+    )
+    job = jobs.start(inputs, vocab, settings, output_dir)
     if job.is_finished:
-        return jobs.figures(output_dir)
+        return jobs.data_set_counts(output_dir)
     with _Workers(num_workers or num_cores()) as workers:
         with _bar(progress, "tokens", sum(shard.num_bytes for shard in job.shards), "B") as bar:
             shards = workers.run(write_token_files, jobs.shard_tasks(job), bar)
@@ -83,10 +113,10 @@ def prepare(
 
 
 class _Workers:
-    """Processes that run the passes; with one worker, the process itself.
+    """Pool of worker processes; with one worker, tasks run in the current process.
 
-    Workers are started afresh instead of forked: they do not inherit TensorFlow's memory and
-    threads. They add up their progress in shared memory.
+    Workers are spawned instead of forked, so they do not inherit TensorFlow's memory and threads.
+    They report progress through a counter in shared memory.
     """
 
     def __init__(self, num_workers: int):
@@ -110,7 +140,7 @@ class _Workers:
     def run(
         self, function: Callable[..., dict[str, Any]], tasks: Sequence[tuple], bar: tqdm.tqdm
     ) -> list[dict[str, Any]]:
-        """Calls `function(*task, report)` for every task; returns the results in order."""
+        """Runs `function(*task, report)` for every task; returns the results in order."""
         if self._pool is None:
             return [function(*task, bar.update) for task in tasks]
         self._done.value = 0
@@ -126,23 +156,23 @@ class _Workers:
                     future.result()
         except BrokenProcessPool:
             raise DataError(
-                "a worker process was killed, perhaps for want of memory; the same command goes "
-                "on where it stopped, and --num_workers says how many run at once"
+                "a worker process was killed, possibly because it ran out of memory; run the same "
+                "command again to resume, with a smaller --num_workers if necessary"
             ) from None
         return [future.result() for future in futures]
 
 
-_progress: Any = None  # In a worker: the shared counter.
+_progress: Any = None  # The shared progress counter, in a worker process.
 
 
 def _start_worker(counter: Any) -> None:
     global _progress
     _progress = counter
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """Ends a worker whose parent was killed, which would wait for work for ever."""
+def _exit_with_parent() -> None:
+    """Terminates a worker whose parent was killed; it would wait for tasks forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -158,11 +188,11 @@ def _report(number: int) -> None:
         _progress.value += number
 
 
-def _bar(progress: bool, what: str, total: int, unit: str) -> tqdm.tqdm:
+def _bar(progress: bool, description: str, total: int, unit: str) -> tqdm.tqdm:
     return tqdm.tqdm(
-        desc=what,
+        desc=description,
         total=total,
         unit=unit,
         unit_scale=True,
-        disable=None if progress else True,  # None: shown on terminals only.
+        disable=None if progress else True,  # None: show on terminals only.
     )

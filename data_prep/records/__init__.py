@@ -1,1 +1,1 @@
-"""Tokens to lanes, windows and TFRecord files."""
+"""Pre-training records: token files, splits, lanes, windows and TFRecord serialization."""

@@ -1,7 +1,7 @@
-"""Pass 2: a lane of the token stream as a file of records.
+"""Pass 2: writes a lane of the token stream as a record file.
 
-A lane is written in stretches of text, so memory is bounded. B of windows with `is_next` 0 comes
-from the same stretch, as it came from the same input file in the XLNet release.
+A lane is processed in chunks, so memory is bounded. The random segment B of a window comes from the
+same chunk (in the XLNet release, from the same input file).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from data_prep.settings import Settings
 from official.xlnet.data.schema import lane_file
 from official.xlnet.tokenization.special_tokens import EOD_ID
 
-_STRETCH_TOKENS = 1 << 19
-_MARGIN_WINDOWS = 8  # Text behind the last window of a stretch, for B from elsewhere.
+_CHUNK_TOKENS = 1 << 19
+_MARGIN_WINDOWS = 8  # Additional text after the last window of a chunk, for random segments.
 
 
 def note_path(work_dir: str, lane: Lane) -> str:
-    """Path of the note that a lane is done."""
+    """Path of the completion record of a lane: a JSON file written last."""
     return os.path.join(work_dir, _file_name(lane) + ".json")
 
 
@@ -38,21 +38,19 @@ def write_lane(
     output_dir: str,
     report: Callable[[int], Any],
 ) -> dict[str, Any]:
-    """Writes the records of one lane.
-
-    A lane that is done already, as its checksum shows, is left alone.
+    """Writes the record file of a lane, unless it is already complete (by its checksum).
 
     Args:
-      lane: which tokens, in which direction.
-      settings: lengths and seed.
-      dtype: type of the tokens in token files.
-      work_dir: where the token files are.
-      output_dir: where the record file goes.
-      report: called with numbers of windows written; W in all.
+      lane: the lane to write.
+      settings: settings of the preparation; uses lengths and seed.
+      dtype: data type of token files.
+      work_dir: directory of the token files.
+      output_dir: directory of the record file.
+      report: progress callback; called with numbers of windows written, which sum to W.
 
     Returns:
-      The note that is left: `{"file": name, "sha256": …}`, with "resumed" to say whether the
-      lane was done before.
+      The completion record `{"file": name, "sha256": …}`, plus "resumed": whether the lane had
+      been completed before.
     """
     path, note_file = os.path.join(output_dir, _file_name(lane)), note_path(work_dir, lane)
     note = read_json(note_file)
@@ -62,13 +60,13 @@ def write_lane(
 
     stream = TokenStream(work_dir, lane.layout.split, dtype)
     num_windows, advance = lane.layout.windows_per_lane, settings.reuse_len
-    num_stretches = -(-num_windows * advance // _STRETCH_TOKENS)
+    num_chunks = -(-num_windows * advance // _CHUNK_TOKENS)
     context_length = 0
     with atomic_write(path, work_dir) as file:
         writer = RecordWriter(file, settings.compress)
-        for stretch in range(num_stretches):
-            first = stretch * num_windows // num_stretches
-            number = (stretch + 1) * num_windows // num_stretches - first
+        for chunk in range(num_chunks):
+            first = chunk * num_windows // num_chunks
+            number = (chunk + 1) * num_windows // num_chunks - first
             token_ids, sentence_starts, document_starts = _read_text(
                 stream,
                 lane,
@@ -99,7 +97,7 @@ def _file_name(lane: Lane) -> str:
 
 
 def _text_len(num_windows: int, num_tokens: int, settings: Settings) -> int:
-    """Tokens of a stretch: its windows and some text behind them, if the stream has it."""
+    """Length of a chunk in tokens: its windows and, if available, a margin after them."""
     windows = num_windows * settings.reuse_len + settings.span_len
     return max(windows, min(num_tokens, windows + _MARGIN_WINDOWS * settings.seq_len))
 
@@ -107,13 +105,15 @@ def _text_len(num_windows: int, num_tokens: int, settings: Settings) -> int:
 def _read_text(
     stream: TokenStream, lane: Lane, first: int, length: int, advance: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Text of a lane in its reading direction, from its token `first` on.
+    """Reads tokens of a lane in its direction, starting at its token `first`.
 
-    EOD belongs to the document that it ends, in both directions: reversed text of a document
-    begins with it.
+    EOD belongs to the document before it in forward text, so a document in reversed text starts
+    with EOD.
 
     Returns:
-      token_ids [length], and the positions where sentences and where documents begin.
+      token_ids: [length].
+      sentence_starts: int64, positions where sentences start.
+      document_starts: int64, positions where documents start.
     """
     if not lane.is_reversed:
         begin = lane.start + first

@@ -1,16 +1,17 @@
-"""How a split's tokens become lanes of equally many windows.
+"""Division of a split's token stream into lanes with equal numbers of windows.
 
-The stream of a split is the text of its documents one after the other, N tokens. With F forward
-lanes of W windows each that advance by r = reuse_len,
+The token stream of a split is the concatenation of its documents, N tokens. With F forward lanes of
+W windows and a stride of r = reuse_len,
 
-    W = floor(N / (F r)),    forward lane k's reuse parts = tokens [k W r, (k+1) W r)
+    W = floor(N / (F r)),    reuse parts of forward lane k = tokens [k W r, (k+1) W r)
 
-so fewer than F r tokens at the stream's end are in no reuse part (they are counted as dropped),
-and a document that a lane's end cuts goes on in the next lane. With bidirectional data, lane 2k
-is forward lane k and lane 2k+1 the same tokens in reverse; otherwise lane k is forward lane k.
+Fewer than F r tokens at the end of the stream are in no reuse part; they are counted as dropped. A
+document that is split at the end of a lane continues in the next lane. In bidirectional data, lane
+2k is forward lane k and lane 2k+1 holds the same tokens reversed; otherwise, lane k is forward lane
+k.
 
-A and B of a lane's last windows lie beyond its reuse parts: they come from the neighbouring lane,
-and the stream's end and start are neighbours, too.
+The segments A and B of the last windows of a lane extend beyond its reuse parts, into the
+neighboring lane; the stream is treated as circular.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from official.xlnet.errors import DataError
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The lanes of a split.
+    """Division of a split into lanes.
 
     Attributes:
-      split: its documents.
-      num_lanes: number of lanes, both directions.
-      windows_per_lane: W.
-      dropped_tokens: tokens in no forward lane.
+      split: the split.
+      num_lanes: number of lanes, in both directions.
+      windows_per_lane: number of windows per lane, W.
+      dropped_tokens: number of tokens that are in no reuse part.
     """
 
     split: SplitTokens
@@ -46,14 +47,13 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class Lane:
-    """One lane.
+    """A lane of a split.
 
     Attributes:
-      layout: the lanes of its split.
-      index: its number among them.
-      start: first token of its reuse parts in the stream (of those in reading order if it is
-        a forward lane; a reversed lane starts with the last).
-      is_reversed: whether it is read backwards.
+      layout: the layout of its split.
+      index: index of the lane in the split.
+      start: position in the stream of the first token of its reuse parts, in forward order.
+      is_reversed: whether the lane holds reversed text.
     """
 
     layout: Layout
@@ -63,17 +63,24 @@ class Lane:
 
 
 def lay_out(split: SplitTokens, settings: Settings) -> Layout:
-    """Chooses the number of lanes and windows of a split.
+    """Computes the numbers of lanes and windows of a split.
 
-    Training text gets `num_lanes` lanes; held-out text, or a small corpus if the user allows it,
-    as many as it can fill.
+    The training split has `num_lanes` lanes. The held-out split, or a small corpus with
+    `allow_fewer_lanes`, has as many lanes as it can fill, up to that number.
+
+    Args:
+      split: the split.
+      settings: settings of the preparation.
+
+    Returns:
+      The layout.
 
     Raises:
       DataError: there is not enough text.
     """
     directions, advance = settings.directions, settings.reuse_len
     wanted = settings.num_lanes // directions
-    least = settings.seq_len - 3  # The text of one window.
+    least = settings.seq_len - 3  # Tokens of text in one window.
     possible = min(wanted, split.tokens // advance) if split.tokens >= least else 0
     if (
         possible < wanted
@@ -82,13 +89,13 @@ def lay_out(split: SplitTokens, settings: Settings) -> Layout:
     ):
         needed = least if settings.allow_fewer_lanes else max(least, wanted * advance)
         advice = (
-            "; --allow_fewer_lanes makes fewer lanes"
+            "; --allow_fewer_lanes reduces the number of lanes"
             if possible
-            else "; add text or shorten seq_len"
+            else "; add text or reduce seq_len"
         )
         raise DataError(
-            f"not enough text: {split.tokens} tokens in {split.documents} documents are left to "
-            f"train on, and {needed} are needed for one window of {settings.seq_len} tokens in "
+            f"not enough text: {split.tokens} tokens in {split.documents} documents are available "
+            f"for training, but {needed} are needed for one window of {settings.seq_len} tokens in "
             f"each of {settings.num_lanes if not settings.allow_fewer_lanes else directions} lanes"
             f"{advice}"
         )
@@ -102,7 +109,7 @@ def lay_out(split: SplitTokens, settings: Settings) -> Layout:
 
 
 def lanes_of(layout: Layout, settings: Settings) -> list[Lane]:
-    """All lanes of a split."""
+    """Returns the lanes of a split."""
     length = layout.windows_per_lane * settings.reuse_len
     return [
         Lane(

@@ -1,8 +1,7 @@
-"""Windows to the bytes of a TFRecord file.
+"""Serialization of windows to TFRecord files, without TensorFlow.
 
-A record is a serialized `tf.train.Example`, written here without TensorFlow: ids become
-protobuf's variable-length integers once per stretch of text, and a window is put together from
-slices of those bytes. TFRecord frames it:
+A record is a serialized `tf.train.Example`. For speed, the token ids of a chunk of text are encoded
+once as protobuf varints, and windows are assembled from slices of these bytes. TFRecord framing:
 
     length (8 bytes) | masked CRC-32C of length | data | masked CRC-32C of data
 """
@@ -23,8 +22,9 @@ from data_prep.records.windows import Windows
 from official.xlnet.data.schema import SCALAR_FEATURES
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
-_GZIP = 31  # zlib's name for its largest window with gzip's header.
-_MASK_DELTA = 0xA282EAD8
+_GZIP = 31  # zlib's `wbits` for maximum window size with gzip header.
+_MASK_DELTA = 0xA282EAD8  # Constant of the masked CRC in TFRecord.
+_MAX_VARINT_BITS = 21  # Three bytes of 7 bits.
 _SEP = bytes([SEP_ID])
 _SEP_CLS = bytes([SEP_ID, CLS_ID])
 # Tags of protobuf fields: number << 3 | wire type 2 (length-delimited).
@@ -34,14 +34,17 @@ _FIELD_1, _FIELD_2, _FIELD_3 = b"\x0a", b"\x12", b"\x1a"
 def encode_windows(
     token_ids: np.ndarray, windows: Windows, reuse_len: int, is_reversed: bool, first_id: int
 ) -> Iterator[bytes]:
-    """Yields one serialized `tf.train.Example` per window.
+    """Serializes windows as `tf.train.Example`.
 
     Args:
-      token_ids: unsigned [text_len], the stretch of text.
-      windows: positions in it.
-      reuse_len: tokens of the reuse part.
+      token_ids: unsigned integers [text_len], the chunk of text.
+      windows: positions of the windows in the chunk.
+      reuse_len: length of the reuse part in tokens.
       is_reversed: whether the text is reversed.
       first_id: `window_id` of the first window.
+
+    Yields:
+      One serialized example per window.
     """
     encoded, offset = varints(token_ids)
     a_end = windows.start + reuse_len + windows.a_length
@@ -65,13 +68,14 @@ def encode_windows(
 
 
 def varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
-    r"""Encodes numbers below 2^21 as protobuf's variable-length integers, 7 bits a byte.
+    r"""Encodes integers below 2^21 as protobuf varints (7 bits per byte).
 
     Args:
-      values: unsigned [N].
+      values: unsigned integers [N].
 
     Returns:
-      The bytes of all numbers, one after the other, and int64 [N + 1], where each begins.
+      data: the concatenated varints.
+      offset: int64 [N + 1], position of each varint in `data`, and the total length.
 
     Example:
       >>> varints(np.array([1, 300], np.uint16))
@@ -86,8 +90,8 @@ def varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
 
 @functools.cache
 def _varint_tables(num_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of every number of so many bits: four bytes with its encoding, which are used, how many."""
-    assert num_bits <= 21
+    """Lookup tables of varints up to `num_bits` bits: bytes, mask of used bytes, and length."""
+    assert num_bits <= _MAX_VARINT_BITS
     values = np.arange(1 << num_bits, dtype="<u4")
     size = 1 + (values >= 1 << 7).astype(np.int64) + (values >= 1 << 14)
     words = values & 0x7F | (values & 0x7F << 7) << 1 | (values & 0x7F << 14) << 2
@@ -97,12 +101,12 @@ def _varint_tables(num_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class RecordWriter:
-    """Frames records as TFRecord does and keeps the SHA-256 of the file.
+    """Writer of TFRecord files that computes the SHA-256 of the output.
 
     Args:
-      file: where the bytes go.
-      compress: whether they go there as gzip, without a time, so that equal records are equal
-        bytes.
+      file: binary file to write to.
+      compress: whether to compress with gzip. The header has no timestamp, so the output is
+        deterministic.
     """
 
     def __init__(self, file: BinaryIO, compress: bool = False):
@@ -111,7 +115,7 @@ class RecordWriter:
         self._digest = hashlib.sha256()
 
     def write(self, records: Iterator[bytes]) -> None:
-        """Appends records."""
+        """Writes serialized records."""
         framed: list[bytes] = []
         for record in records:
             framed += (_frame_head(len(record)), record, _masked_crc(record))
@@ -119,7 +123,7 @@ class RecordWriter:
         self._put(self._compressor.compress(data) if self._compressor else data)
 
     def finish(self) -> None:
-        """Writes what a compressor still holds; nothing may be written after it."""
+        """Flushes the compressor; no records can be written afterwards."""
         if self._compressor:
             self._put(self._compressor.flush())
 
@@ -129,7 +133,7 @@ class RecordWriter:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of what has been written, in hexadecimal."""
+        """SHA-256 of the bytes written so far, in hexadecimal."""
         return self._digest.hexdigest()
 
 
@@ -168,9 +172,9 @@ def _delimited(tag: bytes, data: bytes) -> bytes:
 
 @functools.cache
 def _head(key: bytes, num_bytes: int) -> bytes:
-    """What comes before the numbers of an entry of the `Features` map.
+    """Bytes that precede the packed integers of an entry of the `Features` map.
 
-    The entry is a key and a `Feature` that holds an `Int64List` of packed numbers.
+    The entry has a key and a `Feature` with an `Int64List` of packed integers.
     """
     int64_list = _FIELD_1 + _varint(num_bytes)
     feature = _FIELD_3 + _varint(len(int64_list) + num_bytes) + int64_list

@@ -1,8 +1,8 @@
-"""Which documents are duplicates, which are held out, and a split's documents as one stream.
+"""Deduplication, the held-out split, and reading the token stream of a split.
 
-Both choices go by a document's fingerprint (a hash of its tokens), so they depend on the text
-alone: not on workers, and equal documents are never on both sides of the split. Memory stays
-bounded: tables are read shard by shard, and what is kept is a byte a document.
+Both are based on a fingerprint of each document (a hash of its tokens). They depend only on the
+text, not on the number of workers, and duplicates of a document are never in different splits.
+Memory is bounded: tables are read shard by shard, and one byte is kept per document.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from data_prep.settings import Settings
 
 TRAIN, HELDOUT, DUPLICATE = range(3)
 SPLIT_NAMES = ("train", "heldout")
-_DOCUMENTS_AT_ONCE = 8_000_000
+_DOCUMENTS_PER_BUCKET = 8_000_000  # For finding duplicates with bounded memory.
+_HASH_BITS, _BIN_BITS = 64, 16  # Hashes are binned by their highest bits.
 
 
 @dataclasses.dataclass(frozen=True)
 class SplitTokens:
-    """A split's share of the token files.
+    """Sizes of a split.
 
     Attributes:
       code: `TRAIN` or `HELDOUT`.
       documents: number of documents.
-      shard_tokens: tokens of the split in every shard.
+      shard_tokens: number of tokens of the split in each shard.
     """
 
     code: int
@@ -38,27 +39,28 @@ class SplitTokens:
 
     @property
     def tokens(self) -> int:
-        """Number of tokens, EOD included."""
+        """Number of tokens, including EOD."""
         return sum(self.shard_tokens)
 
 
 def split_documents(
     work_dir: str, num_shards: int, settings: Settings
 ) -> tuple[list[SplitTokens], int]:
-    """Assigns every document of the token files to a split, and notes it beside them.
+    """Assigns every document to a split, and writes the assignment to the work directory.
 
-    The documents with the lowest hashes of (seed, text) are held out: `heldout_fraction` of
-    them, at least one and not all. Held-out text too short for a single window goes back to
-    training.
+    The documents with the lowest hash of (seed, text) are held out: a fraction of
+    `heldout_fraction`, at least one document but not all. If the held-out text is too short for
+    a window, it is returned to the training split.
 
     Args:
-      work_dir: where the token files are.
+      work_dir: directory of the token files.
       num_shards: number of shards.
-      settings: gives `heldout_fraction`, `seed`, `drop_duplicates` and the length of windows.
+      settings: settings of the preparation; uses `heldout_fraction`, `seed`, `drop_duplicates`
+        and `seq_len`.
 
     Returns:
-      splits: `train`, and `heldout` if there is held-out text.
-      duplicates: number of documents dropped because an equal one comes before them.
+      splits: `train` and, if there is held-out text, `heldout`.
+      duplicates: number of dropped duplicates.
     """
     is_duplicate = [
         np.zeros(len(read_document_table(work_dir, shard)), bool) for shard in range(num_shards)
@@ -74,19 +76,19 @@ def split_documents(
 
 
 class TokenStream:
-    """The tokens of a split's documents, one after the other, as a circle.
+    """Circular stream of the tokens of a split: its documents, concatenated.
 
     Attributes:
-      num_tokens: length N of the circle.
+      num_tokens: length of the stream, N.
     """
 
     def __init__(self, work_dir: str, split: SplitTokens, dtype: np.dtype):
-        """Opens nothing yet.
+        """Creates the stream; files are opened when reading.
 
         Args:
-          work_dir: where the token files are.
-          split: which documents.
-          dtype: type of their tokens.
+          work_dir: directory of the token files.
+          split: the split to read.
+          dtype: data type of token files.
         """
         self._work_dir = work_dir
         self._code = split.code
@@ -96,11 +98,15 @@ class TokenStream:
         self.num_tokens = split.tokens
 
     def read(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Reads tokens [start, stop) of the circle; both may be negative or above N.
+        """Reads tokens [start, stop) of the stream; positions are taken modulo N.
+
+        Args:
+          start: first position; may be negative or above N.
+          stop: end position (exclusive).
 
         Returns:
           ids: `dtype` [stop - start].
-          ends_sentence: bool [stop - start], whether a sentence ends with the token.
+          ends_sentence: bool [stop - start], whether a token is the last of its sentence.
         """
         parts: list[np.ndarray] = []
         while start < stop:
@@ -123,7 +129,7 @@ class TokenStream:
             shard += 1
 
     def _read_shard(self, shard: int, start: int, stop: int) -> Iterator[np.ndarray]:
-        """Tokens [start, stop) of the split's documents in one shard."""
+        """Reads tokens [start, stop) of the split's documents in a shard."""
         if self._cached is None or self._cached[0] != shard:
             self._cached = (shard, *self._runs(shard))
         _, file_start, stream_end = self._cached
@@ -140,11 +146,11 @@ class TokenStream:
                 run += 1
 
     def _runs(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
-        """Runs of neighbouring documents of the split in a shard's token file.
+        """Finds runs of consecutive documents of the split in the token file of a shard.
 
         Returns:
-          file_start: int64 [runs], where a run begins in the file.
-          stream_end: int64 [runs], where it ends among the split's tokens of this shard.
+          file_start: int64 [runs], start of each run in the file.
+          stream_end: int64 [runs], end of each run among the split's tokens in the shard.
         """
         length = read_document_table(self._work_dir, shard)["length"].astype(np.int64)
         file_end = np.cumsum(length)
@@ -156,9 +162,9 @@ class TokenStream:
 
 
 def _find_duplicates(work_dir: str, is_duplicate: list[np.ndarray]) -> None:
-    """Marks every document whose fingerprint an earlier one has; bounded memory by buckets."""
+    """Marks documents with the fingerprint of an earlier one, in buckets to bound memory."""
     num_documents = sum(map(len, is_duplicate))
-    num_buckets = -(-num_documents // _DOCUMENTS_AT_ONCE)
+    num_buckets = -(-num_documents // _DOCUMENTS_PER_BUCKET)
     first_of = np.cumsum([0, *map(len, is_duplicate)])
     for bucket in range(num_buckets):
         fingerprints, places = [], []
@@ -179,28 +185,28 @@ def _find_duplicates(work_dir: str, is_duplicate: list[np.ndarray]) -> None:
 def _highest_heldout_hash(
     work_dir: str, is_duplicate: list[np.ndarray], settings: Settings
 ) -> int | None:
-    """The highest hash that is held out, None when nothing is."""
-    counts = np.zeros(1 << 16, np.int64)
+    """Returns the highest hash of held-out documents, or None if no document is held out."""
+    counts = np.zeros(1 << _BIN_BITS, np.int64)
     for hashes in _kept_hashes(work_dir, is_duplicate, settings):
-        counts += np.bincount(hashes >> np.uint64(48), minlength=1 << 16)
+        counts += np.bincount(_bin_of(hashes), minlength=1 << _BIN_BITS)
     num_documents = int(counts.sum())
     if not settings.heldout_fraction or num_documents < 2:
         return None
     number = min(max(1, round(settings.heldout_fraction * num_documents)), num_documents - 1)
-    # The number-th lowest hash is in the first of 2^16 bins that reaches the number.
+    # The bin that contains the number-th lowest hash.
     reached = np.cumsum(counts)
     chosen = int(np.searchsorted(reached, number))
     within = np.sort(
         np.concatenate(
             [
-                hashes[hashes >> np.uint64(48) == chosen]
+                hashes[_bin_of(hashes) == chosen]
                 for hashes in _kept_hashes(work_dir, is_duplicate, settings)
             ]
         )
     )
     highest = int(within[number - 1 - (reached[chosen] - counts[chosen])])
     if reached[chosen] == num_documents and int(within[-1]) == highest:
-        # Equal documents go together, and some text must be left to train on.
+        # Duplicates have to be in the same split, and the training split must not be empty.
         return highest - 1 if highest else None
     return highest
 
@@ -231,8 +237,13 @@ def _assign(
     return [SplitTokens(code, documents[code], tokens[code]) for code in (TRAIN, HELDOUT)]
 
 
+def _bin_of(hashes: np.ndarray) -> np.ndarray:
+    """The highest `_BIN_BITS` bits of hashes."""
+    return hashes >> np.uint64(_HASH_BITS - _BIN_BITS)
+
+
 def _hashes(work_dir: str, shard: int, seed: int) -> np.ndarray:
-    """Hash of (seed, fingerprint) of every document, uint64: SplitMix64's finalizer."""
+    """Hash of (seed, fingerprint) of each document in a shard, uint64 (SplitMix64)."""
     x = read_document_table(work_dir, shard)["fingerprint"]
     x = x + np.uint64((seed * 0x9E3779B97F4A7C15) % (1 << 64))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

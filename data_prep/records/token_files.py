@@ -1,14 +1,14 @@
-"""Pass 1: a shard's documents as token ids on disk.
+"""Pass 1: reads, filters and tokenizes the documents of a shard, and writes token files.
 
-Every shard becomes two files and a note of what they hold:
+Files per shard:
 
-    00000.tokens      the ids of all documents, each followed by EOD
-    00000.documents   length and fingerprint of every document (`DOCUMENT`)
-    00000.json        counts and checksums; written last, so its presence means the shard is done
+    000000.tokens      token ids of all documents, each followed by EOD
+    000000.documents   length and fingerprint of each document (`DOCUMENT`)
+    000000.json        completion record: counts and checksums; written last
 
-The highest bit of a token says that a sentence ends with it: it is the last token of a line, or
-it ends in a full stop, question or exclamation mark before a new word. EOD ends the last sentence
-of its document. Ids take 16 bits where V fits into the other 15, else 32.
+The highest bit of a token marks the end of a sentence: the token is the last of its line, or ends
+in a period, question or exclamation mark and is followed by a new word. EOD ends the last sentence
+of its document. Tokens are stored in 16 bits if V is at most 2^15, else in 32.
 """
 
 from __future__ import annotations
@@ -32,33 +32,34 @@ from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
 DOCUMENT = np.dtype([("length", "<u4"), ("fingerprint", "<u8")])
 
-# A full stop or its like, and the brackets and quotes that may close after it.
+# Sentence-final punctuation, optionally followed by closing brackets and quotes.
 _SENTENCE_END = re.compile("[.!?。！？…][\"')\\]»”’」』]*$")
+# Punctuation of scripts without spaces between words.
 _NO_SPACE_NEEDED = re.compile("[。！？][」』”’]*$")
 
 
 def token_dtype(vocab_size: int) -> np.dtype:
-    """Type of the tokens of a vocabulary in token files."""
+    """Returns the data type of token files for a vocabulary size."""
     return np.dtype("<u2" if vocab_size <= 1 << 15 else "<u4")
 
 
 def sentence_end_bit(dtype: np.dtype) -> int:
-    """The bit of a token that says that a sentence ends with it."""
+    """Returns the bit that marks the last token of a sentence."""
     return 1 << (8 * dtype.itemsize - 1)
 
 
 def token_path(work_dir: str, shard: int) -> str:
-    """Path of a shard's token file."""
+    """Path of the token file of a shard."""
     return os.path.join(work_dir, f"{shard:06d}.tokens")
 
 
 def documents_path(work_dir: str, shard: int) -> str:
-    """Path of a shard's list of documents."""
+    """Path of the document table of a shard."""
     return os.path.join(work_dir, f"{shard:06d}.documents")
 
 
 def note_path(work_dir: str, shard: int) -> str:
-    """Path of the note that a shard is done."""
+    """Path of the completion record of a shard."""
     return os.path.join(work_dir, f"{shard:06d}.json")
 
 
@@ -70,25 +71,24 @@ def write_token_files(
     work_dir: str,
     report: Callable[[int], Any],
 ) -> dict[str, Any]:
-    """Reads, filters and tokenizes one shard.
-
-    A shard that is done already, as its checksums show, is left alone.
+    """Reads, filters and tokenizes a shard, unless it is already complete (by its checksums).
 
     Args:
-      index: number of the shard.
-      shard: which piece of the corpus.
-      settings: what to keep and how to clean it.
-      vocab_file: the vocabulary.
-      work_dir: where the files go.
-      report: called with numbers of bytes read; `shard.num_bytes` in all.
+      index: index of the shard.
+      shard: the shard.
+      settings: settings of the preparation.
+      vocab_file: path of the vocabulary.
+      work_dir: directory of the token files.
+      report: progress callback; called with numbers of bytes read, which sum to
+        `shard.num_bytes`.
 
     Returns:
-      The note that is left: `{"counts": {what: how many}, "sha256": …}`, with "resumed" to say
-      whether the shard was done before. Counts are `documents`, `tokens`, and what was read,
-      dropped and mended.
+      The completion record `{"counts": {name: number}, "sha256": […]}`, plus "resumed": whether
+      the shard had been completed before. Counts are `documents`, `tokens`, and statistics of text
+      read, dropped and repaired.
 
     Raises:
-      DataError: the shard cannot be read.
+      DataError: the text of the shard is invalid.
     """
     tokens_file, documents_file = token_path(work_dir, index), documents_path(work_dir, index)
     note_file = note_path(work_dir, index)
@@ -112,7 +112,7 @@ def write_token_files(
                 if reason is None:
                     kept.append(document)
             tokens, documents = _encode(kept, vocabulary)
-            # Text of nothing but characters that cleaning removes has no tokens.
+            # Documents that are empty after normalization have no tokens.
             counts["empty"] += len(kept) - len(documents)
             counts["documents"] -= len(kept) - len(documents)
             counts["tokens"] += len(tokens)
@@ -127,19 +127,19 @@ def write_token_files(
 
 
 def read_document_table(work_dir: str, shard: int) -> np.ndarray:
-    """Length and fingerprint of every document of a shard, `DOCUMENT` [number of documents]."""
+    """Returns the document table of a shard, `DOCUMENT` [number of documents]."""
     return np.fromfile(documents_path(work_dir, shard), DOCUMENT)
 
 
 class _Vocabulary(NamedTuple):
-    """A tokenizer and what sentences end and begin with.
+    """A tokenizer and properties of its pieces, for sentence splitting.
 
     Attributes:
       tokenizer: the tokenizer.
-      dtype: see `token_dtype`.
-      may_end: bool [V], pieces that end a sentence if a new word follows.
-      always_ends: bool [V], pieces that end a sentence whatever follows.
-      begins_word: bool [V], pieces that follow a space.
+      dtype: data type of token files.
+      may_end: bool [V], whether a piece ends a sentence if it is followed by a new word.
+      always_ends: bool [V], whether a piece always ends a sentence.
+      begins_word: bool [V], whether a piece follows a space.
     """
 
     tokenizer: Tokenizer
@@ -163,10 +163,11 @@ def _vocabulary(vocab_file: str, lowercase: bool, keep_accents: bool) -> _Vocabu
 
 
 def _encode(documents: list[Document], vocabulary: _Vocabulary) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens of documents, each followed by EOD, and the list of those that have any.
+    """Tokenizes documents and computes their document table; documents without tokens are skipped.
 
     Returns:
-      tokens: `vocabulary.dtype` [number of tokens], with the bit of sentence ends.
+      tokens: `vocabulary.dtype` [number of tokens], each document followed by EOD, with the
+        sentence-end bit.
       documents: `DOCUMENT` [number of documents with tokens].
     """
     rows = vocabulary.tokenizer.encode_batch(line for document in documents for line in document)
@@ -175,13 +176,13 @@ def _encode(documents: list[Document], vocabulary: _Vocabulary) -> tuple[np.ndar
     ids = np.concatenate(rows)
     row_end = np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)))
     last_row = np.cumsum([len(document) for document in documents]) - 1
-    document_end = np.unique(row_end[last_row])  # Documents without tokens end where others do.
+    document_end = np.unique(row_end[last_row])  # Merges documents without tokens.
     document_end = document_end[document_end > 0]
 
     ends_sentence = vocabulary.always_ends[ids]
     ends_sentence[:-1] |= vocabulary.may_end[ids[:-1]] & vocabulary.begins_word[ids[1:]]
     ends_sentence[row_end[row_end > 0] - 1] = True
-    ends_sentence[document_end - 1] = False  # EOD does.
+    ends_sentence[document_end - 1] = False  # EOD ends it.
 
     bit = sentence_end_bit(vocabulary.dtype)
     length = np.diff(document_end, prepend=0) + 1

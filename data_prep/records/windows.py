@@ -1,17 +1,17 @@
-"""Windows of a stretch of text: which tokens are the reuse part, A and B.
+"""Selection of the reuse part and the segments A and B of each window.
 
-Window i of a lane is `reuse | A | SEP | B | SEP | CLS` with the reuse part at tokens
-[i r, (i+1) r) and A right behind it. A and B hold S = T - r - 3 tokens together:
+Window i of a lane is `reuse | A | SEP | B | SEP | CLS`, where the reuse part is tokens
+[i r, (i+1) r) of the lane and A directly follows it. A and B have S = T - r - 3 tokens in total:
 
-* A ends at a sentence end, drawn evenly from those less than S tokens behind A's start; where
-  there is none, anywhere.
-* With probability 1/2 B is what follows A (`is_next` 1), up to S tokens in all.
-* Otherwise B is a span from elsewhere: a position is drawn, moved back to the start of its
-  sentence and lengthened to the end of a sentence; then the longer of A and B loses tokens from
-  its end until they fit.
+* A ends at a sentence end, sampled uniformly from those less than S tokens after the start of A;
+  if there is none, at a random position.
+* With probability 1/2, B is the text that follows A (`is_next` 1), up to S tokens in total.
+* Otherwise, B is a random segment: a random position is moved back to the start of its sentence
+  and extended to a sentence end; then the longer of A and B is truncated at its end until both
+  fit.
 
-This is `_split_a_and_b` of the XLNet release, except that a B that follows A always starts right
-where A ends (there, a long A was trimmed and left a gap), and that B from elsewhere does not
+This follows `_split_a_and_b` of the XLNet release, with two differences: a B that follows A always
+starts directly after A (in the release, truncating a long A leaves a gap), and a random B does not
 overlap its own window.
 """
 
@@ -21,19 +21,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-NUM_DRAWS = 3
+NUM_DRAWS = 3  # Random numbers per window: end of A, is_next, position of a random B.
+_NEXT_PROBABILITY = 0.5
+_WORDS_PER_COUNTER = 4  # 64-bit words per counter value of Philox.
+_MANTISSA_BITS = 53  # Of float64.
 
 
 class Windows(NamedTuple):
-    """Windows in one stretch of text; all int64 [W], positions count from the stretch's start.
+    """Windows of a chunk of text; all int64 [W], positions are relative to the chunk.
 
     Attributes:
-      start: first token of the reuse part; A follows it.
-      a_length: tokens of A.
-      b_start: first token of B.
-      b_length: tokens of B.
-      is_next: 1 when B follows A.
-      context_length: tokens of the same document before the window in its lane.
+      start: position of the reuse part; A follows it.
+      a_length: length of A in tokens.
+      b_start: position of B.
+      b_length: length of B in tokens.
+      is_next: 1 if B follows A, else 0.
+      context_length: number of preceding tokens of the same document in the lane.
     """
 
     start: np.ndarray
@@ -53,19 +56,20 @@ def choose_windows(
     reuse_len: int,
     span_len: int,
 ) -> tuple[Windows, int]:
-    """Chooses A and B of consecutive windows.
+    """Selects A and B of consecutive windows in a chunk of text.
 
     Args:
-      sentence_starts: int64, ascending positions where a sentence begins.
-      document_starts: int64, ascending positions where a document begins.
-      text_len: tokens of the stretch, at least W · reuse_len + span_len.
-      context_length: tokens of the same document before position 0, if no document starts there.
-      draws: float64 [W, 3] in [0, 1).
-      reuse_len: tokens r by which windows advance.
-      span_len: tokens S of A and B together.
+      sentence_starts: int64, positions where a sentence starts, in ascending order.
+      document_starts: int64, positions where a document starts, in ascending order.
+      text_len: length of the chunk in tokens, at least W · reuse_len + span_len.
+      context_length: number of tokens before position 0 that belong to the same document.
+      draws: float64 [W, `NUM_DRAWS`] in [0, 1), random numbers; see `window_draws`.
+      reuse_len: stride between windows in tokens, r.
+      span_len: total length of A and B in tokens, S.
 
     Returns:
-      The windows, and the context length at position W · r, where the next stretch begins.
+      windows: the windows.
+      context_length: the context length at position W · r, where the next chunk starts.
     """
     num_windows = len(draws)
     start = np.arange(num_windows + 1) * reuse_len
@@ -81,8 +85,8 @@ def choose_windows(
         _at(sentence_starts, first + _below(draws[:, 0], num_ends)),
         a_start + 1 + _below(draws[:, 0], span_len - 1),
     )
-    is_next = draws[:, 1] < 0.5
-    other_start, other_end = _elsewhere(
+    is_next = draws[:, 1] < _NEXT_PROBABILITY
+    other_start, other_end = _random_spans(
         sentence_starts, text_len, start, limit, limit - a_end, draws[:, 2]
     )
     a_length, other_length = _trim(a_end - a_start, other_end - other_start, span_len)
@@ -98,26 +102,29 @@ def choose_windows(
 
 
 def window_draws(seed: int, split: int, lane: int, first: int, number: int) -> np.ndarray:
-    """Random numbers of consecutive windows: a function of (seed, split, lane, window) alone.
+    """Generates the random numbers of consecutive windows with a counter-based generator.
+
+    The numbers of a window depend only on (seed, split, lane, index of the window).
 
     Args:
-      seed: any integer.
-      split: number of the split.
-      lane: number of the lane.
-      first: number of the first window in its lane.
-      number: how many windows.
+      seed: random seed, any integer.
+      split: code of the split.
+      lane: index of the lane.
+      first: index of the first window in its lane.
+      number: number of windows.
 
     Returns:
-      float64 [number, `NUM_DRAWS`] in [0, 1).
+      float64 [number, `NUM_DRAWS`], uniform in [0, 1).
     """
-    # One step of Philox's counter gives four words: those of one window.
+    # One counter value of Philox generates the words of one window.
     key = np.array([seed % (1 << 64), split << 32 | lane], np.uint64)
     counter = np.array([first, 0, 0, 0], np.uint64)
-    bits = np.random.Philox(key=key, counter=counter).random_raw(4 * number)
-    return (bits.reshape(number, 4)[:, :NUM_DRAWS] >> np.uint64(11)) * 2.0**-53
+    bits = np.random.Philox(key=key, counter=counter).random_raw(_WORDS_PER_COUNTER * number)
+    words = bits.reshape(number, _WORDS_PER_COUNTER)[:, :NUM_DRAWS]
+    return (words >> np.uint64(64 - _MANTISSA_BITS)) * 2.0**-_MANTISSA_BITS
 
 
-def _elsewhere(
+def _random_spans(
     sentence_starts: np.ndarray,
     text_len: int,
     start: np.ndarray,
@@ -125,10 +132,10 @@ def _elsewhere(
     length: np.ndarray,
     draws: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Spans of at least `length` tokens outside [start, limit), of whole sentences if possible."""
+    """Random spans of at least `length` tokens outside [start, limit), aligned to sentences."""
     num_before = np.maximum(0, start - length + 1)
     num_behind = np.maximum(0, text_len - length - limit + 1)
-    nowhere = num_before + num_behind == 0  # The stretch is too short: overlap the window.
+    nowhere = num_before + num_behind == 0  # The chunk is too short: allow overlap.
     choice = _below(draws, np.where(nowhere, text_len - length + 1, num_before + num_behind))
     is_behind = ~nowhere & (choice >= num_before)
     position = np.where(is_behind, limit + choice - num_before, choice)
@@ -142,7 +149,7 @@ def _elsewhere(
 
 
 def _trim(a_length: np.ndarray, b_length: np.ndarray, total: int) -> tuple[np.ndarray, np.ndarray]:
-    """Shortens the longer of two, one token at a time (B when they are equal), until they fit."""
+    """Truncates the longer of A and B (B if equal), token by token, to a total length."""
     excess = a_length + b_length - total
     difference = a_length - b_length
     to_equal = np.minimum(excess, np.abs(difference))
@@ -152,18 +159,18 @@ def _trim(a_length: np.ndarray, b_length: np.ndarray, total: int) -> tuple[np.nd
 
 
 def _since_last(starts: np.ndarray, positions: np.ndarray, before: int) -> np.ndarray:
-    """Distance from the last start at or before each position; `before` counts before 0."""
+    """Distance to the last start at or before each position; `before` is the distance at 0."""
     last = np.searchsorted(starts, positions, side="right") - 1
     return np.where(last >= 0, positions - _at(starts, last), positions + before)
 
 
 def _at(values: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """`values[index]`; anything where the index is outside."""
+    """`values[index]`; unspecified values where the index is out of range."""
     if not len(values):
         return np.zeros(len(index), np.int64)
     return values[np.clip(index, 0, len(values) - 1)]
 
 
 def _below(draws: np.ndarray, limit: np.ndarray | int) -> np.ndarray:
-    """int64, even over 0 … limit - 1."""
+    """Maps uniform numbers in [0, 1) to integers in [0, limit), int64."""
     return (draws * limit).astype(np.int64)

@@ -1,5 +1,6 @@
-"""Readers of task data: from files as they are downloaded to `official.xlnet.data.examples`.
+"""Readers of fine-tuning data sets in their original file formats.
 
-`read_examples` finds the reader by the kind of task and by what the path is. Nothing is dropped
-silently: what cannot be used is counted, or is an error that names file and line.
+`registry.read_examples` selects the reader by task type and kind of path, and returns
+`official.xlnet.data.examples`. Nothing is dropped silently: invalid rows are counted, or raise an
+error that names the file and line.
 """

@@ -1,6 +1,7 @@
-"""Multiple choice: RACE folders, SWAG's CSV, JSON lines.
+"""Readers of multiple-choice data: RACE folders, SWAG CSV files and JSON lines.
 
-A JSON line has `texts` (or `text`), `choices` and `label`, the index of the right one.
+A JSON line has the keys `texts` (or `text`), `choices`, and `label`, the index of the correct
+choice.
 """
 
 from __future__ import annotations
@@ -14,14 +15,23 @@ from official.xlnet.data.examples import ChoiceExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
-_LETTERS = "ABCDEFGH"
+_LETTERS = "ABCDEFGH"  # Answers of RACE.
 
 
 @register_reader("multiple_choice", folder=True)
 def read_race(reading: Reading) -> Iterator[ChoiceExample]:
-    """Yields the questions of a RACE folder such as `RACE/train`, with `middle` and `high` in it.
+    """Reads a RACE folder such as `RACE/train`, with the subfolders `middle` and `high`.
 
-    A file is a JSON object with `article`, `questions`, `options` and `answers` (letters).
+    Each file is a JSON object with `article`, `questions`, `options` and `answers` (letters).
+
+    Args:
+      reading: the folder and reading options.
+
+    Yields:
+      One example per question.
+
+    Raises:
+      DataError: the folder has no files, or a file is invalid in strict mode.
     """
     paths = sorted(
         os.path.join(folder, name)
@@ -30,7 +40,7 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
         if name.endswith((".txt", ".json"))
     )
     if not paths:
-        raise DataError(f"{reading.path}: expected RACE's files of passages, got none")
+        raise DataError(f"{reading.path}: expected passage files of RACE, got none")
     for path in paths:
         group = os.path.basename(os.path.dirname(path))
         try:
@@ -41,7 +51,7 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
             rows = list(zip(tree["questions"], tree["options"], answers, strict=True))
             article = tree["article"]
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            reading.reject("malformed_files", f"{path}: expected a passage of RACE: {error!r}")
+            reading.reject("malformed_files", f"{path}: expected a RACE passage: {error!r}")
             continue
         for number, (question, options, answer) in enumerate(rows):
             label = None if answer is None else _LETTERS.find(answer)
@@ -63,7 +73,17 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
 
 @register_reader("multiple_choice")
 def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
-    """Yields the rows of SWAG (`sent1`, `sent2`, `ending0` …, `label`) or of JSON lines."""
+    """Reads SWAG CSV files (`sent1`, `sent2`, `ending0` …, `label`) or JSON lines.
+
+    Args:
+      reading: the file and reading options.
+
+    Yields:
+      One example per row.
+
+    Raises:
+      DataError: a column is missing, or a row is invalid in strict mode.
+    """
     for number, row in enumerate(read_rows(reading), start=1):
         where = f"{reading.path}, row {number}"
         if "choices" in row:

@@ -1,6 +1,6 @@
-"""Data sets by name: how their files look and what is learned from them.
+"""Settings of supported fine-tuning data sets, by name.
 
-A name is what `xlnet finetune --task` takes besides the kinds of task. Settings are those of
+The names are accepted by `xlnet finetune --task`, like task types. The settings are fields of
 `TaskConfig`.
 """
 
@@ -15,7 +15,7 @@ _PAIR = ("sentence1", "sentence2")
 _NLI = ("contradiction", "entailment", "neutral")
 
 DATASETS: dict[str, dict[str, Any]] = {
-    # GLUE, the nine tasks, as `train.tsv` and `dev.tsv` of its download.
+    # The nine GLUE tasks; files `train.tsv` and `dev.tsv` of the official download.
     "cola": {
         "name": "classification",
         "columns": ("source", "label", "star", "sentence"),
@@ -74,7 +74,7 @@ DATASETS: dict[str, dict[str, Any]] = {
         "labels": ("0", "1"),
         "metric": "accuracy",
     },
-    # Folders of one file a review: pos/ and neg/.
+    # Folders pos/ and neg/, with one file per review.
     "imdb": {"name": "classification", "labels": ("neg", "pos"), "metric": "accuracy"},
     # CSV files without a header.
     "yelp2": {"name": "classification", "columns": ("label", "text"), "labels": ("1", "2")},
@@ -107,7 +107,7 @@ DATASETS: dict[str, dict[str, Any]] = {
     "race": {"name": "multiple_choice", "num_choices": 4},
     "swag": {"name": "multiple_choice", "num_choices": 4},
     "conll2003": {"name": "token_classification"},
-    # QNLI as the paper trains it: the sentence that answers is to come first.
+    # QNLI as pairwise ranking, as in the paper: the answering sentence should be ranked first.
     "qnli_ranking": {
         "name": "ranking",
         "scoring": "summary",
@@ -117,10 +117,17 @@ DATASETS: dict[str, dict[str, Any]] = {
 
 
 def task_settings(name: str, kinds: tuple[str, ...]) -> dict[str, Any]:
-    """Settings of a data set, or of a kind of task.
+    """Returns the task settings of a data set or task type.
+
+    Args:
+      name: name of a data set or task type.
+      kinds: names of the task types.
+
+    Returns:
+      Fields of `TaskConfig` by name.
 
     Raises:
-      DataError: there is none of that name.
+      DataError: the name is unknown.
     """
     if name in DATASETS:
         return dict(DATASETS[name])

@@ -1,4 +1,4 @@
-"""Folders of one file for each text, as IMDB's: `DIR/<class>/<name>.txt`."""
+"""Reader of folders with one file per text, such as IMDB: `DIR/<class>/<name>.txt`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,29 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
-_NO_CLASS = ("unsup",)
+_NO_CLASS = ("unsup",)  # Unlabelled folders, which are skipped.
 
 
 @register_reader("classification", folder=True)
 def read_folder(reading: Reading) -> Iterator[TextExample]:
-    """Yields the files of every class folder, in the order of their names."""
+    """Reads the files of all class folders, sorted by name.
+
+    Args:
+      reading: the folder and reading options.
+
+    Yields:
+      One example per file.
+
+    Raises:
+      DataError: there is no class folder, or a file is invalid in strict mode.
+    """
     found = [
         entry.name
         for entry in os.scandir(reading.path)
         if entry.is_dir() and entry.name not in _NO_CLASS
     ]
     if not found:
-        raise DataError(f"{reading.path}: expected a folder for each class, got none")
+        raise DataError(f"{reading.path}: expected one folder per class, got none")
     for label in sorted(found):
         folder = os.path.join(reading.path, label)
         for name in sorted(os.listdir(folder)):

@@ -1,11 +1,11 @@
-"""Queries, documents and relevance: tables, and folders with TREC's runs and judgements.
+"""Readers of ranking data: tables, and folders with TREC run and relevance judgement files.
 
-A table has the columns `query`, `document` and `relevance`, and `query_id` and `document_id`
-where queries or documents do not stand for themselves. QNLI's table is read as one: the sentence
-is the document, `entailment` is relevance 1.
+A table has the columns `query`, `document` and `relevance`, and optionally `query_id` and
+`document_id`. A QNLI table is also accepted: the sentence is the document, and `entailment` is
+relevance 1.
 
-A folder has `queries.tsv` and `documents.tsv` (id, tab, text), TREC's judgements `qrels`, and
-TREC's `run` where the documents to rank are not just those that were judged.
+A folder contains `queries.tsv` and `documents.tsv` (id, tab, text), TREC relevance judgements
+`qrels`, and optionally a TREC `run` with the documents to rank; by default, those in `qrels`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ from official.xlnet.errors import DataError
 
 @register_reader("ranking")
 def read_ranking(reading: Reading) -> Iterator[RankingExample]:
-    """Yields the rows of a table of queries and documents."""
+    """Reads a table of queries and documents.
+
+    Args:
+      reading: the file and reading options.
+
+    Yields:
+      One example per row.
+
+    Raises:
+      DataError: a column is missing, or a row is invalid in strict mode.
+    """
     for number, row in enumerate(read_rows(reading), start=1):
         if {"question", "sentence"} <= row.keys():
             row = {"query": row["question"], "document": row["sentence"], **row}
@@ -32,12 +42,13 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
                 raise DataError(
                     f"{reading.path}: expected a column {column!r}, got {', '.join(row)}"
                 )
+        where = f"{reading.path}, row {number}"
         try:
             relevance = float(row["relevance"]) if reading.with_labels else None
         except ValueError:
             reading.reject(
                 "malformed_rows",
-                f"{reading.path}, row {number}: expected a relevance, got {row['relevance']!r}",
+                f"{where}: expected a relevance grade, got {row['relevance']!r}",
             )
             continue
         yield RankingExample(
@@ -51,7 +62,17 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
 
 @register_reader("ranking", folder=True)
 def read_trec(reading: Reading) -> Iterator[RankingExample]:
-    """Yields the documents of every query of a folder; those that nobody judged have grade 0."""
+    """Reads a folder in TREC format; unjudged documents have grade 0.
+
+    Args:
+      reading: the folder and reading options.
+
+    Yields:
+      One example per query and document.
+
+    Raises:
+      DataError: a file is invalid, or a text is missing in strict mode.
+    """
     run, judgements, query_file, document_file = (
         os.path.join(reading.path, name)
         for name in ("run", "qrels", "queries.tsv", "documents.tsv")
@@ -81,17 +102,37 @@ def read_trec(reading: Reading) -> Iterator[RankingExample]:
 
 
 def read_run(path: str) -> dict[str, dict[str, float]]:
-    """Scores of a TREC run, `query Q0 document rank score tag`: {query: {document: score}}."""
+    """Reads a TREC run file with lines `query Q0 document rank score tag`.
+
+    Args:
+      path: path of the file.
+
+    Returns:
+      {query: {document: score}}.
+
+    Raises:
+      DataError: a line is invalid.
+    """
     return _read_columns(path, 6, score_column=4)
 
 
 def read_judgements(path: str) -> dict[str, dict[str, float]]:
-    """Grades of TREC judgements, `query 0 document grade`: {query: {document: grade}}."""
+    """Reads TREC relevance judgements (qrels) with lines `query 0 document grade`.
+
+    Args:
+      path: path of the file.
+
+    Returns:
+      {query: {document: grade}}.
+
+    Raises:
+      DataError: a line is invalid.
+    """
     return _read_columns(path, 4, score_column=3)
 
 
 def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:
-    """The texts of some ids, from lines of an id, a tab and a text."""
+    """Reads the texts of some ids from a file of tab-separated ids and texts."""
     texts = {}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):

@@ -1,4 +1,4 @@
-"""Finds the reader of task data by the task's name and by what its path is."""
+"""Selection of the reader for a task type and path."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from official.xlnet.errors import DataError
 
 
 def read_examples(reading: Reading) -> Iterator[Example]:
-    """Yields the examples of a file or a folder.
+    """Reads the examples of a file, folder or TFDS data set.
+
+    Args:
+      reading: the path and reading options.
+
+    Returns:
+      An iterator over the examples.
 
     Raises:
       ConfigError: no reader is registered for the task.
-      DataError: nothing is there, or it is not what the task reads.
+      DataError: the path does not exist, or its format does not match the task.
     """
     path, name = reading.path, reading.settings.name
     if not path.startswith("tfds:") and not os.path.exists(path):

@@ -1,4 +1,7 @@
-"""SQuAD 1.1 and 2.0: {"data": [{"paragraphs": [{"context": …, "qas": […]}]}]}."""
+"""Reader of SQuAD 1.1 and 2.0 JSON files.
+
+Format: `{"data": [{"paragraphs": [{"context": …, "qas": […]}]}]}`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,17 @@ from official.xlnet.errors import DataError
 
 @register_reader("question_answering")
 def read_squad(reading: Reading) -> Iterator[QuestionExample]:
-    """Yields the questions; those whose answer is not where it is said to be are rejected."""
+    """Reads questions; rejects those whose answer does not occur at the given offset.
+
+    Args:
+      reading: the file and reading options.
+
+    Yields:
+      One example per question.
+
+    Raises:
+      DataError: the file is not valid SQuAD JSON, or a question is invalid in strict mode.
+    """
     try:
         with open(reading.path, encoding="utf-8") as file:
             articles = json.load(file)["data"]
@@ -49,4 +62,5 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
 
 
 def _occurs(example: QuestionExample, text: str, start: int) -> bool:
+    """Whether an answer occurs at an offset of the paragraph."""
     return bool(text) and start >= 0 and example.context[start : start + len(text)] == text

@@ -1,7 +1,7 @@
-"""TSV, CSV and JSON lines with named columns, and tensorflow-datasets.
+"""Readers of tables: TSV, CSV and JSON lines with named columns, and TFDS data sets.
 
-TSV is split at tabs, with no meaning of quotes, as GLUE's files need; CSV has quotes. Files may
-be compressed with gzip. A column whose name ends in `id` or is `index` is no text.
+TSV lines are split at tabs without quoting, as required for GLUE; CSV uses quoting. Files may be
+compressed with gzip. Columns named `id`, `guid`, `idx` or `index` are not used as text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
 Row = dict[str, str]
-_LABEL_SEPARATOR = ","
+_LABEL_SEPARATOR = ","  # Separates the classes of a multi-label row.
+_MAX_SHOWN_CHARS = 60  # Maximum length of a line quoted in an error message.
 _ID_COLUMNS = ("id", "guid", "idx", "index")
 
 
@@ -28,7 +29,17 @@ _ID_COLUMNS = ("id", "guid", "idx", "index")
 @register_reader("multi_label")
 @register_reader("regression")
 def read_texts(reading: Reading) -> Iterator[TextExample]:
-    """Yields the rows of a table; several classes are separated by commas."""
+    """Reads the examples of a classification, multi-label or regression table.
+
+    Args:
+      reading: the file and reading options.
+
+    Yields:
+      One example per row.
+
+    Raises:
+      DataError: a column is missing, or a row is invalid in strict mode.
+    """
     text_columns: tuple[str, ...] = ()
     label_column, kind = reading.settings.label_column, reading.settings.name
     for number, row in enumerate(read_rows(reading), start=1):
@@ -39,7 +50,7 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
         if reading.with_labels and label is None:
             raise DataError(
                 f"{reading.path}: expected a column {label_column!r}, got {', '.join(row)}; "
-                "task.label_column names another"
+                "set task.label_column to use another column"
             )
         try:
             value = None if label is None else parse_label(label, kind)
@@ -54,7 +65,23 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
 
 
 def parse_label(label, kind: str) -> Label:
-    """A label as examples have it; `ValueError` where a number is expected and is none."""
+    """Parses the label of a row.
+
+    Args:
+      label: the value of the label column.
+      kind: the task type.
+
+    Returns:
+      A number for `regression`, a tuple of class names for `multi_label` (from a comma-separated
+      string or a list), else a class name.
+
+    Raises:
+      ValueError: the label of a regression row is not a number.
+
+    Example:
+      >>> parse_label("news, sports", "multi_label")
+      ('news', 'sports')
+    """
     if kind == "regression":
         return float(label)
     if kind == "multi_label":
@@ -64,17 +91,24 @@ def parse_label(label, kind: str) -> Label:
 
 
 def text_columns_of(reading: Reading, row: Row) -> tuple[str, ...]:
-    """The columns that hold texts.
+    """Returns the names of the text columns of a table.
+
+    Args:
+      reading: the file and reading options; `settings.text_columns` takes precedence.
+      row: the first row.
+
+    Returns:
+      The configured columns, or all columns except the label and ids.
 
     Raises:
-      DataError: one that the settings name is not there, or none is left.
+      DataError: a configured column is missing, or there is no text column.
     """
     settings = reading.settings
     for column in settings.text_columns:
         if column not in row:
             raise DataError(
                 f"{reading.path}: expected a column {column!r}, got {', '.join(row)}; "
-                "task.text_columns names others"
+                "set task.text_columns to use other columns"
             )
     rest = [c for c in row if c != settings.label_column and c.lower() not in _ID_COLUMNS]
     if not (settings.text_columns or rest):
@@ -83,7 +117,17 @@ def text_columns_of(reading: Reading, row: Row) -> tuple[str, ...]:
 
 
 def read_rows(reading: Reading) -> Iterator[Row]:
-    """Yields the rows of a table as {column: value}."""
+    """Reads the rows of a table.
+
+    Args:
+      reading: the file and reading options.
+
+    Yields:
+      Each row as {column: value}.
+
+    Raises:
+      DataError: the file cannot be read, or a row is invalid in strict mode.
+    """
     path = reading.path
     if path.startswith("tfds:"):
         yield from _tfds_rows(path)
@@ -114,12 +158,12 @@ def _csv_fields(file) -> Iterator[list[str]]:
 def _named(reading: Reading, rows: Iterator[list[str]]) -> Iterator[Row]:
     columns = list(reading.settings.columns) or next(rows, [])
     if not columns or columns == [""]:
-        raise DataError(f"{reading.path}: expected a header with the names of columns, got nothing")
+        raise DataError(f"{reading.path}: expected a header with column names, got an empty file")
     first_line = 1 if reading.settings.columns else 2
     for number, fields in enumerate(rows, start=first_line):
         if fields in ([], [""]):
             if reading.strict:
-                raise DataError(f"{reading.path}, line {number}: expected a row, got nothing")
+                raise DataError(f"{reading.path}, line {number}: expected a row, got an empty line")
             reading.counts["blank_lines"] += 1
         elif len(fields) != len(columns):
             reading.reject(
@@ -140,16 +184,17 @@ def _json_rows(reading: Reading, file) -> Iterator[Row]:
         if isinstance(row, dict):
             yield row
         else:
+            shown = line.strip()[:_MAX_SHOWN_CHARS]
             reading.reject(
                 "malformed_rows",
-                f"{reading.path}, line {number}: expected a JSON object, got {line.strip()[:60]!r}",
+                f"{reading.path}, line {number}: expected a JSON object, got {shown!r}",
             )
 
 
 def _tfds_rows(path: str) -> Iterator[Row]:
     import tensorflow_datasets as tfds
 
-    find_shards([path], ReadOptions())  # Says what is wrong where it is not on disk.
+    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
     _, name, *split = path.split(":")
     builder = tfds.builder(name)
     dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
@@ -161,7 +206,7 @@ def _tfds_rows(path: str) -> Iterator[Row]:
 
 
 def _tfds_value(feature, value):
-    """A label by its name, None where a test set hides it; other values as text."""
+    """Class name of a label (None for the hidden labels of test sets); other values as string."""
     if hasattr(feature, "int2str"):
         return feature.int2str(int(value)) if value >= 0 else None
     return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,4 +1,7 @@
-"""CoNLL columns: a word a line, its tag in the last column, a blank line between sentences."""
+"""Reader of token classification data in CoNLL format.
+
+One word per line with its tag in the last column; sentences are separated by blank lines.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,22 @@ from official.xlnet.data.examples import TaggedExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 
-_DOCUMENT = "-DOCSTART-"
+_DOCUMENT = "-DOCSTART-"  # First field of a document separator.
 
 
 @register_reader("token_classification")
 def read_conll(reading: Reading) -> Iterator[TaggedExample]:
-    """Yields sentences; without labels the first column is all that is read."""
+    """Reads sentences; without labels, only the first column is read.
+
+    Args:
+      reading: the file and reading options.
+
+    Yields:
+      One example per sentence.
+
+    Raises:
+      DataError: the file is not UTF-8, or a line has no tag.
+    """
     number = 0
     words: list[str] = []
     tags: list[str] = []

@@ -1,4 +1,4 @@
-"""Where the command line meets the readers of task data."""
+"""Reading of task data for the commands: training, evaluation and prediction files."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ _TEXT_KINDS = ("classification", "multi_label", "regression")
 
 
 def read_task(path: str, task: TaskConfig) -> tuple[list[Example], collections.Counter[str]]:
-    """The labelled examples of a file, and counts of rows that were left out.
+    """Reads labelled examples for training or evaluation.
 
-    Fills in `task.text_columns` (and `task.subtasks`) where they are still open.
+    Sets `task.text_columns` (and `task.subtasks`) if they are empty.
 
     Args:
       path: file, folder or `tfds:NAME:SPLIT`; for `multitask`, `NAME=FILE,NAME=FILE`.
-      task: says how it is read.
+      task: the `task` section of the configuration.
+
+    Returns:
+      examples: the examples.
+      counts: numbers of skipped rows, by reason.
 
     Raises:
-      DataError: it cannot be read, or has no example.
+      DataError: the data cannot be read, or there are no examples.
     """
     counts: collections.Counter[str] = collections.Counter()
     examples: list[Example] = []
@@ -46,14 +50,25 @@ def read_task(path: str, task: TaskConfig) -> tuple[list[Example], collections.C
 
 
 def stream_task(path: str, task: TaskConfig) -> Iterator[Example]:
-    """Yields the examples of a file to predict, without labels; a row that is wrong is an error."""
+    """Reads unlabelled examples for prediction, one by one.
+
+    Args:
+      path: see `read_task`.
+      task: see `read_task`.
+
+    Yields:
+      The examples.
+
+    Raises:
+      DataError: the data cannot be read, or a row is invalid.
+    """
     for name, part, settings in _parts(path, task):
         for example in read_examples(Reading(part, settings, strict=True, with_labels=False)):
             yield _of(name, example)
 
 
 def _parts(path: str, task: TaskConfig) -> Iterator[tuple[str, str, TaskConfig]]:
-    """(name of the subtask, path, settings) of every file."""
+    """Yields (name of the subtask, path, settings) of each file."""
     if task.name != "multitask":
         yield "", path, task
         return
@@ -61,16 +76,18 @@ def _parts(path: str, task: TaskConfig) -> Iterator[tuple[str, str, TaskConfig]]
         name, equals, part = item.partition("=")
         if not equals:
             raise DataError(f"multitask data: expected NAME=FILE,NAME=FILE, got {item!r}")
-        # A name that is not known is a table with a column `label`.
+        # An unknown name is a classification table with a column `label`.
         known = DATASETS.get(name, {"name": "classification"})
         if known["name"] not in ("classification", "regression"):
             raise DataError(
-                f"multitask data: expected classes or numbers, got {name} ({known['name']})"
+                f"multitask data: expected classification or regression data, got {name} "
+                f"({known['name']})"
             )
         yield name, part, TaskConfig(**known)
 
 
 def _find_text_columns(path: str, task: TaskConfig) -> None:
+    """Sets `task.text_columns` from the first row of a table, if it is empty."""
     if task.name not in _TEXT_KINDS or task.text_columns or os.path.isdir(path):
         return
     reading = Reading(path, task)
@@ -82,4 +99,5 @@ def _find_text_columns(path: str, task: TaskConfig) -> None:
 
 
 def _of(subtask: str, example: Any) -> Any:
+    """The example, assigned to a subtask if there is one."""
     return dataclasses.replace(example, subtask=subtask) if subtask else example

@@ -326,7 +326,7 @@ def write(path, text):
         (None, "lable\ttext\ngood\ta\n", {}, "expected a column 'label', got lable, text"),
         ("label\ttext\ngood\ta\ngood\tb\n", None, {}, "at least two classes, got good"),
         ("label\ttext\n", None, {}, "expected examples, got none"),
-        ("", None, {}, "expected a header with the names of columns, got nothing"),
+        ("", None, {}, "expected a header with column names, got an empty file"),
         (None, None, {"task.text_columns": "[txt]"}, "expected a column 'txt', got label, text"),
         ("label\ttext\ngood\t\nbad\t \n", None, {}, "expected examples with text, got none"),
         (None, None, {"task.max_length": 2}, "expected at least 3 for 1 text(s)"),

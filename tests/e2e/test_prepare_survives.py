@@ -25,7 +25,7 @@ CHANGES = dict(seq_len=61, reuse_len=29, num_lanes=8, heldout_fraction=0.1)
 SCRIPT = """
 import json, sys
 from data_prep.pipelines.prepare import prepare
-from tests.corpora import data_config
+from tests.helpers.corpora import data_config
 vocab, pattern, output, changes = sys.argv[1:]
 figures = prepare([pattern], vocab, data_config(**json.loads(changes)), output, num_workers=2)
 print(json.dumps(figures))

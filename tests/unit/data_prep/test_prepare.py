@@ -94,7 +94,7 @@ def test_another_seed_changes_b_and_nothing_of_the_reuse_parts(tmp_path, text_fi
 
 def test_stretches_of_a_lane_join_without_a_seam(tmp_path, text_file, monkeypatch):
     run(text_file, tmp_path / "a")
-    monkeypatch.setattr(lane_files, "_STRETCH_TOKENS", 101)
+    monkeypatch.setattr(lane_files, "_CHUNK_TOKENS", 101)
     run(text_file, tmp_path / "b")
     a, b = Manifest.load(str(tmp_path / "a")), Manifest.load(str(tmp_path / "b"))
     assert a.splits["train"].windows == b.splits["train"].windows
@@ -221,7 +221,7 @@ def test_text_that_spells_special_tokens_never_becomes_them(tmp_path):
     "text, message",
     [
         (b"", "no text in"),
-        (b"\n\n  \n\t\n", "no document is left"),
+        (b"\n\n  \n\t\n", "no document remains"),
         (b"\x00\x0b", "not enough text: 3 tokens"),
         (b"fine\nnot \xff fine\n", r"text.txt, line 2: expected UTF-8, got the byte 0xff"),
         (b"too short\n", r"not enough text: \d+ tokens in 1 documents.* 33 are needed"),
@@ -236,7 +236,7 @@ def test_bad_text(tmp_path, text, message):
 
 def test_a_small_corpus_may_have_fewer_lanes(tmp_path):
     (tmp_path / "text.txt").write_text("the time of all the people. " * 5)
-    with pytest.raises(DataError, match="--allow_fewer_lanes makes fewer lanes"):
+    with pytest.raises(DataError, match="--allow_fewer_lanes reduces the number of lanes"):
         run(str(tmp_path / "text.txt"), tmp_path / "out", num_lanes=100)
     figures = run(
         str(tmp_path / "text.txt"), tmp_path / "out", num_lanes=100, allow_fewer_lanes=True
@@ -349,7 +349,7 @@ def test_compressed_files(tmp_path, ending):
     assert found == documents
     assert reported == len(data)
     path.write_bytes(data[:-20])
-    with pytest.raises(DataError, match=rf"text.txt.{ending}: expected a whole"):
+    with pytest.raises(DataError, match=rf"text.txt.{ending}: expected a complete"):
         read_all(path)
     path.write_bytes(b"no such thing" * 9)
     with pytest.raises(DataError, match=rf"text.txt.{ending}: expected a"):
@@ -423,7 +423,7 @@ def test_tfds(tmp_path, monkeypatch):
     assert sorted(found) == sorted(documents)
     for name, message in (
         ("tfds:stories:test", "expected a split of stories that is on disk, one of train"),
-        ("tfds:no_such_thing", "TFDS has no such data set on disk"),
+        ("tfds:no_such_thing", "no such TFDS data set on disk"),
     ):
         with pytest.raises(DataError, match=message):
             read_all(name)
