@@ -1,1 +1,1 @@
-"""Programs for people who work on this checkout."""
+"""Development tools."""

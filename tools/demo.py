@@ -1,6 +1,6 @@
-"""`make demo`: from the documentation of the installed packages to an XLNet that fills in blanks.
+"""`make demo`: trains a small XLNet on docstrings of installed packages and fills in blanks.
 
-Everything it writes is in `demo_output/`. Run again, it continues where it was stopped.
+All output is written to `demo_output/`. Running it again resumes an interrupted run.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ from tools.docstring_corpus import write_corpus
 
 CONFIG = "configs/tiny.yaml"
 MINUTES = 9.0
+_VOCAB_SIZE = 4000  # As in CONFIG.
+_SEED = 0
+_NUM_GUESSES = 3
+_SMOOTHING = 50  # The moving average of the loss spans 1 / _SMOOTHING of the run.
 _NUM_BLANKS = 256
 _NUM_SHOWN = 8
-_CONTEXT = 16  # Tokens shown on either side of a blank.
+_CONTEXT = 16  # Number of tokens shown on each side of a blank.
 
 
 def main() -> int:
-    """Runs the whole demo; returns an exit status."""
+    """Runs the demo; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", default="demo_output", help="directory to write to")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="time for pre-training")
+    parser.add_argument("--output", default="demo_output", help="output directory")
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, help="maximum pre-training time, in minutes"
+    )
     arguments = parser.parse_args()
     output = arguments.output
     os.makedirs(output, exist_ok=True)
@@ -33,12 +39,12 @@ def main() -> int:
         os.path.join(output, name) for name in ("corpus.txt", "vocab", "data", "model")
     )
 
-    _say("A corpus: the documentation strings of the installed Python packages")
+    _say("Corpus: docstrings of the installed Python packages")
     num_documents = write_corpus(corpus)
     print(f"{corpus}: {num_documents} documents, {os.path.getsize(corpus) / 1e6:.1f} MB")
-    _xlnet("A vocabulary", "vocab", f"--input={corpus}", f"--output={vocab}", "--size=4000")
+    _xlnet("Vocabulary", "vocab", f"--input={corpus}", f"--output={vocab}", f"--size={_VOCAB_SIZE}")
     _xlnet(
-        "Records for pre-training",
+        "Pre-training records",
         *("prepare", f"--input={corpus}", f"--vocab={vocab}"),
         *(f"--config={CONFIG}", f"--output={data}"),
     )
@@ -48,10 +54,10 @@ def main() -> int:
         *(f"--model_dir={model}", f"--minutes={arguments.minutes:g}"),
     )
     _xlnet(
-        "Evaluation on held-out documents; unigram_loss is what word counts alone would give",
+        "Evaluation on held-out documents; unigram_loss is the loss of a unigram baseline",
         *("evaluate", f"--model={model}", f"--data={data}"),
     )
-    _say("Words blanked out of held-out documents, and what the model puts there")
+    _say("Predictions for masked words of held-out documents")
     _fill_in_blanks(model, data)
     picture = os.path.join(output, "loss.png")
     _plot_loss(model, data, picture)
@@ -68,7 +74,7 @@ def _say(text: str) -> None:
 
 
 def _xlnet(title: str, *arguments: str) -> None:
-    """Says and runs one `xlnet` command; ends the demo if it fails."""
+    """Prints and runs an `xlnet` command; exits if it fails."""
     _say(title)
     print("$ xlnet " + shlex.join(arguments), flush=True)
     status = cli.main(list(arguments))
@@ -77,7 +83,7 @@ def _xlnet(title: str, *arguments: str) -> None:
 
 
 def _fill_in_blanks(model_dir: str, data_dir: str) -> None:
-    """Hides one word in each of some held-out windows and shows the model's first guesses."""
+    """Masks words in held-out windows; prints the model's predictions and their accuracy."""
     import numpy as np
     import tensorflow as tf
 
@@ -86,7 +92,7 @@ def _fill_in_blanks(model_dir: str, data_dir: str) -> None:
     from official.xlnet.tokenization.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(model_dir)
-    rng = random.Random(0)
+    rng = random.Random(_SEED)
     windows, positions = [], []
     for window in pretraining_dataset(data_dir, 2, "heldout", epochs=1).unbatch():
         token_ids = window["token_ids"].numpy()
@@ -103,13 +109,13 @@ def _fill_in_blanks(model_dir: str, data_dir: str) -> None:
     chosen = sorted(rng.sample(range(len(windows)), min(_NUM_BLANKS, len(windows))))
     token_ids_BT = np.stack([windows[i] for i in chosen])
     target_B1 = np.array([[positions[i]] for i in chosen], np.int32)
-    # Everything but the blank comes before it in the order, so the model sees all of it.
+    # The blank is last in the factorization order, so it is predicted from all other tokens.
     order_BT = np.zeros_like(token_ids_BT)
     np.put_along_axis(order_BT, target_B1, 1, axis=1)
     outputs = load_pretrainer(model_dir)(
         {"token_ids": token_ids_BT, "order": order_BT, "target_positions": target_B1}
     )
-    guesses_BG = tf.math.top_k(outputs["logits"][:, 0], 3).indices.numpy()
+    guesses_BG = tf.math.top_k(outputs["logits"][:, 0], _NUM_GUESSES).indices.numpy()
     hidden_B = np.take_along_axis(token_ids_BT, target_B1, axis=1)[:, 0]
 
     def text(ids):
@@ -121,17 +127,17 @@ def _fill_in_blanks(model_dir: str, data_dir: str) -> None:
         after = text(ids[position + 1 : position + _CONTEXT])
         print(f"\n  … {before} ____ {after} …")
         guesses = ", ".join(text([guess]) or "?" for guess in guesses_BG[row])
-        print(f"    was: {text([hidden_B[row]])}    guesses: {guesses}")
+        print(f"    target: {text([hidden_B[row]])}    predictions: {guesses}")
     most_common = np.bincount(hidden_B).argmax()
     print(
-        f"\nOf {len(chosen)} blanks the first guess is right in "
-        f"{np.mean(guesses_BG[:, 0] == hidden_B):.0%}; always saying "
-        f"{text([most_common])!r} would be in {np.mean(hidden_B == most_common):.0%}."
+        f"\nTop-1 accuracy on {len(chosen)} blanks: "
+        f"{np.mean(guesses_BG[:, 0] == hidden_B):.0%}; most frequent word "
+        f"({text([most_common])!r}): {np.mean(hidden_B == most_common):.0%}."
     )
 
 
 def _plot_loss(model_dir: str, data_dir: str, picture: str) -> None:
-    """Draws the training loss, smoothed, and the level of word counts alone."""
+    """Plots the smoothed training loss, the held-out loss, and the loss of a unigram baseline."""
     import matplotlib
     import numpy as np
 
@@ -144,14 +150,14 @@ def _plot_loss(model_dir: str, data_dir: str, picture: str) -> None:
     history = read_history(model_dir)
     steps = np.array([line["step"] for line in history])
     losses = np.array([line["loss"] for line in history])
-    width = max(1, len(losses) // 50)
+    width = max(1, len(losses) // _SMOOTHING)
     smooth = np.convolve(losses, np.ones(width) / width, mode="valid")
     heldout = evaluate(model_dir, data_dir)
     figure, axes = plt.subplots(figsize=(8, 5))
     axes.plot(steps, losses, color="tab:blue", alpha=0.25, linewidth=0.8)
     axes.plot(steps[width - 1 :], smooth, color="tab:blue", label="training")
     axes.plot(steps[-1], heldout["loss"], "o", color="tab:red", label="held-out")
-    axes.axhline(heldout["unigram_loss"], color="gray", linestyle="--", label="word counts alone")
+    axes.axhline(heldout["unigram_loss"], color="gray", linestyle="--", label="unigram baseline")
     axes.set(xlabel="step", ylabel="loss, nats per target", title="Pre-training")
     axes.legend()
     figure.savefig(picture, dpi=150, bbox_inches="tight")

@@ -1,4 +1,4 @@
-"""A corpus that every machine has: documentation strings of installed Python packages."""
+"""Text corpus of the docstrings of installed Python packages, available without a download."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
-# Packages of requirements.lock whose documentation is mostly prose.
+# Packages of requirements.lock whose docstrings are mostly prose.
 PACKAGES = ("numpy", "scipy", "pandas", "matplotlib", "sklearn", "tf_keras", "dask", "distributed")
 _MIN_WORDS = 8
 _MIN_SHARE_OF_LETTERS = 0.9
@@ -20,13 +20,13 @@ _MARKUP = re.compile(r">>>|::|--|[{}=|<>]|\.\.")
 
 
 def write_corpus(path: str, packages: tuple[str, ...] = PACKAGES) -> int:
-    """Writes one document a module: its paragraphs, one a line, and a blank line.
+    """Writes the corpus: one document per module, one paragraph per line.
 
-    Modules are parsed, not imported. A paragraph that stood earlier in the corpus is left out.
+    Modules are parsed, not imported. Repeated paragraphs are skipped.
 
     Args:
       path: the text file to write.
-      packages: names of installed packages; absent ones are passed over.
+      packages: package names; packages that are not installed are skipped.
 
     Returns:
       The number of documents.
@@ -52,13 +52,13 @@ def write_corpus(path: str, packages: tuple[str, ...] = PACKAGES) -> int:
 
 
 def prose(path: str) -> list[str]:
-    """Paragraphs of plain prose in the documentation strings of a Python file."""
+    """Extracts paragraphs of prose from the docstrings of a Python file."""
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(file.read())
     except (SyntaxError, ValueError):
-        return []  # Templates and test data that are no valid Python.
+        return []  # Templates and test data that are not valid Python.
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
     docstrings = (
         ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, documented)

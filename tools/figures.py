@@ -1,8 +1,8 @@
-"""The pictures of docs/concepts.md, from real records, real draws and a trained model.
+"""Figures of docs/concepts.md, created from a data set and a trained model.
 
     python -m tools.figures --data=runs/ablation/both --model=runs/ablation/models/xlnet_k6-0
 
-Targets and orders are those that training draws for a window; masks are those of `inspect records`.
+Targets and orders are sampled as in training; masks are those of `xlnet inspect records`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from matplotlib import pyplot
 
 from official.xlnet.cli import set_environment_defaults
 
-_SHOWN = 12  # Tokens of a close-up.
-_DRAWS = 4
+_SHOWN = 12  # Number of tokens in a close-up.
+_NUM_ORDERS = 4
+_WINDOW_INDEX = 20  # Window of the first lane that is drawn.
+_NUM_EPOCHS = 60  # Epochs for which its targets are sampled.
 _SEEN, _HIDDEN, _HERE = "#29619f", "#eeeeee", "#b3261e"
 
 
 def main() -> None:
-    """Draws every picture."""
+    """Creates all figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", required=True, help="data set of `xlnet prepare`")
     parser.add_argument("--model", required=True, help="model directory of `xlnet pretrain`")
-    parser.add_argument("--output", default="docs/images", help="directory of the pictures")
-    parser.add_argument("--text", default=_TEXT, help="text whose attention is drawn")
+    parser.add_argument("--output", default="docs/images", help="output directory")
+    parser.add_argument("--text", default=_TEXT, help="input text of the attention maps")
     arguments = parser.parse_args()
     set_environment_defaults()
     from official.xlnet.analysis.attention_maps import attention_maps
@@ -38,7 +40,10 @@ def main() -> None:
     from official.xlnet.configs.experiment import XLNetConfig
 
     config = XLNetConfig.load(arguments.model)
-    windows = [read_window(arguments.data, config, index=20, epoch=epoch) for epoch in range(60)]
+    windows = [
+        read_window(arguments.data, config, index=_WINDOW_INDEX, epoch=epoch)
+        for epoch in range(_NUM_EPOCHS)
+    ]
     os.makedirs(arguments.output, exist_ok=True)
     for name, figure in (
         ("orders", orders(windows)),
@@ -56,13 +61,13 @@ def main() -> None:
 
 
 def orders(windows):
-    """Figure 1: one token, predicted under several factorization orders of the same text."""
+    """Figure 1: prediction of the same token under several factorization orders."""
     from official.xlnet.analysis.window_page import query_mask
 
     counts = sum(window.is_target.astype(int) for window in windows)
     half = windows[0].part.count("reuse")
     position = int(np.argmax(counts[_SHOWN // 2 : half - _SHOWN // 2])) + _SHOWN // 2
-    chosen = [window for window in windows if window.is_target[position]][:_DRAWS]
+    chosen = [window for window in windows if window.is_target[position]][:_NUM_ORDERS]
     places = _around(position, half)
     figure, rows = pyplot.subplots(len(chosen), 1, figsize=(11, 0.8 * len(chosen)), squeeze=False)
     for axes, window in zip(rows[:, 0], chosen, strict=True):
@@ -72,7 +77,7 @@ def orders(windows):
 
 
 def streams(window):
-    """Figure 4: what the two streams see at one target."""
+    """Figure 4: attention of the content and the query stream at a target."""
     from official.xlnet.analysis.window_page import content_mask, query_mask
 
     half = window.part.count("reuse")
@@ -88,7 +93,7 @@ def streams(window):
 
 
 def masks(window):
-    """Figures 5 and 6: both masks of the whole window."""
+    """Figures 5 and 6: attention masks of both streams."""
     from official.xlnet.analysis.window_page import content_mask, query_mask
 
     figure, pair = pyplot.subplots(1, 2, figsize=(10, 5))
@@ -103,15 +108,15 @@ def masks(window):
         border = window.part.count("reuse") - 0.5
         axes.axhline(border, color=_HERE, linewidth=0.8)
         axes.axvline(border, color=_HERE, linewidth=0.8)
-        axes.set(title=name, xlabel="token j that is seen", ylabel="token i that sees")
+        axes.set(title=name, xlabel="key j", ylabel="query i")
     return figure
 
 
 def coverage(windows):
-    """Appendix A.5: share of the pairs of a target and another token that training covers.
+    """Appendix A.5: fraction of dependencies (target, other token) covered by each objective.
 
-    Counted in the same windows: denoising never lets one target depend on another, permutation
-    modeling lets the later one of each pair in the order, a causal model whatever is to the left.
+    With denoising, a target never depends on another target; with permutation language modeling,
+    on those before it in the factorization order; with a causal model, on those to its left.
     """
     from official.xlnet.analysis.window_page import query_mask
 
@@ -137,7 +142,7 @@ def coverage(windows):
         bars = axes.bar(places + 0.35 * number, mean[:, number], 0.33, label=name, color=color)
         axes.bar_label(bars, fmt="{:.2f}")
     axes.set_xticks(places + 0.17, ["denoising", "permutation", "causal"])
-    axes.set(ylabel="share of pairs covered in one epoch", ylim=(0, 1.1))
+    axes.set(ylabel="fraction of pairs covered in one epoch", ylim=(0, 1.1))
     axes.legend(title="a target's dependency on", frameon=False)
     return figure
 
@@ -148,7 +153,7 @@ def _around(position: int, limit: int) -> range:
 
 
 def _boxes(axes, window, places: range, seen: np.ndarray, position: int) -> None:
-    """Tokens as boxes: dark ones are seen, the one in red looks."""
+    """Draws tokens as boxes: the query is outlined in red, tokens it attends to are dark."""
     for column, i in enumerate(places):
         color = _SEEN if seen[i] else _HIDDEN
         edge = _HERE if i == position else "#888888"

@@ -1,10 +1,11 @@
-"""Writes the golden files of tests/golden: `python -m tools.make_golden`.
+"""Regenerates the golden files of tests/golden: `python -m tools.make_golden`.
 
-    hf_xlnet.npz   weights, inputs, outputs and gradients of HF transformers' PyTorch XLNet, for
-                   machines without torch
-    losses.json    losses of a few training steps of ours
+    hf_xlnet.npz   weights, inputs, outputs and gradients of the PyTorch XLNet of HF transformers,
+                   for test environments without torch
+    losses.json    losses of a few training steps of this implementation
 
-A refactoring leaves both alone. A change of the numbers writes them anew and says why.
+Refactorings do not change them. Regenerate them only for intended numerical changes, and explain
+the reason in the commit message.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.parity import hf_weights  # noqa: E402
 
 SIZES = {"vocab_size": 17, "d_model": 10, "d_inner": 7, "mem_len": 5, "reuse_len": 3}
 
-# name: (HF settings, `random_inputs` arguments)
+# {case: (HF configuration, arguments of `random_inputs`)}.
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "bi": (
         {"bi_data": True, "clamp_len": 9},
@@ -37,7 +38,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def hf_arrays() -> dict[str, np.ndarray]:
-    """What `hf_xlnet.npz` holds: see `tests/golden/test_golden.py`, its reader."""
+    """Creates the contents of `hf_xlnet.npz`, which `tests/golden/test_golden.py` reads."""
     arrays: dict[str, np.ndarray] = {}
     for seed, (case, (settings, arguments)) in enumerate(CASES.items()):
         hf = hf_weights.hf_model(seed, **SIZES, **settings)
@@ -59,7 +60,7 @@ def hf_arrays() -> dict[str, np.ndarray]:
         for _, variable, parameter, transposed in hf_weights.pairs(hf, ours):
             weights[variable.name] = hf_weights.as_ours(parameter, variable, transposed)
             gradients[variable.name] = hf_weights.as_ours(parameter.grad, variable, transposed)
-        # One vector of all, as each array of the file costs more than its numbers.
+        # A single flat vector, since each array in the file has a large overhead.
         names = sorted(weights)
         arrays[f"{case}/names"] = np.array(names)
         for kind, values in (("weights", weights), ("gradients", gradients)):
@@ -68,7 +69,7 @@ def hf_arrays() -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Writes both files, each by a temporary name and a rename."""
+    """Writes both files atomically."""
     with open(runs.HF_FILE + ".tmp", "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **hf_arrays())
     os.replace(runs.HF_FILE + ".tmp", runs.HF_FILE)

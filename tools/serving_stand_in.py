@@ -1,11 +1,11 @@
-"""A stand-in for TF Serving, for tests and measurements where its binary cannot be had.
+"""Mock TF Serving server, for tests and benchmarks without the TF Serving binary.
 
     python -m tools.serving_stand_in --base_path=DIR --name=NAME --port=8500 --rest_api_port=8501
 
-It is not TF Serving. It answers Predict and GetModelMetadata of PredictionService over gRPC and
-the predict, metadata and status calls of the REST API, for one model: it watches the base path,
-loads the newest version with TensorFlow's SavedModel loader into a session (as TF Serving does),
-runs the version's warm-up requests and only then replaces the old one. There is no batching.
+Implements Predict and GetModelMetadata of PredictionService over gRPC, and the predict, metadata
+and status calls of the REST API, for a single model. It polls the base path, loads the latest
+version with TensorFlow's SavedModel loader into a session (as TF Serving does), and replays its
+warm-up requests before it replaces the previous version. Batching is not supported.
 """
 
 from __future__ import annotations
@@ -39,15 +39,17 @@ from tensorflow_serving.apis import (
 )
 
 _WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
-_THREADS = 8
+_THREADS = 8  # gRPC worker threads.
+_MAX_MESSAGE_BYTES = 1 << 30
+_SLEEP_SECONDS = 3600  # The main thread only waits for an interrupt.
 
 
 class RequestError(Exception):
-    """A request that is answered with an error.
+    """Error returned to the client.
 
     Args:
-      code: of gRPC.
-      message: what the client gets to read.
+      code: gRPC status code.
+      message: error message.
     """
 
     def __init__(self, code: grpc.StatusCode, message: str):
@@ -56,7 +58,15 @@ class RequestError(Exception):
 
 
 class Version:
-    """One loaded version."""
+    """A loaded version of the model.
+
+    Args:
+      path: directory of the SavedModel; its name is the version number.
+
+    Attributes:
+      number: the version number.
+      signatures: {name: signature definition}.
+    """
 
     def __init__(self, path: str):
         self.number = int(os.path.basename(path))
@@ -81,12 +91,23 @@ class Version:
                 self.predict(request.model_spec.signature_name, inputs)
 
     def close(self) -> None:
-        """Gives the memory back."""
+        """Releases the session."""
         self._calls.clear()
         self._session.close()
 
     def predict(self, signature_name: str, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Runs a signature."""
+        """Runs a signature.
+
+        Args:
+          signature_name: name of the signature.
+          inputs: arrays by input name.
+
+        Returns:
+          Arrays by output name.
+
+        Raises:
+          RequestError: the signature does not exist, or the inputs do not match it.
+        """
         invalid = grpc.StatusCode.INVALID_ARGUMENT
         signature = self.signatures.get(signature_name)
         if signature is None:
@@ -120,18 +141,19 @@ class Version:
 
 
 class StandIn:
-    """The servers and the watch over the base path.
+    """gRPC and REST servers that poll the base path for new versions.
 
     Args:
-      base_path: directory of the versions.
-      name: of the model.
-      port: for gRPC, 0 for any.
-      rest_port: for REST, 0 for any.
-      poll_seconds: between two looks at the base path.
+      base_path: base directory of the model's versions.
+      name: name of the model.
+      port: port for gRPC; 0 selects a free port.
+      rest_port: port for REST; 0 selects a free port.
+      poll_seconds: interval between checks of the base path, in seconds.
 
     Attributes:
-      port, rest_port: those in use.
-      version: the version that answers.
+      port: gRPC port in use.
+      rest_port: REST port in use.
+      version: the version being served.
     """
 
     def __init__(
@@ -142,10 +164,10 @@ class StandIn:
         self.version: Version | None = None
         self._users: collections.Counter[int] = collections.Counter()
         self._changed = threading.Condition()
-        self._look()
+        self._poll()
         self._grpc = grpc.server(
             concurrent.futures.ThreadPoolExecutor(_THREADS),
-            options=[("grpc.max_receive_message_length", 1 << 30)],
+            options=[("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES)],
         )
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
             _Servicer(self), self._grpc
@@ -164,7 +186,7 @@ class StandIn:
             thread.start()
 
     def close(self) -> None:
-        """Stops the servers."""
+        """Shuts down the servers."""
         self._stop.set()
         self._http.shutdown()
         self._http.server_close()
@@ -174,7 +196,15 @@ class StandIn:
 
     @contextlib.contextmanager
     def using(self, name: str, number: int = 0) -> Iterator[Version]:
-        """The version that is to answer, which stays while it is in use."""
+        """Context manager that yields the served version and prevents it from being unloaded.
+
+        Args:
+          name: requested model name.
+          number: requested version number; 0 for the latest.
+
+        Raises:
+          RequestError: the model or version is not being served.
+        """
         with self._changed:
             version = self.version
             if name != self.name or version is None or number not in (0, version.number):
@@ -192,9 +222,9 @@ class StandIn:
 
     def _watch(self):
         while not self._stop.wait(self._poll_seconds):
-            self._look()
+            self._poll()
 
-    def _look(self):
+    def _poll(self):
         numbers = [int(entry) for entry in os.listdir(self._base_path) if entry.isdigit()]
         newest = max(numbers, default=0)
         if newest and (self.version is None or newest != self.version.number):
@@ -206,7 +236,7 @@ class StandIn:
             if old is not None:
                 old.close()
                 del old
-                gc.collect()  # Graphs of TensorFlow have cycles.
+                gc.collect()  # TensorFlow graphs contain reference cycles.
 
 
 class _Servicer(prediction_service_pb2_grpc.PredictionServiceServicer):
@@ -296,7 +326,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *arguments):
-        """Nothing is logged."""
+        """Disables request logging."""
 
 
 def _signature_map(version: Version) -> Any:
@@ -307,7 +337,7 @@ def _signature_map(version: Version) -> Any:
 
 
 def _parse(version: Version, body: bytes) -> tuple[str, dict[str, np.ndarray], bool]:
-    """(signature, inputs, whether they come row by row) of a REST request."""
+    """Parses a REST request; returns (signature, inputs, whether it is in row format)."""
     invalid = grpc.StatusCode.INVALID_ARGUMENT
     try:
         tree = json.loads(body)
@@ -366,22 +396,26 @@ def _to_json(value: np.ndarray) -> Any:
 
 
 def main(argv: list[str]) -> None:
-    """Serves until it is interrupted."""
+    """Serves until interrupted."""
     del argv
     stand_in = StandIn(_BASE_PATH.value, _NAME.value, _PORT.value, _REST_PORT.value, _POLL.value)
     ports = {"port": stand_in.port, "rest_port": stand_in.rest_port}
     print(json.dumps(ports), flush=True)
     try:
         while True:
-            time.sleep(3600)
+            time.sleep(_SLEEP_SECONDS)
     except KeyboardInterrupt:
         stand_in.close()
 
 
 if __name__ == "__main__":
-    _BASE_PATH = flags.DEFINE_string("base_path", None, "Directory of versions.", required=True)
+    _BASE_PATH = flags.DEFINE_string(
+        "base_path", None, "Base directory of versions.", required=True
+    )
     _NAME = flags.DEFINE_string("name", "model", "Name of the model.")
-    _PORT = flags.DEFINE_integer("port", 8500, "For gRPC; 0: any.")
-    _REST_PORT = flags.DEFINE_integer("rest_api_port", 8501, "For REST; 0: any.")
-    _POLL = flags.DEFINE_float("poll_seconds", 1.0, "Between two looks at the base path.")
+    _PORT = flags.DEFINE_integer("port", 8500, "gRPC port; 0 selects a free port.")
+    _REST_PORT = flags.DEFINE_integer("rest_api_port", 8501, "REST port; 0 selects a free port.")
+    _POLL = flags.DEFINE_float(
+        "poll_seconds", 1.0, "Interval between checks for new versions, in seconds."
+    )
     app.run(main, argv=sys.argv)

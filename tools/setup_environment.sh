@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Creates a virtual environment with exactly the packages of requirements.lock and this checkout.
+# Creates a virtual environment with the exact packages of requirements.lock and this checkout.
 # usage: tools/setup_environment.sh VENV
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -32,7 +32,7 @@ pip=("$venv/bin/python" -m pip --disable-pip-version-check --quiet)
 "${pip[@]}" install --progress-bar off --no-compile --require-hashes -r requirements.lock
 "${pip[@]}" install --no-deps --no-build-isolation -e .
 
-# TensorFlow imports in 5 seconds compiled, in 20 to 30 seconds not. A few packages hold
-# templates that are no valid Python, so failures are no news.
+# Importing TensorFlow takes 5 seconds if compiled, else 20 to 30. Failures are ignored: a few
+# packages contain templates that are not valid Python.
 echo "Compiling the packages"
 "$venv/bin/python" -m compileall -qq -j 0 "$venv/lib/python3.11/site-packages" >/dev/null || true

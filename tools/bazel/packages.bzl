@@ -1,7 +1,7 @@
-"""Python packages of the lock."""
+"""Labels of the Python packages in requirements.lock."""
 
 load("@pypi//:requirements.bzl", "requirement")
 
 def packages(*names):
-    """Labels of packages, each once: offline, one label stands for all of them."""
+    """Returns deduplicated labels of packages; offline, all packages have the same label."""
     return {requirement(name): None for name in names}.keys()

@@ -1,13 +1,13 @@
-"""Tests that pytest runs."""
+"""Bazel targets for pytest tests."""
 
 load("@rules_python//python:defs.bzl", "py_test")
 
 def pytest_tests(files, **arguments):
-    """One target for each test file, with the name of its path.
+    """Creates one target per test file, named after its path.
 
     Args:
       files: test files.
-      **arguments: of `py_test`.
+      **arguments: arguments of `py_test`.
     """
     for file in files:
         py_test(

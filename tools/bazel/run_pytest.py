@@ -1,4 +1,4 @@
-"""Runs pytest on the files that are its arguments, as `bazel test` wants it."""
+"""Entry point of `bazel test`: runs pytest on the files given as arguments."""
 
 import os
 import sys

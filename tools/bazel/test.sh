@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs some tests under the Bazel of Debian, without a network, with the packages of .venv.
+# Runs tests with Debian's Bazel, offline, using the packages of .venv.
 # Usage: tools/bazel/test.sh [target...]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,7 +14,7 @@ if ! command -v bazel >/dev/null; then
 fi
 
 if [ $# = 0 ]; then
-  set -- //:tests/unit/test_tokenization //:tests/unit/test_lane_schedule
+  set -- //:tests/unit/tokenization/test_tokenizer //:tests/unit/data/test_lane_schedule
 fi
 environment=(--test_env=PATH="$PWD/.venv/bin:/usr/bin:/bin")
 for name in TF_USE_LEGACY_KERAS TF_ENABLE_ONEDNN_OPTS TF_CPP_MIN_LOG_LEVEL; do
