@@ -1,7 +1,7 @@
-"""The architecture: imports run one way, folders stay small, and no files import in a circle.
+"""The architecture: imports run one way, folders and functions stay small, no import cycles.
 
-The rules are read off the import statements; nothing is imported. `docs/architecture.md` explains
-the rooms.
+The rules are checked on the syntax trees of the files; nothing is imported. `docs/architecture.md`
+explains the rooms.
 """
 
 import ast
@@ -12,6 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 MOST_FILES = 15
+MOST_LINES = 60  # Of a function, without its docstring.
 
 # Rooms from the ground up: a file may import from its own room and from lines above its room's.
 ORDER = [
@@ -132,6 +133,25 @@ def crowded(root: pathlib.Path) -> list[str]:
     return [f"{path.relative_to(root)}: {n}" for path, n in counts.items() if n > MOST_FILES]
 
 
+def too_long(root: pathlib.Path) -> list[str]:
+    """Functions with more than `MOST_LINES` lines, not counting their docstrings."""
+    found = []
+    for module, path in modules(root).items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = num_lines(node)
+                if ast.get_docstring(node, clean=False) is not None:
+                    lines -= num_lines(node.body[0])
+                if lines > MOST_LINES:
+                    found.append(f"{module}.{node.name}: {lines}")
+    return found
+
+
+def num_lines(node: ast.stmt) -> int:
+    assert node.end_lineno is not None
+    return node.end_lineno - node.lineno + 1
+
+
 def test_imports_run_one_way():
     edges = graph(ROOT)
     assert len(edges) > 150
@@ -167,6 +187,10 @@ def test_the_root_of_the_package_holds_no_code():
     assert files == {"__init__.py", "cli.py", "errors.py"}
 
 
+def test_no_function_is_too_long():
+    assert too_long(ROOT) == []
+
+
 @pytest.mark.parametrize(
     ("changed", "line"),
     [
@@ -198,6 +222,16 @@ def test_a_crowded_folder_is_found(tmp_path):
     assert crowded(tmp_path) == []
     plant(tmp_path, {"data/one_more.py": ""})
     assert crowded(tmp_path) == ["official/xlnet/data: 16"]
+
+
+def test_a_function_that_is_too_long_is_found(tmp_path):
+    docstring = '    """A function.\n' + "\n    More.\n" * MOST_LINES + '    """\n'
+    body = "    x = 1\n" * (MOST_LINES - 1)
+    plant(tmp_path, {"data/a.py": f"def f():\n{docstring}{body}"})
+    assert too_long(tmp_path) == []
+    method = "class A:\n    async def g(self):\n" + "        x = 1\n" * MOST_LINES
+    plant(tmp_path, {"data/a.py": f"def f():\n{docstring}{body}    y = 2\n", "data/b.py": method})
+    assert too_long(tmp_path) == ["official.xlnet.data.a.f: 61", "official.xlnet.data.b.g: 61"]
 
 
 def plant(root: pathlib.Path, files: dict[str, str]) -> None:
