@@ -103,13 +103,13 @@ class _Call(beam.DoFn):
         """Runs a task; a user error is written to the work directory and not retried."""
         function_name = self._function.__name__
         try:
-            note = self._function(*task, _counter(f"{function_name}_progress").inc)
+            completion = self._function(*task, _counter(f"{function_name}_progress").inc)
         except DataError as error:  # Raising it would make Beam retry the task.
             _counter("errors").inc()
             write_json(_error_path(self._work_dir), str(error), self._work_dir)
             return
         _counter(f"{function_name}_done").inc()
-        for name, number in note.get("counts", {}).items():
+        for name, number in completion.get("counts", {}).items():
             _counter(name).inc(number)
 
 

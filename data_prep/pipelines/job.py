@@ -167,7 +167,7 @@ def plan_lanes(job: Job) -> Plan:
     """
     counts = Counts()
     for index in range(len(job.shards)):
-        counts.update(read_json(token_files.note_path(job.work_dir, index))["counts"])
+        counts.update(read_json(token_files.completion_path(job.work_dir, index))["counts"])
     if not counts["documents"]:
         dropped = [f"{counts[name]} {name}" for name in _DROPPED if counts[name]]
         raise DataError(
@@ -191,8 +191,8 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
     Returns:
       The counts of the data set; see `data_set_counts`.
     """
-    notes = [read_json(lane_files.note_path(job.work_dir, lane)) for lane in plan.lanes]
-    files = {note["file"]: note["sha256"] for note in notes}
+    completions = [read_json(lane_files.completion_path(job.work_dir, lane)) for lane in plan.lanes]
+    files = {completion["file"]: completion["sha256"] for completion in completions}
     splits = {}
     for layout in plan.layouts:
         own = sorted(name for name in files if name.startswith(layout.name + "-"))

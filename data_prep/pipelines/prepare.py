@@ -107,8 +107,8 @@ def prepare(
             lanes = workers.run(write_lane, jobs.lane_tasks(job, plan), bar)
     return {
         **jobs.finish(job, plan),
-        "resumed_shards": sum(note["resumed"] for note in shards),
-        "resumed_lanes": sum(note["resumed"] for note in lanes),
+        "resumed_shards": sum(completion["resumed"] for completion in shards),
+        "resumed_lanes": sum(completion["resumed"] for completion in lanes),
     }
 
 

@@ -25,7 +25,7 @@ _CHUNK_TOKENS = 1 << 19
 _MARGIN_WINDOWS = 8  # Additional text after the last window of a chunk, for random segments.
 
 
-def note_path(work_dir: str, lane: Lane) -> str:
+def completion_path(work_dir: str, lane: Lane) -> str:
     """Path of the completion record of a lane: a JSON file written last."""
     return os.path.join(work_dir, _file_name(lane) + ".json")
 
@@ -52,11 +52,14 @@ def write_lane(
       The completion record `{"file": name, "sha256": …}`, plus "resumed": whether the lane had
       been completed before.
     """
-    path, note_file = os.path.join(output_dir, _file_name(lane)), note_path(work_dir, lane)
-    note = read_json(note_file)
-    if note is not None and note["sha256"] == sha256_of(path):
+    path, completion_file = (
+        os.path.join(output_dir, _file_name(lane)),
+        completion_path(work_dir, lane),
+    )
+    completion = read_json(completion_file)
+    if completion is not None and completion["sha256"] == sha256_of(path):
         report(lane.layout.windows_per_lane)
-        return {**note, "resumed": True}
+        return {**completion, "resumed": True}
 
     stream = TokenStream(work_dir, lane.layout.split, dtype)
     num_windows, advance = lane.layout.windows_per_lane, settings.reuse_len
@@ -87,9 +90,9 @@ def write_lane(
             writer.write(encode_windows(token_ids, windows, advance, lane.is_reversed, first_id))
             report(number)
         writer.finish()
-    note = {"file": _file_name(lane), "sha256": writer.sha256}
-    write_json(note_file, note, work_dir)
-    return {**note, "resumed": False}
+    completion = {"file": _file_name(lane), "sha256": writer.sha256}
+    write_json(completion_file, completion, work_dir)
+    return {**completion, "resumed": False}
 
 
 def _file_name(lane: Lane) -> str:

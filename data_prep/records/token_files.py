@@ -58,7 +58,7 @@ def documents_path(work_dir: str, shard: int) -> str:
     return os.path.join(work_dir, f"{shard:06d}.documents")
 
 
-def note_path(work_dir: str, shard: int) -> str:
+def completion_path(work_dir: str, shard: int) -> str:
     """Path of the completion record of a shard."""
     return os.path.join(work_dir, f"{shard:06d}.json")
 
@@ -91,11 +91,14 @@ def write_token_files(
       DataError: the text of the shard is invalid.
     """
     tokens_file, documents_file = token_path(work_dir, index), documents_path(work_dir, index)
-    note_file = note_path(work_dir, index)
-    note = read_json(note_file)
-    if note is not None and note["sha256"] == [sha256_of(tokens_file), sha256_of(documents_file)]:
+    completion_file = completion_path(work_dir, index)
+    completion = read_json(completion_file)
+    if completion is not None and completion["sha256"] == [
+        sha256_of(tokens_file),
+        sha256_of(documents_file),
+    ]:
         report(shard.num_bytes)
-        return {**note, "resumed": True}
+        return {**completion, "resumed": True}
 
     vocabulary = _vocabulary(vocab_file, settings.lowercase, settings.keep_accents)
     counts = Counts()
@@ -121,9 +124,9 @@ def write_token_files(
             ):
                 digest.update(array.tobytes())
                 output.write(array.tobytes())
-    note = {"counts": dict(counts), "sha256": [digest.hexdigest() for digest in digests]}
-    write_json(note_file, note, work_dir)
-    return {**note, "resumed": False}
+    completion = {"counts": dict(counts), "sha256": [digest.hexdigest() for digest in digests]}
+    write_json(completion_file, completion, work_dir)
+    return {**completion, "resumed": False}
 
 
 def read_document_table(work_dir: str, shard: int) -> np.ndarray:

@@ -134,13 +134,13 @@ def _random_spans(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Random spans of at least `length` tokens outside [start, limit), aligned to sentences."""
     num_before = np.maximum(0, start - length + 1)
-    num_behind = np.maximum(0, text_len - length - limit + 1)
-    nowhere = num_before + num_behind == 0  # The chunk is too short: allow overlap.
-    choice = _below(draws, np.where(nowhere, text_len - length + 1, num_before + num_behind))
-    is_behind = ~nowhere & (choice >= num_before)
-    position = np.where(is_behind, limit + choice - num_before, choice)
-    lowest = np.where(is_behind, limit, 0)
-    highest = np.where(is_behind | nowhere, text_len, start)
+    num_after = np.maximum(0, text_len - length - limit + 1)
+    must_overlap = num_before + num_after == 0  # The chunk is too short.
+    choice = _below(draws, np.where(must_overlap, text_len - length + 1, num_before + num_after))
+    is_after = ~must_overlap & (choice >= num_before)
+    position = np.where(is_after, limit + choice - num_before, choice)
+    lowest = np.where(is_after, limit, 0)
+    highest = np.where(is_after | must_overlap, text_len, start)
     sentence = np.searchsorted(sentence_starts, position, side="right") - 1
     begin = np.where(sentence >= 0, _at(sentence_starts, sentence), 0)
     following = np.searchsorted(sentence_starts, position + length)
