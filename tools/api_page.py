@@ -1,10 +1,10 @@
-"""Writes docs/library.md, the API reference, from the source.
+"""Generates docs/library.md, the API reference, from docstrings.
 
     python -m tools.api_page
 
-For every public name: its signature, the first paragraph of its docstring, and the sections of that
-(arguments, attributes, what is returned and raised). Nothing is imported but `official.xlnet`
-itself, whose names come first; a test holds the page equal to what this writes.
+Each entry has the signature, the first paragraph of the docstring, and its sections (Args,
+Attributes, Returns, Raises). Modules are parsed, not imported, except `official.xlnet`, whose names
+come first. A test verifies that the page is up to date.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from official import xlnet
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs/library.md"
 
-# Modules whose public names are listed, by subject; a folder stands for all of its modules.
+# {section: modules whose public names are listed}; a folder includes all of its modules.
 SECTIONS = {
     "Configuration": (
         "official.xlnet.configs.experiment",
@@ -93,13 +93,13 @@ _INTRODUCTION = """\
 
 # API
 
-The names of `official.xlnet` (`from official import xlnet`) are imported when they are first used,
-so importing the package costs nothing. The other names are imported from their modules.
+The names of `official.xlnet` (`from official import xlnet`) are imported lazily, so importing the
+package is fast. The other names are imported from their modules.
 [Concepts](concepts.md) explains the terms, [architecture](architecture.md) the folders.
 """
 _KEPT_DECORATORS = {"classmethod", "staticmethod", "property", "dataclasses.dataclass"}
-_CALLS = {"__init__", "__call__", "call"}  # Methods that their class's docstring explains.
-_NAME = r"[\w*]+(?:, [\w*]+)*: "  # Of an argument, or of several.
+_CALLS = {"__init__", "__call__", "call"}  # Methods that can be documented by the class docstring.
+_NAME = r"[\w*]+(?:, [\w*]+)*: "  # One or more argument names.
 
 Definition = ast.FunctionDef | ast.ClassDef
 
@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def page() -> str:
-    """The text of the page."""
+    """Returns the contents of the page."""
     parts = [_INTRODUCTION, "## official.xlnet\n"]
     shown = set()
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
@@ -129,20 +129,20 @@ def page() -> str:
 
 
 def modules_in(name: str) -> list[str]:
-    """The modules of a folder, or the one module of that name."""
+    """Returns the modules in a folder, or the module itself."""
     folder = ROOT.joinpath(*name.split("."))
     return [f"{name}.{path.stem}" for path in sorted(folder.glob("[!_]*.py"))] or [name]
 
 
 def parse(module: str) -> ast.Module:
-    """The syntax tree of a module of this repository."""
+    """Parses a module of this repository."""
     path = ROOT.joinpath(*module.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def definitions(module: str) -> list[Definition]:
-    """The public functions and classes that a module defines, in their order."""
+    """Returns the public functions and classes defined in a module, in source order."""
     return [
         node
         for node in parse(module).body
@@ -151,7 +151,7 @@ def definitions(module: str) -> list[Definition]:
 
 
 def find(module: str, name: str) -> tuple[str, Definition]:
-    """The module that defines a name which `module` defines or imports, and the definition."""
+    """Finds a name that a module defines or imports; returns the defining module and the node."""
     for node in parse(module).body:
         if isinstance(node, Definition) and node.name == name:
             return module, node
@@ -161,11 +161,11 @@ def find(module: str, name: str) -> tuple[str, Definition]:
 
 
 def entry(node: Definition, place: str) -> str:
-    """What the page says about a function or a class."""
+    """Returns the entry of a function or class."""
     parts = [f"### {node.name}\n"]
     if place:
         parts.append(f"{place}.\n")
-    # Signatures are no code to run: names in them are not imported.
+    # Signatures are not runnable code: the names in them are not imported.
     parts.append(f"<!-- test: parse -->\n```python\n{signature(node)}```\n")
     parts += described(node)
     for method in methods(node) if isinstance(node, ast.ClassDef) else ():
@@ -176,7 +176,7 @@ def entry(node: Definition, place: str) -> str:
 
 
 def described(node: Definition) -> list[str]:
-    """The first paragraph of a docstring, and its sections as lists."""
+    """Returns the first paragraph of a docstring, and its sections as Markdown lists."""
     summary, lists = sections(ast.get_docstring(node) or "")
     parts = [f"{summary}\n"] if summary else []
     for title, items in lists:
@@ -187,7 +187,7 @@ def described(node: Definition) -> list[str]:
 
 
 def methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    """The constructor, the call and the documented public methods of a class, in their order."""
+    """Returns the constructor, call and documented public methods of a class, in source order."""
     found = [part for part in node.body if isinstance(part, ast.FunctionDef)]
     return [
         method
@@ -197,7 +197,7 @@ def methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
 
 
 def signature(node: Definition) -> str:
-    """A definition without bodies and docstrings, formatted as `ruff format` does."""
+    """Returns a definition without bodies and docstrings, formatted by `ruff format`."""
     stub = copy.deepcopy(node)
     stub.decorator_list = _kept(node)
     if isinstance(stub, ast.ClassDef):
@@ -227,9 +227,9 @@ def signature(node: Definition) -> str:
 
 
 def sections(docstring: str) -> tuple[str, list[tuple[str, list[str]]]]:
-    """The first paragraph of a docstring, and its sections: titles and items.
+    """Splits a docstring into its first paragraph and its sections (titles and items).
 
-    A section is a line with lines under it that are indented by two spaces. Examples are left out.
+    A section is a line followed by lines indented by two spaces. Examples are skipped.
     """
     summary, lists = "", []
     for number, paragraph in enumerate(re.split(r"\n\s*\n", inspect.cleandoc(docstring))):
@@ -248,7 +248,7 @@ def sections(docstring: str) -> tuple[str, list[tuple[str, list[str]]]]:
 
 
 def _items(lines: list[str], separator: str) -> Iterator[str]:
-    """The items of a section; a name before a colon is shown as code, lists in lists as such."""
+    """Yields the items of a section as Markdown, with names as code and with nested lists."""
     for item in re.split(separator, textwrap.dedent("\n".join(lines))):
         first, *more = item.splitlines()
         is_list = first.endswith(":") and bool(more)
@@ -260,13 +260,13 @@ def _items(lines: list[str], separator: str) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """Text with everything that looks like HTML outside of code spans escaped."""
+    """Escapes HTML outside of code spans."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(p if p.startswith("`") else p.replace("<", "&lt;") for p in parts)
 
 
 def _kept(node: Definition) -> list[ast.expr]:
-    """Decorators that tell a reader how a name is used."""
+    """Decorators that are part of the public signature."""
 
     def name(decorator: ast.expr) -> str:
         return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)

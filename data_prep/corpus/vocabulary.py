@@ -69,7 +69,7 @@ def train_vocabulary(
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
 
     Returns:
-      A dictionary of
+      A dictionary with:
         vocab_size: vocabulary size.
         coverage: fraction of the characters of the sample that the vocabulary covers.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-# Imported for the readers that they register.
+# Imported to register their readers.
 from data_prep.tasks import choices, folders, ranking, squad, tables, tagged  # noqa: F401
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import FILE_READERS, FOLDER_READERS, Reading

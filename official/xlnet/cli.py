@@ -124,7 +124,10 @@ def load_verb(verb: str) -> types.ModuleType:
     module = importlib.import_module(f"{commands.__name__}.{verb}")
     if "import" not in module.FLAGS:
         flags.DEFINE_list(
-            "import", [], "Extension modules to import before running the command.", flag_values=module.FLAGS
+            "import",
+            [],
+            "Extension modules to import before running the command.",
+            flag_values=module.FLAGS,
         )
     return module
 

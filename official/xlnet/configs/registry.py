@@ -1,4 +1,4 @@
-"""Registries: implementations by the name that a configuration key gives them."""
+"""Registry of implementations that are selected by a configuration key."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class Registry(dict[str, T]):
-    """Implementations by name; what this package has and what others add are entries alike.
+    """Dictionary of implementations by name, of this package and of extensions.
 
     Args:
-      key: the configuration key whose values are the names, for error messages.
+      key: the configuration key whose values are the names; used in error messages.
 
     Example:
       >>> objectives = Registry("objective.kind")
@@ -29,29 +29,33 @@ class Registry(dict[str, T]):
         self.key = key
 
     def register(self, name: str) -> Callable[[Any], Any]:
-        """Returns a decorator that enters what it decorates under `name`.
+        """Returns a decorator that registers a function or class.
+
+        Args:
+          name: the name to register it under.
 
         Raises:
-          ConfigError: the name is taken; raised by the decorator.
+          ConfigError: the name is already registered; raised by the decorator.
         """
 
-        def enter(implementation: T) -> T:
+        def add(implementation: T) -> T:
             if name in self:
                 raise ConfigError(
-                    f"{self.key}: expected a name that is free for {_place(implementation)}, got "
-                    f"{name!r}, which is {_place(self[name])}"
+                    f"{self.key}: expected an unused name for {_place(implementation)}, got "
+                    f"{name!r}, which is already registered for {_place(self[name])}"
                 )
             self[name] = implementation
             return implementation
 
-        return enter
+        return add
 
     def __missing__(self, name: str) -> T:
         raise ConfigError(
-            f"{self.key}: expected one of {', '.join(self)}, got {name!r}; a name that an "
-            "extension registers is known once its module is imported (--import=MODULE)"
+            f"{self.key}: expected one of {', '.join(self)}, got {name!r}; names registered by "
+            "an extension require importing its module (--import=MODULE)"
         )
 
 
 def _place(implementation: object) -> str:
+    """Qualified name of a function or class."""
     return f"{implementation.__module__}.{getattr(implementation, '__qualname__', '')}"

@@ -1,4 +1,4 @@
-"""Readers of task data: what each is given, and which one reads the data of which task."""
+"""Registration of task data readers, and the arguments they are called with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from official.xlnet.errors import DataError
 
 
 class Settings(Protocol):
-    """Those of `TaskConfig` that say how a file is read."""
+    """The fields of `TaskConfig` that determine how a file is read."""
 
     name: str
     columns: tuple[str, ...]
@@ -23,14 +23,14 @@ class Settings(Protocol):
 
 @dataclasses.dataclass
 class Reading:
-    """One file or folder that is read.
+    """A file or folder to read, and options for reading it.
 
     Attributes:
-      path: where it is; `tfds:NAME:SPLIT` for tensorflow-datasets on disk.
-      settings: of the task.
-      strict: whether a row that cannot be used is an error; else it is counted and left out.
-      with_labels: whether a label is required.
-      counts: gets numbers of rows that were left out, by reason.
+      path: path of the file or folder, or `tfds:NAME:SPLIT` for a TFDS data set on disk.
+      settings: settings of the task.
+      strict: whether an invalid row raises an error; otherwise it is counted and skipped.
+      with_labels: whether labels are required.
+      counts: numbers of skipped rows, by reason; updated by the reader.
     """
 
     path: str
@@ -39,10 +39,18 @@ class Reading:
     with_labels: bool = True
     counts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
-    def reject(self, reason: str, sentence: str) -> None:
-        """Counts a row that cannot be used, or raises `DataError`."""
+    def reject(self, reason: str, message: str) -> None:
+        """Handles an invalid row.
+
+        Args:
+          reason: key of `counts` to increment.
+          message: the error message in strict mode.
+
+        Raises:
+          DataError: in strict mode.
+        """
         if self.strict:
-            raise DataError(sentence)
+            raise DataError(message)
         self.counts[reason] += 1
 
 
@@ -52,18 +60,21 @@ FOLDER_READERS: Registry[Reader] = Registry("task.name")
 
 
 def register_reader(name: str, *, folder: bool = False) -> Callable[[Reader], Reader]:
-    """Decorator that makes a function the reader of the data of a task.
+    """Decorator that registers a function as the reader of a task's data.
 
     The function takes a `Reading` and yields examples (`official.xlnet.data.examples`, or any
-    object with an `id` that the task understands). It leaves labels out where
-    `reading.with_labels` is false, and calls `reading.reject` for a row that cannot be used.
+    object with an `id` that the task supports). It omits labels if `reading.with_labels` is false,
+    and calls `reading.reject` for invalid rows.
 
     Args:
       name: the `task.name` whose data it reads.
-      folder: whether it reads folders instead of files; a task may have a reader of each.
+      folder: whether it reads folders instead of files; a task can have one reader of each kind.
+
+    Returns:
+      The decorator.
 
     Raises:
-      ConfigError: the task has such a reader already.
+      ConfigError: the task already has a reader of this kind.
 
     Example:
       >>> @register_reader("stars")

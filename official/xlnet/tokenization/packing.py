@@ -87,7 +87,7 @@ def pack_texts(
       truncation_side: side from which long texts are truncated, `right` or `left`.
 
     Returns:
-      A dictionary of
+      A dictionary with:
         token_ids: int32 [T], left padding followed by A SEP [B SEP …] CLS.
         segment_ids: int32 [T], 0 for A and its SEP, 1 for B and its SEP, …; `cls_segment` for
           CLS; 4 for padding.

@@ -33,7 +33,7 @@ def convert(
       overrides: `key=value` configuration overrides, as in `XLNetConfig.load`.
 
     Returns:
-      A dictionary of
+      A dictionary with:
         variables: number of converted variables.
         parameters: number of converted parameters.
         left_over: names of source variables that were not converted.
