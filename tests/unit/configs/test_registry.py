@@ -31,6 +31,8 @@ def test_a_name_that_is_not_there():
 def test_a_name_that_is_taken_stays_what_it_was():
     registry = Registry("section.key")
     registry.register("name")(len)
-    with pytest.raises(ConfigError, match=r"unused name for builtins\.print, got 'name'.*builtins\.len"):
+    with pytest.raises(
+        ConfigError, match=r"unused name for builtins\.print, got 'name'.*builtins\.len"
+    ):
         registry.register("name")(print)
     assert registry["name"] is len
