@@ -158,7 +158,9 @@ def test_the_prefix_is_read_in_both_directions_and_the_rest_from_left_to_right(d
     ],
 )
 def test_a_name_that_is_taken(register, taken, directory):
-    with pytest.raises(ConfigError, match=f"got '{taken}', which is (official|data_prep)"):
+    with pytest.raises(
+        ConfigError, match=f"got '{taken}', which is already registered for (official|data_prep)"
+    ):
         getattr(package, register)(taken)(lambda config: None)
 
 
