@@ -72,9 +72,13 @@ class TrainingConfig(hyperparams.Config):
     seed: int = 0
 
     def in_one_piece(self, batch_size: int) -> TrainingConfig:
-        """Returns a copy for inference with the given batch size, without gradient accumulation."""
+        """Returns a copy for inference: this batch size, no gradient accumulation, float32."""
         return dataclasses.replace(
-            self, batch_size=batch_size, accumulate_steps=1, parallel_slices=1
+            self,
+            batch_size=batch_size,
+            accumulate_steps=1,
+            parallel_slices=1,
+            precision="float32",
         )
 
     def check(self) -> None:

@@ -55,8 +55,9 @@ def pretraining_dataset(
       config: the model's configuration, which is checked against the data set; also supplies
         `data.phrases`. None skips the check.
       start_step: first step to read; earlier batches are skipped.
-      epochs: number of passes over the data; None repeats indefinitely. B has to divide the total
-        number of lanes over all epochs; see `evaluation_batch_size`.
+      epochs: number of passes over the data. None repeats `train` indefinitely and reads any other
+        split once. B has to divide the total number of lanes over all epochs; see
+        `evaluation_batch_size`.
       input_context: the argument of `strategy.distribute_datasets_from_function`. Each input
         pipeline reads only its own block of rows, in batches of one replica's rows.
       vocab: the model's vocabulary file, which is checked against that of the data set.
@@ -87,6 +88,8 @@ def pretraining_dataset(
       >>> batch["token_ids"].shape
       TensorShape([16, 512])
     """
+    if epochs is None and split != "train":
+        epochs = 1
     manifest = Manifest.load(path)
     lanes = _split(manifest, path, split)
     _check_config(manifest, path, config)

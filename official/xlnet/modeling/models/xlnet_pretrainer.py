@@ -13,24 +13,33 @@ from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.layers.next_sentence import NextSentence
 from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
+from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
+
+# Features that `fit` and `evaluate` read and a call does not take.
+_FIT_ONLY = {"can_be_target", "context_length", "target_mask"}
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class XLNetPretrainer(tf_keras.Model):
+class XLNetPretrainer(TrainableModel):
     """Language modeling with `fit` and `evaluate`, under any objective (`objectives`).
 
     Args:
       config: the configuration, or its dictionary. The memory has room for
         `config.training.batch_size` rows over all replicas.
 
-    `fit` and `evaluate` take batches of `pretraining_dataset`. A call (`model(inputs)`) takes
+    `fit` and `evaluate` take batches of `pretraining_dataset`, or batches that bring their own
+    `perm_mask` and targets (`objectives.permutation_lm`). A call (`model(inputs)`) takes
     the encoder's inputs with `target_positions`, or with `content_positions` int32 [B, P], and
     returns the encoder's outputs and `logits` float32 [B, P, V]: of the query stream at the
-    former, of the content stream at the latter.
+    former, of the content stream at the latter. `predict` takes both kinds of batches.
+
+    Weights are float32; the network computes in `config.training.precision`, see
+    `TrainableModel`.
 
     Example:
       >>> config = XLNetConfig.load("configs/tiny.yaml")
@@ -41,17 +50,16 @@ class XLNetPretrainer(tf_keras.Model):
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         kwargs.setdefault("name", "xlnet_pretrainer")
-        super().__init__(**kwargs)
+        super().__init__(config, **kwargs)
         # Metrics are those of all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
-        if isinstance(config, dict):
-            config = XLNetConfig.from_dict(config)
-        self.config = config
-        self.encoder = XLNetEncoder(config)
-        self.lm_head = LMHead(config.model.vocab_size, name="lm_head")
-        self.next_sentence = None
-        if config.objective.next_sentence:
-            self.next_sentence = NextSentence(config.model.init_std, name="next_sentence")
+        config = self.config
+        with self.policy_of_layers():
+            self.encoder = XLNetEncoder(config)
+            self.lm_head = LMHead(config.model.vocab_size, name="lm_head")
+            self.next_sentence = None
+            if config.objective.next_sentence:
+                self.next_sentence = NextSentence(config.model.init_std, name="next_sentence")
         self.objective = create_objective(config)
         self.loss_metric = tf_keras.metrics.Mean("loss")
         self.gradient_norm_metric = tf_keras.metrics.Mean("gradient_norm")
@@ -83,6 +91,17 @@ class XLNetPretrainer(tf_keras.Model):
             outputs["logits"] = self.lm_head(rows_BPD, embedding_VD)
         return outputs
 
+    def make_permutation(self, batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
+        """The factorization order, or mask, and the targets of a batch, made on the device.
+
+        The draw is that of `config.objective`, a function of seed, epoch and window. A batch with
+        `perm_mask` brings its own (`objectives.permutation_lm`).
+
+        Raises:
+          DataError: the batch lacks a feature.
+        """
+        return self.objective(Features(batch))
+
     def train_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """One update from a batch of windows.
 
@@ -95,12 +114,13 @@ class XLNetPretrainer(tf_keras.Model):
           loss; gradient_norm, before clipping; and memory_valid, the share of the memory's
           columns that are of the same document as their row.
         """
-        task = self.objective(batch)
+        task = self.make_permutation(batch)
         task.inputs.update(self._recall(self.memory, batch))
         replica = tf.distribute.get_replica_context()
         count = tf.reduce_sum(task.mask_BP)
         global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
-        global_rows = replica.num_replicas_in_sync * task.labels_BP.shape[0]
+        num_rows = tf.cast(tf.shape(task.labels_BP)[0], tf.float32)
+        global_rows = replica.num_replicas_in_sync * num_rows
         seed = tf.constant([self.config.training.seed, 0], tf.int32)
         seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
         seed = fold_in(seed, replica.replica_id_in_sync_group)
@@ -113,11 +133,13 @@ class XLNetPretrainer(tf_keras.Model):
                 if self.next_sentence is not None:
                     extra = self.next_sentence.loss_sum(outputs["content"], task.is_next_B)
                     loss += extra / global_rows
+                loss = self.scaled_loss(loss)
             return tape.gradient(loss, self.trainable_variables), loss_sum, outputs.get("memory")
 
         training = self.config.training
         gradients = in_parallel(gradients, training.parallel_slices)
         total, loss_sum, memory = accumulate(gradients, task, seed, training.accumulate_steps)
+        total = self.unscaled_gradients(total)
         self.gradient_norm_metric.update_state(self._update(total))
         if self.memory is not None:
             self.memory.write(memory)
@@ -133,7 +155,15 @@ class XLNetPretrainer(tf_keras.Model):
         A gradient that is not finite changes nothing: see `AdamW`.
         """
         variables = self.trainable_variables
-        summed = self.optimizer.aggregate_gradients(zip(gradients, variables, strict=True))
+        if isinstance(self.optimizer, tf_keras.optimizers.legacy.Optimizer):
+            # Such an optimizer may clip before it sums over replicas, so the sum is left to it.
+            dense = [tf.convert_to_tensor(g) for g in gradients if g is not None]
+            replica = tf.distribute.get_replica_context()
+            norm = tf.linalg.global_norm(replica.all_reduce(tf.distribute.ReduceOp.SUM, dense))
+            self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
+            return norm
+        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        summed = optimizer.aggregate_gradients(zip(gradients, variables, strict=True))
         dense = [g if g is None else tf.convert_to_tensor(g) for g, _ in summed]
         norm = tf.linalg.global_norm(dense)
         pairs = zip(dense, variables, strict=True)
@@ -142,30 +172,57 @@ class XLNetPretrainer(tf_keras.Model):
 
     def test_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Loss of a batch; memory is carried from batch to batch as in training."""
-        task = self.objective(batch)
-        task.inputs.update(self._recall(self._evaluation.memory, batch))
-        outputs = self(task.inputs, training=False)
-        if self._evaluation.memory is not None:
-            self._evaluation.memory.write(outputs["memory"])
+        task, outputs = self._evaluate_batch(batch)
         count = tf.reduce_sum(task.mask_BP)
         loss_sum = cross_entropy_sum(outputs["logits"], task.labels_BP, task.mask_BP)
         self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
         return {"loss": self.loss_metric.result()}
 
+    def predict_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Outputs for a batch of inputs of a call, or for one that `fit` takes.
+
+        Returns:
+          What a call returns but for the memory, whose first axis is not the batch. For a batch
+          that `fit` takes, the network reads it as in `evaluate`; further keys say what the
+          logits predict: `labels` int32 [B, P] and `target_mask` float32 [B, P].
+        """
+        if _FIT_ONLY.isdisjoint(batch):
+            outputs = dict(self(batch, training=False))
+        else:
+            task, outputs = self._evaluate_batch(batch)
+            outputs = {**outputs, "labels": task.labels_BP, "target_mask": task.mask_BP}
+        outputs.pop("memory", None)
+        return outputs
+
     def evaluate(self, *args, **kwargs):
         """As in Keras. Windows start with `context_length` 0, so old memory is never seen."""
+        self._make_evaluation_memory()
+        return super().evaluate(*args, **kwargs)
+
+    def predict(self, *args, **kwargs):
+        """As in Keras; see `predict_step` for what is returned."""
+        self._make_evaluation_memory()
+        return super().predict(*args, **kwargs)
+
+    def _evaluate_batch(self, batch: dict[str, tf.Tensor]):
+        """The `ObjectiveBatch` of a batch, and the outputs; carries the evaluation's memory on."""
+        task = self.make_permutation(batch)
+        memory = self._evaluation.memory
+        task.inputs.update(self._recall(memory, batch))
+        outputs = self(task.inputs, training=False)
+        if memory is not None:
+            memory.write(outputs["memory"])
+        return task, outputs
+
+    def _make_evaluation_memory(self) -> None:
         if self._evaluation.memory is None:
             with self.distribute_strategy.scope():
                 self._evaluation.memory = self._new_memory()
-        return super().evaluate(*args, **kwargs)
 
     @property
     def metrics(self):
         metrics = [self.loss_metric, self.gradient_norm_metric]
         return metrics if self.memory is None else [*metrics, self.memory_metric]
-
-    def get_config(self):
-        return {"name": self.name, "config": self.config.as_dict()}
 
     def _new_memory(self) -> Memory | None:
         model = self.config.model
@@ -180,6 +237,7 @@ class XLNetPretrainer(tf_keras.Model):
         """The encoder inputs that concern memory; none where there is no memory."""
         if memory is None:
             return {}
+        batch = Features(batch)
         return {
             "memory": memory.read(batch["token_ids"].shape[0]),
             "memory_length": batch["context_length"],

@@ -12,6 +12,7 @@ import tf_keras
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
+from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
@@ -21,7 +22,7 @@ _TOKEN_INPUTS = ("token_ids", "segment_ids", "is_padding")
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class XLNetTaskModel(tf_keras.Model):
+class XLNetTaskModel(TrainableModel):
     """Encoder and head.
 
     Args:
@@ -43,19 +44,18 @@ class XLNetTaskModel(tf_keras.Model):
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         kwargs.setdefault("name", "xlnet_task")
-        super().__init__(**kwargs)
-        if isinstance(config, dict):
-            config = XLNetConfig.from_dict(config)
-        self.config = config
+        super().__init__(config, **kwargs)
+        config = self.config
         self.with_memory = config.task.long_texts == "memory"
         encoder_config = copy.deepcopy(config)
         if not self.with_memory:
             encoder_config.model.mem_len = 0
             encoder_config.task.long_texts = "truncate"
-        self.encoder = XLNetEncoder(encoder_config, reuse_len=0)
-        self.head = create_head(config)
+        with self.policy_of_layers():
+            self.encoder = XLNetEncoder(encoder_config, reuse_len=0)
+            self.head = create_head(config)
+            self.build(None)
         self.loss_metric = tf_keras.metrics.Mean("loss")
-        self.build(None)
 
     def build(self, input_shape=None):
         with tf.name_scope(self.encoder.name):
@@ -124,7 +124,7 @@ class XLNetTaskModel(tf_keras.Model):
             with tf.GradientTape() as tape:
                 outputs = self(part, training=True, dropout_seed=seed)
                 loss_sum = tf.reduce_sum(self.head.loss(outputs, part) * part["weight"])
-                loss = tf.math.divide_no_nan(loss_sum, global_count)
+                loss = self.scaled_loss(tf.math.divide_no_nan(loss_sum, global_count))
             grads = tape.gradient(loss, variables, unconnected_gradients="zero")
             return [tf.convert_to_tensor(gradient) for gradient in grads], loss_sum, None
 
@@ -137,6 +137,7 @@ class XLNetTaskModel(tf_keras.Model):
             return total, loss_sum
 
         total, loss_sum = self._shortened(step, batch)
+        total = self.unscaled_gradients(total)
         self.optimizer.apply_gradients(zip(total, variables, strict=True))
         self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
         return {"loss": self.loss_metric.result()}
@@ -163,9 +164,6 @@ class XLNetTaskModel(tf_keras.Model):
     @property
     def metrics(self):
         return [self.loss_metric]
-
-    def get_config(self):
-        return {"name": self.name, "config": self.config.as_dict()}
 
 
 def bucket_lengths(length: int, number: int) -> list[int]:

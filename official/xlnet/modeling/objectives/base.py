@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import Registry
+from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
     sample_targets_and_order,
@@ -32,6 +33,24 @@ class ObjectiveBatch(NamedTuple):
     labels_BP: tf.Tensor
     mask_BP: tf.Tensor
     is_next_B: tf.Tensor | None = None
+
+
+class Features(dict[str, tf.Tensor]):
+    """The features of a batch; asking for one that is not there raises an error that names it."""
+
+    def __init__(self, batch: dict[str, tf.Tensor]):
+        if not isinstance(batch, dict):
+            raise DataError(
+                "batch: expected a dictionary of features, as pretraining_dataset gives it, got "
+                f"a {type(batch).__name__}"
+            )
+        super().__init__(batch)
+
+    def __missing__(self, name: str) -> tf.Tensor:
+        raise DataError(
+            f"batch: expected the feature {name!r}, as of pretraining_dataset, "
+            f"got {', '.join(sorted(self)) or 'none'}"
+        )
 
 
 Objective = Callable[[dict[str, tf.Tensor]], ObjectiveBatch]

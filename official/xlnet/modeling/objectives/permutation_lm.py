@@ -24,11 +24,15 @@ def permutation_objective(config: XLNetConfig) -> Objective:
     `data.target_ratio` is the paper's K. `data.target_unit` and `data.max_span` select spans of
     words or single tokens (`token` and 1) as targets.
 
+    A batch with `perm_mask` brings its own permutation and targets: see `given_permutation`.
+
     Args:
       config: the experiment configuration; uses `data`, `objective` and `training.seed`.
     """
 
     def objective(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
+        if "perm_mask" in batch:
+            return given_permutation(batch)
         drawn = draw_targets(batch, config)
         inputs = {
             "token_ids": batch["token_ids"],
@@ -41,3 +45,26 @@ def permutation_objective(config: XLNetConfig) -> Objective:
         return ObjectiveBatch(inputs, labels_BP, tf.cast(drawn.target_mask, tf.float32))
 
     return objective
+
+
+def given_permutation(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
+    """The task of a batch that brings its own permutation and targets.
+
+    Args:
+      batch: a dictionary of
+        token_ids: int32 [B, T], the original text.
+        perm_mask: bool [B, T, T], True where i may not see j.
+        target_positions: int32 [B, P], where tokens are predicted. A target never sees itself.
+        target_mask: bool or float32 [B, P], which slots are real targets; default: all.
+        segment_ids, is_padding, is_reversed: as the encoder takes them; optional.
+
+    Returns:
+      The task; its labels are the token ids at the targets.
+    """
+    names = ("token_ids", "perm_mask", "target_positions")
+    optional = ("segment_ids", "is_padding", "is_reversed")
+    inputs = {name: batch[name] for name in names}
+    inputs |= {name: batch[name] for name in optional if name in batch}
+    labels_BP = tf.gather(batch["token_ids"], batch["target_positions"], batch_dims=1)
+    mask_BP = batch.get("target_mask", tf.ones_like(labels_BP))
+    return ObjectiveBatch(inputs, labels_BP, tf.cast(mask_BP, tf.float32))

@@ -1,0 +1,112 @@
+"""What the trainable models share as Keras models: precision, `compile` and loss scaling."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError
+
+_OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
+
+
+class TrainableModel(tf_keras.Model):
+    """A Keras model of a configuration, with a training step and a loss of its own.
+
+    Args:
+      config: the configuration, or its dictionary.
+      **kwargs: arguments of `tf_keras.Model`. `dtype` is the precision policy; default:
+        `config.training.precision` where that is `mixed_bfloat16`, else Keras' global policy.
+    """
+
+    def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
+        if isinstance(config, dict):
+            config = XLNetConfig.from_dict(config)
+        if config.training.precision != "float32":
+            kwargs.setdefault("dtype", config.training.precision)
+        super().__init__(**kwargs)
+        self.config = config
+
+    @contextlib.contextmanager
+    def policy_of_layers(self) -> Iterator[None]:
+        """Layers that are made inside, and their sub-layers, have the model's precision policy."""
+        before = tf_keras.mixed_precision.global_policy()
+        tf_keras.mixed_precision.set_global_policy(self.dtype_policy)
+        try:
+            yield
+        finally:
+            tf_keras.mixed_precision.set_global_policy(before)
+
+    def compile(
+        self,
+        optimizer="rmsprop",
+        loss=None,
+        metrics=None,
+        loss_weights=None,
+        weighted_metrics=None,
+        **kwargs,
+    ):
+        """Chooses the optimizer; loss and metrics are the model's own.
+
+        Args:
+          optimizer: any optimizer of `tf_keras.optimizers`, `tf_keras.optimizers.legacy` or
+            `official.nlp.optimization`, its name, or a `LossScaleOptimizer` around one.
+          loss, metrics, loss_weights, weighted_metrics: None.
+          **kwargs: as in Keras: `jit_compile`, `run_eagerly`, `steps_per_execution`, …
+
+        Raises:
+          ConfigError: there is a loss or a metric, or the optimizer is none of `tf_keras`.
+        """
+        given = {
+            "loss": loss,
+            "metrics": metrics,
+            "loss_weights": loss_weights,
+            "weighted_metrics": weighted_metrics,
+        }
+        given = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        if given:
+            own = ", ".join(metric.name for metric in self.metrics)
+            raise ConfigError(
+                f"compile: expected an optimizer alone, as {type(self).__name__} computes its own "
+                f"loss and metrics ({own}), got {', '.join(given)}"
+            )
+        if not isinstance(optimizer, _OPTIMIZERS):
+            kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
+            raise ConfigError(
+                f"compile: expected an optimizer of tf_keras or its name, got a {kind}; "
+                "tf.keras is tf_keras where TF_USE_LEGACY_KERAS=1 is set before TensorFlow is "
+                "imported"
+            )
+        super().compile(optimizer=optimizer, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles as a saved model was, with the optimizer's variables."""
+        self.compile(**tf_keras.saving.deserialize_keras_object(config))
+        if isinstance(self.optimizer, tf_keras.optimizers.Optimizer):
+            self.optimizer.build(self.trainable_variables)
+
+    def scaled_loss(self, loss: tf.Tensor) -> tf.Tensor:
+        """What to differentiate: the loss times the scale of a `LossScaleOptimizer`."""
+        return self.optimizer.get_scaled_loss(loss) if self._has_loss_scale else loss
+
+    def unscaled_gradients(self, gradients: Sequence[tf.Tensor | None]):
+        """Gradients of the loss, from those of `scaled_loss`."""
+        if not self._has_loss_scale:
+            return gradients
+        return self.optimizer.get_unscaled_gradients(gradients)
+
+    @property
+    def _has_loss_scale(self) -> bool:
+        return isinstance(self.optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "dtype": self.dtype_policy.name,
+            "config": self.config.as_dict(),
+        }
