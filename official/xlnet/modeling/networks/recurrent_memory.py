@@ -105,11 +105,13 @@ class Memory(tf.Module):
             variable.assign(tf.cast(states_LBMD[:, first : first + rows], variable.dtype))
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
-        """Nothing in checkpoints, where the variable of one replica would not do."""
-        children = super()._trackable_children(save_type, **kwargs)
-        if save_type == "checkpoint":
-            children = {name: child for name, child in children.items() if name != "states"}
-        return children
+        """Nothing: the variable of one replica would not do."""
+        return {}
+
+    def _export_to_saved_model_graph(self, object_map, tensor_map=None, options=None, **kwargs):
+        """A SavedModel holds no rows: what is loaded from it starts with an empty memory."""
+        object_map[self] = tf.Module()
+        return []
 
     def _serialize_to_tensors(self):
         # In float32, which holds all of bfloat16: a run may go on in another precision.
