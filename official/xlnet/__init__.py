@@ -13,7 +13,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from official.xlnet.checkpoints.model_directory import load_encoder
+    from official.xlnet.checkpoints.model_directory import (
+        load_encoder,
+        load_pretrainer,
+        save_pretrained,
+    )
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.reading import register_reader
@@ -25,10 +29,12 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
     from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+    from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
     from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
     from official.xlnet.modeling.objectives import register_objective
     from official.xlnet.tasks.registry import register_task
     from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
+    from official.xlnet.training.optimization import create_optimizer
 
 __version__ = "0.1.0"
 
@@ -42,14 +48,18 @@ _MODULE_OF = {
     "XLNetConfig": "configs.experiment",
     "XLNetEncoder": "modeling.networks.xlnet_encoder",
     "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
+    "XLNetTaskModel": "modeling.models.xlnet_task_model",
+    "create_optimizer": "training.optimization",
     "embed": "inference.embedding",
     "load_encoder": "checkpoints.model_directory",
+    "load_pretrainer": "checkpoints.model_directory",
     "load_tokenizer": "tokenization.tokenizer",
     "pretraining_dataset": "data.pretraining_dataset",
     "register_head": "modeling.heads",
     "register_objective": "modeling.objectives",
     "register_reader": "data.reading",
     "register_task": "tasks.registry",
+    "save_pretrained": "checkpoints.model_directory",
 }
 
 __all__ = [
@@ -62,15 +72,19 @@ __all__ = [
     "XLNetConfig",
     "XLNetEncoder",
     "XLNetPretrainer",
+    "XLNetTaskModel",
     "__version__",
+    "create_optimizer",
     "embed",
     "load_encoder",
+    "load_pretrainer",
     "load_tokenizer",
     "pretraining_dataset",
     "register_head",
     "register_objective",
     "register_reader",
     "register_task",
+    "save_pretrained",
 ]
 
 

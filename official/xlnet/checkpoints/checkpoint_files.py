@@ -73,6 +73,11 @@ def newest_checkpoint(model_dir: str) -> SavedState | None:
     raise DataError(f"{model_dir}: no valid checkpoint: {'; '.join(damages)}")
 
 
+def has_records(model_dir: str) -> bool:
+    """Whether a directory holds checkpoints that a pre-training run wrote."""
+    return bool(_recorded_steps(model_dir))
+
+
 class CheckpointWriter:
     """Saves checkpoints of a run, keeping the most recent ones and the best.
 

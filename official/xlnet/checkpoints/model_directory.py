@@ -14,12 +14,14 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
+from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 # Configuration keys that have to match for two models to have compatible weights.
 ARCHITECTURE = (
@@ -31,6 +33,9 @@ ARCHITECTURE = (
     "activation",
     "untie_r",
 )
+
+# The parts of a model that a model directory keeps, by their attribute.
+_PARTS = ("encoder", "lm_head", "next_sentence", "head")
 
 
 def load_encoder(model_dir: str) -> XLNetEncoder:
@@ -77,6 +82,57 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
     model = XLNetPretrainer(config)
     restore(model_dir, encoder=model.encoder, lm_head=model.lm_head)
     return model
+
+
+def save_pretrained(
+    model: XLNetEncoder | XLNetPretrainer | XLNetTaskModel,
+    model_dir: str,
+    tokenizer: Tokenizer | str,
+) -> None:
+    """Writes a model as a model directory: configuration, vocabulary and weights.
+
+    `load_encoder`, `load_pretrainer` and the commands read it. It holds no optimizer: a run
+    starts from it with `--init_from`. Saving to the same directory again replaces the weights.
+
+    Args:
+      model: an encoder, a pre-training model or a model of a task.
+      model_dir: the directory; made if it is not there.
+      tokenizer: the model's tokenizer, or its vocabulary file.
+
+    Raises:
+      ConfigError: the tokenizer does not fit the model, or the directory belongs to a run.
+
+    Example:
+      >>> model.fit(data)
+      >>> save_pretrained(model, "my_model", "data/spiece.model")
+      >>> encoder = load_encoder("my_model")
+    """
+    config = model.config
+    if isinstance(tokenizer, str):
+        tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)
+    for section, key in (
+        ("model", "vocab_size"),
+        ("data", "lowercase"),
+        ("data", "keep_accents"),
+    ):
+        expected, got = getattr(getattr(config, section), key), getattr(tokenizer, key)
+        if got != expected:
+            raise ConfigError(
+                f"tokenizer: expected {key} {expected}, as {section}.{key} of the model, got {got}"
+            )
+    if has_records(model_dir):
+        raise ConfigError(
+            f"{model_dir}: expected a directory for this model alone, got that of a run, whose "
+            "checkpoints would be lost; choose another one"
+        )
+    if isinstance(model, XLNetEncoder):
+        parts = {"encoder": model}
+    else:
+        parts = {name: getattr(model, name, None) for name in _PARTS}
+    parts = {name: part for name, part in parts.items() if part is not None}
+    create_model_dir(model_dir, config, tokenizer.model_file)
+    checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
+    tf.train.CheckpointManager(checkpoint, model_dir, max_to_keep=1, checkpoint_name="ckpt").save()
 
 
 def restore(model_dir: str, **parts: tf.Module) -> None:

@@ -11,6 +11,7 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3, require_legacy_keras
 
 _OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
 
@@ -41,6 +42,10 @@ class TrainableModel(tf_keras.Model):
             yield
         finally:
             tf_keras.mixed_precision.set_global_policy(before)
+
+    def __call__(self, inputs, *args, **kwargs):
+        require_legacy_keras(inputs)
+        return super().__call__(inputs, *args, **kwargs)
 
     def compile(
         self,
@@ -77,10 +82,9 @@ class TrainableModel(tf_keras.Model):
             )
         if not isinstance(optimizer, _OPTIMIZERS):
             kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
+            advice = f"; {ADVICE}" if is_of_keras_3(optimizer) else ""
             raise ConfigError(
-                f"compile: expected an optimizer of tf_keras or its name, got a {kind}; "
-                "tf.keras is tf_keras where TF_USE_LEGACY_KERAS=1 is set before TensorFlow is "
-                "imported"
+                f"compile: expected an optimizer of tf_keras or its name, got a {kind}{advice}"
             )
         super().compile(optimizer=optimizer, **kwargs)
 
