@@ -14,6 +14,8 @@ class XLNetError(Exception):
     """
 
     exit_status = 2
+    # AutoGraph keeps the class of errors with this initializer when it adds to their message.
+    __init__ = Exception.__init__
 
 
 class ConfigError(XLNetError, ValueError):

@@ -1,0 +1,160 @@
+"""Saving, loading and `predict` as Keras users know them."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from tests.helpers.compiled import make_model
+from tests.helpers.tiny import (
+    MEMORY,
+    TOKENS,
+    VOCAB,
+    WIDTH,
+    random_inputs,
+    random_windows,
+    tiny_config,
+)
+
+
+def batches(*seeds, rows=4):
+    """A data set of windows, with context of the same document in all but the first batch."""
+    windows = [
+        random_windows(seed, batch=rows, context_length=MEMORY if number else 0)
+        for number, seed in enumerate(seeds)
+    ]
+    stacked = {name: tf.stack([each[name] for each in windows]) for name in windows[0]}
+    return tf.data.Dataset.from_tensor_slices(stacked)
+
+
+def assert_same_outputs(model, other):
+    inputs = random_inputs(0, order="all", memory=MEMORY, layers=1)
+    for name, value in model(inputs).items():
+        np.testing.assert_array_equal(other(inputs)[name], value)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A model, and the folder where `ModelCheckpoint` left the best of its epochs, in each form."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    model = make_model(num_layers=1, is_random=False)
+    callbacks = [
+        tf_keras.callbacks.ModelCheckpoint(
+            str(folder / name), monitor="val_loss", save_best_only=True, save_weights_only=weights
+        )
+        for name, weights in (
+            ("weights", True),
+            ("weights.h5", True),
+            ("model.keras", False),
+            ("model", False),
+        )
+    ]
+    data = batches(0, 1)
+    history = model.fit(data, validation_data=data, epochs=2, callbacks=callbacks, verbose=0)
+    losses = history.history["val_loss"]
+    assert losses[1] < losses[0], "the last epoch should be the best"
+    return model, folder
+
+
+@pytest.mark.parametrize("name", ["weights", "weights.h5"])
+def test_model_checkpoint_of_weights(fitted, name):
+    model, folder = fitted
+    other = make_model(num_layers=1)
+    other.load_weights(str(folder / name))
+    assert_same_outputs(model, other)
+
+
+@pytest.mark.parametrize("name", ["model.keras", "model"])
+def test_model_checkpoint_of_the_model(fitted, name):
+    model, folder = fitted
+    loaded = tf_keras.models.load_model(folder / name)
+    assert isinstance(loaded, XLNetPretrainer)
+    assert_same_outputs(model, loaded)
+    assert loaded.optimizer.get_config() == model.optimizer.get_config()
+    loaded.train_step(random_windows(0))  # A model that can be trained on.
+
+
+def test_model_checkpoint_is_loaded_with_its_precision(tmp_path):
+    model = make_model(num_layers=1, precision="mixed_bfloat16")
+    model.save(tmp_path / "model.keras")
+    assert tf_keras.models.load_model(tmp_path / "model.keras").memory.states.dtype == tf.bfloat16
+
+
+# A process that has imported nothing of ours but the package, which loads no TensorFlow.
+SCRIPT = """
+import sys
+import official.xlnet
+assert "tensorflow" not in sys.modules and "tf_keras" not in sys.modules
+import tensorflow as tf
+{code}
+"""
+
+
+def run(code, **environment):
+    command = [sys.executable, "-c", SCRIPT.format(code=code)]
+    environment = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_a_keras_file_is_loaded_by_a_fresh_process(fitted):
+    code = f"""
+model = tf.keras.models.load_model({str(fitted[1] / "model.keras")!r})
+print(type(model).__name__, int(model.optimizer.iterations))
+"""
+    result = run(code, TF_USE_LEGACY_KERAS="1")
+    assert result.stdout.split() == ["XLNetPretrainer", "4"], result.stderr
+
+
+def test_with_keras_3_the_error_names_the_variable():
+    code = f"""
+from official.xlnet import XLNetPretrainer
+from official.xlnet.errors import ConfigError
+model = XLNetPretrainer({tiny_config(num_layers=1).as_dict()!r})
+for wrong in (
+    lambda: model.compile(tf.keras.optimizers.Adam()),
+    lambda: model({{"token_ids": tf.keras.Input([{TOKENS}], dtype="int32")}}),
+):
+    try:
+        wrong()
+    except ConfigError as error:
+        print(error)
+"""
+    result = run(code, TF_USE_LEGACY_KERAS="0")
+    optimizer, tensor = result.stdout.splitlines()
+    assert "expected an optimizer of tf_keras" in optimizer
+    assert "expected inputs of tf_keras" in tensor
+    for line in (optimizer, tensor):
+        assert "set TF_USE_LEGACY_KERAS=1 before TensorFlow is imported" in line
+
+
+def test_predict_of_encoder_inputs():
+    """The outputs of a call but for the memory, with a last batch that is smaller."""
+    model = make_model(num_layers=1)
+    inputs = random_inputs(0, batch=5)
+    wanted = model(inputs)
+    predicted = model.predict(inputs, batch_size=3, verbose=0)
+    assert set(predicted) == {"content", "query", "logits"}
+    for name, value in predicted.items():
+        np.testing.assert_allclose(value, wanted[name], atol=1e-5)
+    assert predicted["content"].shape == (5, TOKENS, WIDTH)
+
+
+def test_predict_of_windows_reads_them_as_evaluate_does():
+    """Losses computed from what is returned are those of `evaluate`, memory included."""
+    model = make_model(num_layers=1, num_predict=9)
+    data = batches(0, 1, 2)
+    predicted = model.predict(data, verbose=0)
+    assert set(predicted) == {"content", "query", "logits", "labels", "target_mask"}
+    assert predicted["logits"].shape == (12, 9, VOCAB)
+    log_p = tf.nn.log_softmax(predicted["logits"]).numpy()
+    losses = -np.take_along_axis(log_p, predicted["labels"][..., None], axis=-1)[..., 0]
+    mask = predicted["target_mask"]
+    assert 0 < mask.sum() < mask.size
+    loss = model.evaluate(data, verbose=0)
+    np.testing.assert_allclose((losses * mask).sum() / mask.sum(), loss, rtol=1e-5)
+    assert not model.memory.states.numpy().any(), "the memory of training is another"

@@ -1,0 +1,80 @@
+"""A batch with its own `perm_mask` and targets trains as the order that these were made from."""
+
+import numpy as np
+import tensorflow as tf
+
+from tests.helpers.compiled import make_model, state
+from tests.helpers.tiny import MEMORY, TARGETS, TOKENS, random_windows
+
+SETTINGS = {"num_layers": 1, "adam_epsilon": 1e-3, "dropout": 0.2, "dropatt": 0.3}
+
+
+def own_batch(task, windows):
+    """The windows with the mask and targets that were drawn for them."""
+    order_BT = task.inputs["order"].numpy()
+    return {
+        "token_ids": windows["token_ids"],
+        "segment_ids": windows["segment_ids"],
+        "is_reversed": windows["is_reversed"],
+        "context_length": windows["context_length"],
+        "perm_mask": tf.constant(order_BT[:, :, None] < order_BT[:, None, :]),
+        "target_positions": task.inputs["target_positions"],
+        "target_mask": task.mask_BP,
+    }
+
+
+def test_a_mask_made_from_the_order_trains_as_the_order():
+    """Two steps with dropout and memory: the same losses, gradient norms, weights and memory."""
+    drawn, own = make_model(**SETTINGS), make_model(**SETTINGS)
+    for seed, context_length in ((0, 0), (1, MEMORY)):
+        windows = random_windows(seed, context_length=context_length)
+        batch = own_batch(drawn.make_permutation(windows), windows)
+        wanted, got = drawn.train_step(windows), own.train_step(batch)
+        for name, value in wanted.items():
+            np.testing.assert_allclose(got[name], value, rtol=1e-5, err_msg=name)
+    for ours, theirs in zip(state(own), state(drawn), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_every_slot_is_a_target_without_a_target_mask():
+    model = make_model(num_layers=1, num_predict=9)
+    windows = random_windows(0)
+    batch = own_batch(model.make_permutation(windows), windows)
+    is_real = batch.pop("target_mask").numpy()
+    assert 0 < is_real.sum() < is_real.size
+    task = model.make_permutation(batch)
+    np.testing.assert_array_equal(task.mask_BP, np.ones([4, 9]))
+    ids, positions = batch["token_ids"].numpy(), batch["target_positions"].numpy()
+    wanted = [[ids[b, t] for t in row] for b, row in enumerate(positions)]
+    np.testing.assert_array_equal(task.labels_BP, wanted)
+
+
+def test_slices_cut_the_mask_too():
+    batches = []
+    losses = []
+    for steps in (1, 2):
+        model = make_model(num_layers=1, accumulate_steps=steps, adam_epsilon=1e-3)
+        windows = random_windows(0)
+        batches.append(own_batch(model.make_permutation(windows), windows))
+        losses.append(float(model.train_step(batches[0])["loss"]))
+    np.testing.assert_allclose(losses[1], losses[0], atol=1e-5)
+
+
+def test_fit_with_masks_of_ones_own():
+    """A data set without anything but what is needed, compiled."""
+    rng = np.random.default_rng(0)
+    rows = 8
+    # Left to right: i sees what stands before it and itself.
+    future = np.triu(np.ones([TOKENS, TOKENS], bool), 1)
+    batch = {
+        "token_ids": rng.integers(9, 53, [rows, TOKENS]).astype(np.int32),
+        "perm_mask": np.broadcast_to(future, [rows, TOKENS, TOKENS]),
+        "target_positions": np.tile(np.arange(3, 3 + TARGETS, dtype=np.int32), [rows, 1]),
+    }
+    model = make_model(num_layers=1, mem_len=0, bidirectional=False)
+    data = tf.data.Dataset.from_tensor_slices(batch).batch(4, drop_remainder=True)
+    history = model.fit(data, epochs=3, verbose=0).history["loss"]
+    assert history[2] < history[0]
+    assert model.evaluate(data, verbose=0) < history[2]
+    predicted = model.predict(data, verbose=0)
+    assert predicted["logits"].shape == (rows, TARGETS, 53)
