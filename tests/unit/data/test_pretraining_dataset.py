@@ -158,6 +158,17 @@ def test_targets_are_fresh_in_every_epoch_and_the_same_after_a_resume(data_set):
     assert all((steps[i] != steps[i + 5]).any(axis=1).all() for i in range(5))
 
 
+def test_the_heldout_split_is_read_once(tmp_path):
+    """So that `fit(validation_data=...)` and `evaluate` come to an end."""
+    write_data_set(str(tmp_path), T, REUSE, LANES, WINDOWS, split="heldout")
+    dataset = pretraining_dataset(str(tmp_path), batch_size=2, split="heldout")
+    assert dataset.cardinality() == LANES // 2 * WINDOWS
+    windows = [window for batch in dataset for window in batch["window_id"].numpy()]
+    assert sorted(windows) == list(range(LANES * WINDOWS))
+    with pytest.raises(ConfigError, match="divisor of 6 lanes"):
+        pretraining_dataset(str(tmp_path), batch_size=4, split="heldout")
+
+
 def test_evaluation_ends_after_its_epochs(data_set):
     dataset = pretraining_dataset(data_set[0], batch_size=2, epochs=1, start_step=4)
     assert dataset.cardinality() == len(list(dataset)) == LANES * WINDOWS // 2 - 4

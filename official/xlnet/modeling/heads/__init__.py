@@ -18,11 +18,12 @@ from official.xlnet.modeling.heads.base import HEADS, Head, register_head
 __all__ = ["HEADS", "Head", "create_head", "register_head"]
 
 
-def create_head(config: XLNetConfig) -> Head:
+def create_head(config: XLNetConfig, dtype=None) -> Head:
     """Creates the head of the task that `config.task` names.
 
     Args:
       config: the experiment configuration; `task.labels` must be set for classification.
+      dtype: precision policy of the head; default: Keras' global policy.
 
     Returns:
       The head, named "head".
@@ -30,4 +31,4 @@ def create_head(config: XLNetConfig) -> Head:
     Raises:
       ConfigError: no head is registered under `task.name`, or the labels it needs are missing.
     """
-    return HEADS[config.task.name](config, name="head")
+    return HEADS[config.task.name](config, name="head", dtype=dtype)

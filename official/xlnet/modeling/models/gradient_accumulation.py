@@ -96,7 +96,7 @@ def _dense(gradients) -> list[tf.Tensor]:
 def _slice(task: ObjectiveBatch, number: int | tf.Tensor, num_slices: int) -> ObjectiveBatch:
     """The rows of one of `num_slices` slices of a batch."""
     batch_size = task.labels_BP.shape[0]
-    if batch_size % num_slices:
+    if batch_size is None or batch_size % num_slices:
         raise ValueError(
             "training.accumulate_steps and parallel_slices: expected a divisor of the "
             f"{batch_size} rows that are cut, got {num_slices}"

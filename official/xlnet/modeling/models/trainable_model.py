@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -33,16 +32,6 @@ class TrainableModel(tf_keras.Model):
         super().__init__(**kwargs)
         self.config = config
 
-    @contextlib.contextmanager
-    def policy_of_layers(self) -> Iterator[None]:
-        """Layers that are made inside, and their sub-layers, have the model's precision policy."""
-        before = tf_keras.mixed_precision.global_policy()
-        tf_keras.mixed_precision.set_global_policy(self.dtype_policy)
-        try:
-            yield
-        finally:
-            tf_keras.mixed_precision.set_global_policy(before)
-
     def __call__(self, inputs, *args, **kwargs):
         require_legacy_keras(inputs)
         return super().__call__(inputs, *args, **kwargs)
@@ -61,7 +50,10 @@ class TrainableModel(tf_keras.Model):
         Args:
           optimizer: any optimizer of `tf_keras.optimizers`, `tf_keras.optimizers.legacy` or
             `official.nlp.optimization`, its name, or a `LossScaleOptimizer` around one.
-          loss, metrics, loss_weights, weighted_metrics: None.
+          loss: None, as for the next three.
+          metrics: None.
+          loss_weights: None.
+          weighted_metrics: None.
           **kwargs: as in Keras: `jit_compile`, `run_eagerly`, `steps_per_execution`, …
 
         Raises:

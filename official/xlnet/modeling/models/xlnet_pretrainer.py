@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import DataError
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.layers.next_sentence import NextSentence
@@ -53,13 +54,14 @@ class XLNetPretrainer(TrainableModel):
         super().__init__(config, **kwargs)
         # Metrics are those of all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
-        config = self.config
-        with self.policy_of_layers():
-            self.encoder = XLNetEncoder(config)
-            self.lm_head = LMHead(config.model.vocab_size, name="lm_head")
-            self.next_sentence = None
-            if config.objective.next_sentence:
-                self.next_sentence = NextSentence(config.model.init_std, name="next_sentence")
+        config, policy = self.config, self.dtype_policy
+        self.encoder = XLNetEncoder(config, dtype=policy)
+        self.lm_head = LMHead(config.model.vocab_size, dtype=policy, name="lm_head")
+        self.next_sentence = None
+        if config.objective.next_sentence:
+            self.next_sentence = NextSentence(
+                config.model.init_std, dtype=policy, name="next_sentence"
+            )
         self.objective = create_objective(config)
         self.loss_metric = tf_keras.metrics.Mean("loss")
         self.gradient_norm_metric = tf_keras.metrics.Mean("gradient_norm")
@@ -238,7 +240,13 @@ class XLNetPretrainer(TrainableModel):
         if memory is None:
             return {}
         batch = Features(batch)
+        num_rows = batch["token_ids"].shape[0]
+        if num_rows is None:
+            raise DataError(
+                "batch: expected a known number of rows, each of which has a memory, got None; "
+                "make batches with drop_remainder=True"
+            )
         return {
-            "memory": memory.read(batch["token_ids"].shape[0]),
+            "memory": memory.read(num_rows),
             "memory_length": batch["context_length"],
         }

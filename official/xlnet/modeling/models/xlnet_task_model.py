@@ -51,11 +51,10 @@ class XLNetTaskModel(TrainableModel):
         if not self.with_memory:
             encoder_config.model.mem_len = 0
             encoder_config.task.long_texts = "truncate"
-        with self.policy_of_layers():
-            self.encoder = XLNetEncoder(encoder_config, reuse_len=0)
-            self.head = create_head(config)
-            self.build(None)
+        self.encoder = XLNetEncoder(encoder_config, reuse_len=0, dtype=self.dtype_policy)
+        self.head = create_head(config, dtype=self.dtype_policy)
         self.loss_metric = tf_keras.metrics.Mean("loss")
+        self.build(None)
 
     def build(self, input_shape=None):
         with tf.name_scope(self.encoder.name):

@@ -15,6 +15,7 @@ from official.xlnet.modeling.layers.relative_position import RelativePositionEnc
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
 from official.xlnet.modeling.ops.rematerialization import recomputed
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call, fold_in
@@ -272,6 +273,7 @@ def _checked(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
     if not isinstance(inputs, dict):
         inputs = {"token_ids": inputs}
     inputs = {name: value for name, value in inputs.items() if value is not None}
+    require_legacy_keras(inputs)
     unknown = sorted(set(inputs) - INPUTS)
     if unknown:
         raise ValueError(f"unknown encoder inputs {unknown}; known: {sorted(INPUTS)}")

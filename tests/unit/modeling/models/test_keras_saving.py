@@ -13,6 +13,7 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from tests.helpers.compiled import make_model
 from tests.helpers.tiny import (
     MEMORY,
+    REUSE,
     TOKENS,
     VOCAB,
     WIDTH,
@@ -23,9 +24,9 @@ from tests.helpers.tiny import (
 
 
 def batches(*seeds, rows=4):
-    """A data set of windows, with context of the same document in all but the first batch."""
+    """A data set of windows, all of one document."""
     windows = [
-        random_windows(seed, batch=rows, context_length=MEMORY if number else 0)
+        random_windows(seed, batch=rows, context_length=min(number * REUSE, MEMORY))
         for number, seed in enumerate(seeds)
     ]
     stacked = {name: tf.stack([each[name] for each in windows]) for name in windows[0]}
@@ -118,17 +119,19 @@ model = XLNetPretrainer({tiny_config(num_layers=1).as_dict()!r})
 for wrong in (
     lambda: model.compile(tf.keras.optimizers.Adam()),
     lambda: model({{"token_ids": tf.keras.Input([{TOKENS}], dtype="int32")}}),
+    lambda: model.encoder(tf.keras.Input([{TOKENS}], dtype="int32")),
 ):
     try:
         wrong()
     except ConfigError as error:
-        print(error)
+        print(repr(error))
 """
     result = run(code, TF_USE_LEGACY_KERAS="0")
-    optimizer, tensor = result.stdout.splitlines()
-    assert "expected an optimizer of tf_keras" in optimizer
-    assert "expected inputs of tf_keras" in tensor
-    for line in (optimizer, tensor):
+    lines = result.stdout.splitlines()
+    assert len(lines) == 3, result.stderr
+    assert "expected an optimizer of tf_keras" in lines[0]
+    assert "expected inputs of tf_keras" in lines[1] and "expected inputs of tf_keras" in lines[2]
+    for line in lines:
         assert "set TF_USE_LEGACY_KERAS=1 before TensorFlow is imported" in line
 
 

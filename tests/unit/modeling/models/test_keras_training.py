@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
-
 from official.nlp import optimization
+
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -13,11 +13,6 @@ from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.compiled import make_model
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import (
-    CONFIG,
-    REUSE,
-    TARGETS,
-    TOKENS,
-    VOCAB,
     random_inputs,
     random_windows,
     randomize,
@@ -25,7 +20,7 @@ from tests.helpers.tiny import (
 )
 
 LossScaleOptimizer = tf_keras.mixed_precision.LossScaleOptimizer
-LEGACY = "SGD RMSprop Adam Adagrad Adadelta Adamax Nadam Ftrl".split()
+LEGACY = ["SGD", "RMSprop", "Adam", "Adagrad", "Adadelta", "Adamax", "Nadam", "Ftrl"]
 OPTIMIZERS = {
     "adam": lambda: "adam",
     **{

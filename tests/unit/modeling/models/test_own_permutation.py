@@ -1,10 +1,12 @@
 """A batch with its own `perm_mask` and targets trains as the order that these were made from."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
+from official.xlnet.errors import DataError
 from tests.helpers.compiled import make_model, state
-from tests.helpers.tiny import MEMORY, TARGETS, TOKENS, random_windows
+from tests.helpers.tiny import MEMORY, TARGETS, TOKENS, VOCAB, random_windows
 
 SETTINGS = {"num_layers": 1, "adam_epsilon": 1e-3, "dropout": 0.2, "dropatt": 0.3}
 
@@ -50,31 +52,37 @@ def test_every_slot_is_a_target_without_a_target_mask():
 
 
 def test_slices_cut_the_mask_too():
-    batches = []
+    windows = random_windows(0)
+    batch = own_batch(make_model(num_layers=1).make_permutation(windows), windows)
     losses = []
     for steps in (1, 2):
         model = make_model(num_layers=1, accumulate_steps=steps, adam_epsilon=1e-3)
-        windows = random_windows(0)
-        batches.append(own_batch(model.make_permutation(windows), windows))
-        losses.append(float(model.train_step(batches[0])["loss"]))
+        losses.append(float(model.train_step(batch)["loss"]))
     np.testing.assert_allclose(losses[1], losses[0], atol=1e-5)
 
 
 def test_fit_with_masks_of_ones_own():
-    """A data set without anything but what is needed, compiled."""
+    """A data set of what is needed alone, with a last batch of fewer rows, compiled."""
     rng = np.random.default_rng(0)
-    rows = 8
+    rows = 10
     # Left to right: i sees what stands before it and itself.
     future = np.triu(np.ones([TOKENS, TOKENS], bool), 1)
     batch = {
-        "token_ids": rng.integers(9, 53, [rows, TOKENS]).astype(np.int32),
+        "token_ids": rng.integers(9, VOCAB, [rows, TOKENS]).astype(np.int32),
         "perm_mask": np.broadcast_to(future, [rows, TOKENS, TOKENS]),
         "target_positions": np.tile(np.arange(3, 3 + TARGETS, dtype=np.int32), [rows, 1]),
     }
     model = make_model(num_layers=1, mem_len=0, bidirectional=False)
-    data = tf.data.Dataset.from_tensor_slices(batch).batch(4, drop_remainder=True)
+    data = tf.data.Dataset.from_tensor_slices(batch).batch(4)
     history = model.fit(data, epochs=3, verbose=0).history["loss"]
     assert history[2] < history[0]
     assert model.evaluate(data, verbose=0) < history[2]
     predicted = model.predict(data, verbose=0)
-    assert predicted["logits"].shape == (rows, TARGETS, 53)
+    assert predicted["logits"].shape == (rows, TARGETS, VOCAB)
+
+
+def test_memory_needs_a_known_number_of_rows():
+    model = make_model(num_layers=1)
+    data = tf.data.Dataset.from_tensor_slices(random_windows(0, context_length=0)).batch(4)
+    with pytest.raises(DataError, match=r"known number of rows.*drop_remainder=True"):
+        model.fit(data, verbose=0)
