@@ -125,11 +125,8 @@ def save_pretrained(
             f"{model_dir}: expected a directory for this model alone, got that of a run, whose "
             "checkpoints would be lost; choose another one"
         )
-    if isinstance(model, XLNetEncoder):
-        parts = {"encoder": model}
-    else:
-        parts = {name: getattr(model, name, None) for name in _PARTS}
-    parts = {name: part for name, part in parts.items() if part is not None}
+    names = [name for name in _PARTS if getattr(model, name, None) is not None]
+    parts = {name: getattr(model, name) for name in names} or {"encoder": model}
     create_model_dir(model_dir, config, tokenizer.model_file)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
     tf.train.CheckpointManager(checkpoint, model_dir, max_to_keep=1, checkpoint_name="ckpt").save()

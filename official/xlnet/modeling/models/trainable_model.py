@@ -59,13 +59,13 @@ class TrainableModel(tf_keras.Model):
         Raises:
           ConfigError: there is a loss or a metric, or the optimizer is none of `tf_keras`.
         """
-        given = {
+        unused = {
             "loss": loss,
             "metrics": metrics,
             "loss_weights": loss_weights,
             "weighted_metrics": weighted_metrics,
         }
-        given = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        given = [f"{name}={value!r}" for name, value in unused.items() if value is not None]
         if given:
             own = ", ".join(metric.name for metric in self.metrics)
             raise ConfigError(
@@ -88,16 +88,17 @@ class TrainableModel(tf_keras.Model):
 
     def scaled_loss(self, loss: tf.Tensor) -> tf.Tensor:
         """What to differentiate: the loss times the scale of a `LossScaleOptimizer`."""
-        return self.optimizer.get_scaled_loss(loss) if self._has_loss_scale else loss
+        return self.optimizer.get_scaled_loss(loss) if self.has_loss_scale else loss
 
     def unscaled_gradients(self, gradients: Sequence[tf.Tensor | None]):
         """Gradients of the loss, from those of `scaled_loss`."""
-        if not self._has_loss_scale:
+        if not self.has_loss_scale:
             return gradients
         return self.optimizer.get_unscaled_gradients(gradients)
 
     @property
-    def _has_loss_scale(self) -> bool:
+    def has_loss_scale(self) -> bool:
+        """Whether the optimizer is a `LossScaleOptimizer`."""
         return isinstance(self.optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
 
     def get_config(self):

@@ -164,8 +164,9 @@ class XLNetPretrainer(TrainableModel):
             norm = tf.linalg.global_norm(replica.all_reduce(tf.distribute.ReduceOp.SUM, dense))
             self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
             return norm
-        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
-        summed = optimizer.aggregate_gradients(zip(gradients, variables, strict=True))
+        # A loss scale's own method to sum gradients lacks attributes that it reads.
+        inner = self.optimizer.inner_optimizer if self.has_loss_scale else self.optimizer
+        summed = inner.aggregate_gradients(zip(gradients, variables, strict=True))
         dense = [g if g is None else tf.convert_to_tensor(g) for g, _ in summed]
         norm = tf.linalg.global_norm(dense)
         pairs = zip(dense, variables, strict=True)
