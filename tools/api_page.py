@@ -42,6 +42,7 @@ SECTIONS = {
         "official.xlnet.modeling.layers",
         "official.xlnet.modeling.models.xlnet_pretrainer",
         "official.xlnet.modeling.models.xlnet_task_model",
+        "official.xlnet.modeling.models.trainable_model",
         "official.xlnet.checkpoints.model_directory",
     ),
     "Objectives": (

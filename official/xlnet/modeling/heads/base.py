@@ -97,7 +97,7 @@ HEADS: Registry[Callable[..., Head]] = Registry("task.name")
 def register_head(name: str) -> Callable[[CreateHead], CreateHead]:
     """Decorator that registers a `Head`, or a function that returns one, as the head of a task.
 
-    It is called as `head(config, name="head")`.
+    It is called as `head(config, name="head", dtype=…)`, with the precision policy of the model.
 
     Args:
       name: value of `task.name`.

@@ -62,10 +62,11 @@ def multitask_head(config: XLNetConfig, **kwargs) -> MultiTaskHead:
     is a regression.
     """
     heads: dict[str, Head] = {}
+    dtype = kwargs.get("dtype")
     for subtask in config.task.subtasks:
         num_labels = sum(label.startswith(f"{subtask}/") for label in config.task.labels)
         if num_labels:
-            heads[subtask] = ClassificationHead(config, num_labels, name=subtask)
+            heads[subtask] = ClassificationHead(config, num_labels, name=subtask, dtype=dtype)
         else:
-            heads[subtask] = RegressionHead(config, name=subtask)
+            heads[subtask] = RegressionHead(config, name=subtask, dtype=dtype)
     return MultiTaskHead(config, heads, **kwargs)
