@@ -79,6 +79,10 @@ class TrainableModel(tf_keras.Model):
                 f"compile: expected an optimizer of tf_keras or its name, got a {kind}{advice}"
             )
         super().compile(optimizer=optimizer, **kwargs)
+        # A legacy optimizer makes this variable when it is first read; in a step, which reads it
+        # for the seed of dropout, that fails on several replicas.
+        with self.distribute_strategy.scope():
+            _ = self.optimizer.iterations
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was, with the optimizer's variables."""
