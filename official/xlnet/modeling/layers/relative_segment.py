@@ -62,6 +62,12 @@ class RelativeSegmentEncoding(tf_keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return tf.TensorShape(input_shape)[:3]
 
+    def load_own_variables(self, store):
+        # In `.keras` files of version 0.1 the variable is in the attention layer alone, which
+        # shares it.
+        if len(store.keys()):
+            super().load_own_variables(store)
+
     def get_config(self):
         return {
             **super().get_config(),
