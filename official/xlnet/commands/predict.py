@@ -20,6 +20,7 @@ from absl import flags
 
 from data_prep.tasks.task_data import stream_task
 from official.xlnet.errors import ConfigError
+from official.xlnet.runtime.extras import require_extra
 
 _MIN_SECONDS = 1e-9  # Avoids division by zero.
 
@@ -97,6 +98,7 @@ def _remote() -> Iterator[dict[str, Any]]:
 
 
 def _in_bulk() -> dict[str, Any]:
+    require_extra("apache_beam", "beam", "--saved_model")
     from official.xlnet.serving.client.beam import predict_in_bulk
 
     start = time.monotonic()
