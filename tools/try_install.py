@@ -1,0 +1,192 @@
+"""`make test-install`: the wheel, installed without the lock, does the main jobs.
+
+For every Python and resolution: a new environment outside of the checkout, with the newest versions
+that the declared ranges allow or with the oldest of the direct dependencies; in it, vocabulary,
+records, pre-training, fine-tuning, export and prediction on a small corpus that is made here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from tools import package
+
+PYTHONS = ("python3.11", "python3.12", "python3.13")
+RESOLUTIONS = ("highest", "lowest-direct")
+_UV = [sys.executable, "-m", "uv", "--quiet"]
+_NOT_REACHED = "error sending request"  # What uv says then.
+# Whether what the environment holds fits together; TensorBoard is what the documentation names.
+_CHECKS = "import tensorboard.default, numpy; print('NumPy', numpy.__version__)"
+_CONFIG = """\
+model: {vocab_size: 97, num_layers: 2, d_model: 16, num_heads: 2, d_inner: 24, mem_len: 12}
+data: {seq_len: 32, reuse_len: 12, num_predict: 5, num_lanes: 4, heldout_fraction: 0.1}
+training: {batch_size: 4, num_steps: 3, warmup_steps: 1, checkpoint_steps: 3}
+"""
+
+
+class InstallError(Exception):
+    """A command that failed in a new environment; the message has the end of what it said."""
+
+
+class OfflineError(InstallError):
+    """Packages could not be fetched."""
+
+
+def main() -> int:
+    """Tries every Python with every resolution; returns an exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--python",
+        nargs="+",
+        help=f"interpreters; default: those of {', '.join(PYTHONS)} there are",
+    )
+    parser.add_argument("--here", action="store_true", help="only the interpreter that runs this")
+    parser.add_argument("--resolution", nargs="+", default=RESOLUTIONS, choices=RESOLUTIONS)
+    parser.add_argument(
+        "--allow-offline", action="store_true", help="succeed where no package index is reached"
+    )
+    arguments = parser.parse_args()
+    pythons = [sys.executable] if arguments.here else arguments.python
+    if not pythons:
+        pythons = [python for python in PYTHONS if _runs(python)]
+        for python in sorted({*PYTHONS} - {*pythons}):
+            print(f"{python}: SKIPPED, as it is not on the PATH")
+    failed = not pythons
+    with tempfile.TemporaryDirectory() as directory:
+        _, wheel = package.build(pathlib.Path(directory))
+        for python in pythons:
+            for resolution in arguments.resolution:
+                start = time.monotonic()
+                try:
+                    report = try_install(wheel, python, resolution)
+                except OfflineError:
+                    failed |= not arguments.allow_offline
+                    report = "SKIPPED, as no package index can be reached"
+                except InstallError as error:
+                    failed, report = True, f"FAILED: {error}"
+                seconds = time.monotonic() - start
+                print(f"{python} {resolution}: {report} ({seconds:.0f} s)", flush=True)
+    return int(failed)
+
+
+def try_install(wheel: pathlib.Path, python: str, resolution: str) -> str:
+    """Installs a wheel into a new environment and runs the main jobs there.
+
+    Args:
+      wheel: the wheel.
+      python: interpreter that the environment is made with.
+      resolution: one of `RESOLUTIONS`, as uv understands it.
+
+    Returns:
+      What to report.
+
+    Raises:
+      OfflineError: no package index can be reached.
+      InstallError: the installation or one of the jobs failed.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        environment = pathlib.Path(directory) / "environment"
+        _run([*_UV, "venv", "--python", shutil.which(python) or python, environment], directory)
+        interpreter = environment / "bin/python"
+        install = ["pip", "install", "--python", interpreter, "--resolution", resolution]
+        # To uv, the dependencies of a wheel are not direct ones; those of a project are.
+        install += [wheel, "--requirements", package.ROOT / "pyproject.toml"]
+        start = time.monotonic()
+        try:
+            _run([*_UV, *install], directory)
+        except InstallError as error:
+            if _NOT_REACHED in str(error):
+                raise OfflineError(str(error)) from None
+            raise
+        seconds = time.monotonic() - start
+        report = _run([interpreter, "-c", _CHECKS], directory).strip()
+        run_jobs(environment / "bin/xlnet", pathlib.Path(directory))
+    return f"{report}; installed in {seconds:.0f} s; all jobs done"
+
+
+def run_jobs(xlnet: pathlib.Path, directory: pathlib.Path) -> None:
+    """Runs the main verbs on a small corpus, and checks what they report.
+
+    Args:
+      xlnet: the command.
+      directory: where to write.
+
+    Raises:
+      InstallError: a verb failed, or reports something else.
+    """
+    write_data(directory)
+
+    def job(*words: str) -> dict:
+        return json.loads(_run([xlnet, *words], directory).splitlines()[-1])
+
+    def check(holds: bool, figures: dict) -> None:
+        if not holds:
+            raise InstallError(f"unexpected figures {figures}")
+
+    figures = job("vocab", "--input=text.txt", "--output=vocab", "--size=97")
+    check(figures["vocab_size"] == 97, figures)
+    figures = job(
+        *("prepare", "--input=text.txt", "--vocab=vocab", "--config=tiny.yaml", "--output=data"),
+    )
+    check(figures["documents"] == 60 and figures["heldout_windows"] > 0, figures)
+    figures = job("pretrain", "--config=tiny.yaml", "--data=data", "--model_dir=model")
+    check(figures["step"] == 3 and 0 < figures["loss"] < 20, figures)
+    figures = job(
+        *("finetune", "--task=classification", "--train=train.tsv", "--dev=train.tsv"),
+        *("--init_from=model", "--output=task", "--set=task.epochs=1", "--set=max_length=16"),
+    )
+    check(0 <= figures["accuracy"] <= 1, figures)
+    figures = job("export", "--model=task", "--output=exported", "--max_length=16")
+    check("serving_default" in figures["signatures"], figures)
+    figures = job("predict", "--model=task", "--input=train.tsv", "--output=predictions.jsonl")
+    lines = (directory / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    check(figures["rows"] == len(lines) == 40, figures)
+
+
+def write_data(directory: pathlib.Path) -> None:
+    """Writes text, a table with labels and a configuration of a tiny model, of a fixed seed."""
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefghijklmnop", k=rng.randint(2, 6))) for _ in range(80)]
+
+    def sentence() -> str:
+        return " ".join(rng.choices(words, k=rng.randint(4, 12))).capitalize() + "."
+
+    documents = ["\n".join(sentence() for _ in range(rng.randint(4, 9))) for _ in range(60)]
+    rows = [f"{label}\t{sentence()}" for label in 20 * ["good", "bad"]]
+    files = {
+        "text.txt": "\n\n".join(documents),
+        "train.tsv": "\n".join(["label\ttext", *rows]),
+        "tiny.yaml": _CONFIG,
+    }
+    for name, text in files.items():
+        (directory / name).write_text(text + "\n", encoding="utf-8")
+
+
+def _runs(python: str) -> bool:
+    """Whether there is such an interpreter; a name on the PATH may stand for nothing."""
+    path = shutil.which(python)
+    return path is not None and subprocess.run([path, "-V"], capture_output=True).returncode == 0
+
+
+def _run(command: list, directory: str | pathlib.Path) -> str:
+    """Runs a command outside of the checkout; returns its standard output."""
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    words = list(map(str, command))
+    done = subprocess.run(words, cwd=directory, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip()[-2000:]
+        raise InstallError(f"{' '.join(words)}: status {done.returncode}\n{said}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
