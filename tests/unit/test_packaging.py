@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from official.xlnet import __version__
 from tools import try_install
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -67,6 +68,11 @@ def test_supported_pythons_are_the_same_everywhere():
     (job,) = workflow["jobs"].values()
     assert job["strategy"]["matrix"]["python"] == minors
     assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+
+
+def test_the_version_is_the_same_everywhere():
+    assert PROJECT["version"] == __version__
+    assert f'version = "{__version__}"' in (ROOT / "MODULE.bazel").read_text().split("bazel_dep")[0]
 
 
 @pytest.mark.parametrize("given", [True, False])
