@@ -2,7 +2,8 @@
 
 For every Python and resolution: a new environment outside of the checkout, with the newest versions
 that the declared ranges allow or with the oldest of the direct dependencies; in it, vocabulary,
-records, pre-training, fine-tuning, export and prediction on a small corpus that is made here.
+records, pre-training, fine-tuning, export and prediction on a small corpus that is made here. Then
+the extras are added, and the records made again with Beam and from Parquet.
 """
 
 from __future__ import annotations
@@ -22,10 +23,16 @@ from tools import package
 
 PYTHONS = ("python3.11", "python3.12", "python3.13")
 RESOLUTIONS = ("highest", "lowest-direct")
+EXTRAS = ("beam", "dask", "parquet")
 _UV = [sys.executable, "-m", "uv", "--quiet"]
 _NOT_REACHED = "error sending request"  # What uv says then.
 # Whether what the environment holds fits together; TensorBoard is what the documentation names.
 _CHECKS = "import tensorboard.default, numpy; print('NumPy', numpy.__version__)"
+_TEXT_TO_PARQUET = """
+import pyarrow, pyarrow.parquet
+documents = open("text.txt").read().strip().split("\\n\\n")
+pyarrow.parquet.write_table(pyarrow.table({"text": documents}), "text.parquet")
+"""
 _CONFIG = """\
 model: {vocab_size: 97, num_layers: 2, d_model: 16, num_heads: 2, d_inner: 24, mem_len: 12}
 data: {seq_len: 32, reuse_len: 12, num_predict: 5, num_lanes: 4, heldout_fraction: 0.1}
@@ -100,17 +107,17 @@ def try_install(wheel: pathlib.Path, python: str, resolution: str) -> str:
         install = ["pip", "install", "--python", interpreter, "--resolution", resolution]
         # To uv, the dependencies of a wheel are not direct ones; those of a project are.
         install += [wheel, "--requirements", package.ROOT / "pyproject.toml"]
-        start = time.monotonic()
         try:
             _run([*_UV, *install], directory)
+            report = _run([interpreter, "-c", _CHECKS], directory).strip()
+            run_jobs(environment / "bin/xlnet", pathlib.Path(directory))
+            _run([*_UV, *install, *(f"--extra={extra}" for extra in EXTRAS)], directory)
         except InstallError as error:
             if _NOT_REACHED in str(error):
                 raise OfflineError(str(error)) from None
             raise
-        seconds = time.monotonic() - start
-        report = _run([interpreter, "-c", _CHECKS], directory).strip()
-        run_jobs(environment / "bin/xlnet", pathlib.Path(directory))
-    return f"{report}; installed in {seconds:.0f} s; all jobs done"
+        run_jobs_with_extras(environment / "bin", pathlib.Path(directory))
+    return f"{report}; all jobs done"
 
 
 def run_jobs(xlnet: pathlib.Path, directory: pathlib.Path) -> None:
@@ -150,6 +157,28 @@ def run_jobs(xlnet: pathlib.Path, directory: pathlib.Path) -> None:
     figures = job("predict", "--model=task", "--input=train.tsv", "--output=predictions.jsonl")
     lines = (directory / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
     check(figures["rows"] == len(lines) == 40, figures)
+
+
+def run_jobs_with_extras(programs: pathlib.Path, directory: pathlib.Path) -> None:
+    """Makes the records of `run_jobs` again, on Beam and from a Parquet file.
+
+    Args:
+      programs: directory of the environment's programs.
+      directory: where `run_jobs` wrote.
+
+    Raises:
+      InstallError: a program failed, or the records are others.
+    """
+    prepare = [programs / "xlnet", "prepare", "--vocab=vocab", "--config=tiny.yaml"]
+    _run([*prepare, "--input=text.txt", "--output=beam", "--runner=DirectRunner"], directory)
+    _run([programs / "python", "-c", _TEXT_TO_PARQUET], directory)
+    _run([*prepare, "--input=text.parquet", "--output=parquet"], directory)
+    expected = {path.name: path.read_bytes() for path in directory.glob("data/*.tfrecord")}
+    for output in ("beam", "parquet"):
+        found = {path.name: path.read_bytes() for path in directory.glob(f"{output}/*.tfrecord")}
+        if not expected or found != expected:
+            raise InstallError(f"other records in {output} than in data")
+    _run([programs / "python", "-c", "import apache_beam.runners.dask.dask_runner"], directory)
 
 
 def write_data(directory: pathlib.Path) -> None:
