@@ -63,6 +63,7 @@ def test_supported_pythons_are_the_same_everywhere():
     supported = SpecifierSet(PROJECT["requires-python"])
     minors = [f"3.{minor}" for minor in range(8, 20) if f"3.{minor}.0" in supported]
     assert minors == [*PYTHONS]
+    assert [line[-4:] for line in PROJECT["classifiers"] if "Python ::" in line] == minors
     assert tuple(f"python{minor}" for minor in minors) == try_install.PYTHONS
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
     (job,) = workflow["jobs"].values()
