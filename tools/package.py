@@ -1,8 +1,8 @@
 """`make release`: builds the wheel and the source distribution into dist/ and checks them.
 
-The source distribution is built from the checkout and the wheel from the source distribution. The
-wheel must hold every module of `official/xlnet` and `data_prep` and nothing else, both must carry
-the licence, and the changelog must open with the version.
+The wheel is built from the source distribution. It must contain the modules of `official/xlnet` and
+`data_prep` and nothing else; both must have the license and the current version, and the changelog
+must start with that version.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from official.xlnet import __version__
 ROOT = pathlib.Path(__file__).parents[1]
 NAME = "xlnet_tensorflow"
 _FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE")
-# Those that are not to be packaged are there to show that they are not.
+# Some must not be packaged: they are copied to check that they are not.
 _FOLDERS = ("official", "data_prep", "configs", "tests", "benchmarks", "tools")
 
 
 class PackageError(Exception):
-    """A distribution that is not to be published; the message says why."""
+    """A distribution must not be published; the message says why."""
 
 
 def main() -> int:
-    """Builds and checks; returns an exit status."""
+    """Builds and checks the distributions; returns an exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", default="dist", help="directory to write to")
     output = pathlib.Path(parser.parse_args().output)
@@ -52,13 +52,13 @@ def main() -> int:
 
 
 def build(output: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
-    """Builds both distributions from a copy of the checkout, without a network.
+    """Builds both distributions from a copy of the checkout, offline.
 
     Args:
-      output: directory to write to; made if it is not there.
+      output: directory to write to; created if missing.
 
     Returns:
-      The paths of the source distribution and of the wheel.
+      The paths of the source distribution and the wheel.
 
     Raises:
       PackageError: the build failed.
@@ -81,22 +81,22 @@ def build(output: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
 
 
 def modules() -> set[str]:
-    """Paths of the modules that are packaged, from the root of the checkout."""
+    """Paths of the packaged modules, relative to the checkout."""
     files = [*(ROOT / "official/xlnet").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")]
     return {path.relative_to(ROOT).as_posix() for path in files}
 
 
 def check_wheel(path: pathlib.Path) -> None:
-    """Raises `PackageError` where a wheel has not our modules, and them only, or its metadata.
+    """Raises `PackageError` if a wheel has missing or extra files or wrong metadata.
 
-    `official/__init__.py` stays out: it is a file of tf-models-official there.
+    `official/__init__.py` must not be included: it would overwrite that of tf-models-official.
     """
     with zipfile.ZipFile(path) as archive:
         info = f"{NAME}-{__version__}.dist-info"
         names = {name for name in archive.namelist() if not name.startswith(f"{info}/")}
         _check_same(path, modules(), names)
         if f"{info}/licenses/LICENSE" not in archive.namelist():
-            raise PackageError(f"{path.name}: expected a licence")
+            raise PackageError(f"{path.name}: expected a license")
         scripts = archive.read(f"{info}/entry_points.txt").decode()
         if "xlnet = official.xlnet.cli:main" not in scripts:
             raise PackageError(f"{path.name}: expected the command xlnet, got {scripts!r}")
@@ -104,7 +104,7 @@ def check_wheel(path: pathlib.Path) -> None:
 
 
 def check_sdist(path: pathlib.Path) -> None:
-    """Raises `PackageError` where files are missing in a source distribution, or too many."""
+    """Raises `PackageError` if a source distribution has missing or extra files."""
     root = f"{NAME}-{__version__}/"
     with tarfile.open(path) as archive:
         names = {member.name.removeprefix(root) for member in archive if member.isfile()}
@@ -117,7 +117,7 @@ def check_sdist(path: pathlib.Path) -> None:
 
 
 def check_changelog(text: str, version: str) -> None:
-    """Raises `PackageError` unless a changelog opens with a version's section."""
+    """Raises `PackageError` unless the first section of a changelog is that of a version."""
     headings = re.findall(r"^## (.*)$", text, re.M)
     if not headings or headings[0].partition(",")[0] != version:
         got = headings[0] if headings else "no section"

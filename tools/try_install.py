@@ -1,9 +1,9 @@
-"""`make test-install`: the wheel, installed without the lock, does the main jobs.
+"""`make test-install`: installs the wheel without the lock file and runs the main commands.
 
-For every Python and resolution: a new environment outside of the checkout, with the newest versions
-that the declared ranges allow or with the oldest of the direct dependencies; in it, vocabulary,
-records, pre-training, fine-tuning, export and prediction on a small corpus that is made here. Then
-the extras are added, and the records made again with Beam and from Parquet.
+For each Python and resolution, creates an environment outside the checkout, with the newest
+versions of the dependencies or the oldest of the direct ones, and runs `vocab`, `prepare`,
+`pretrain`, `finetune`, `export` and `predict` on a small generated corpus. Then installs the extras
+and compares the records written by Beam and from Parquet.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PYTHONS = ("python3.11", "python3.12", "python3.13")
 RESOLUTIONS = ("highest", "lowest-direct")
 EXTRAS = ("beam", "dask", "parquet")
 _UV = [sys.executable, "-m", "uv", "--quiet"]
-_NOT_REACHED = "error sending request"  # What uv says then.
-# Whether what the environment holds fits together; TensorBoard is what the documentation names.
+_NOT_REACHED = "error sending request"  # Part of the error message of uv.
+# TensorBoard is imported because it depends on pkg_resources of older setuptools.
 _CHECKS = "import tensorboard.default, numpy; print('NumPy', numpy.__version__)"
 _TEXT_TO_PARQUET = """
 import pyarrow, pyarrow.parquet
@@ -41,25 +41,25 @@ training: {batch_size: 4, num_steps: 3, warmup_steps: 1, checkpoint_steps: 3}
 
 
 class InstallError(Exception):
-    """A command that failed in a new environment; the message has the end of what it said."""
+    """A command failed in a new environment; the message ends with its output."""
 
 
 class OfflineError(InstallError):
-    """Packages could not be fetched."""
+    """The package index cannot be reached."""
 
 
 def main() -> int:
-    """Tries every Python with every resolution; returns an exit status."""
+    """Tests all Pythons and resolutions; returns an exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--python",
         nargs="+",
         help=f"interpreters; default: those of {', '.join(PYTHONS)} there are",
     )
-    parser.add_argument("--here", action="store_true", help="only the interpreter that runs this")
+    parser.add_argument("--here", action="store_true", help="only use the running interpreter")
     parser.add_argument("--resolution", nargs="+", default=RESOLUTIONS, choices=RESOLUTIONS)
     parser.add_argument(
-        "--allow-offline", action="store_true", help="succeed where no package index is reached"
+        "--allow-offline", action="store_true", help="succeed if no package index can be reached"
     )
     arguments = parser.parse_args()
     pythons = [sys.executable] if arguments.here else arguments.python
@@ -86,26 +86,26 @@ def main() -> int:
 
 
 def try_install(wheel: pathlib.Path, python: str, resolution: str) -> str:
-    """Installs a wheel into a new environment and runs the main jobs there.
+    """Installs a wheel into a new environment and runs the main commands there.
 
     Args:
-      wheel: the wheel.
-      python: interpreter that the environment is made with.
-      resolution: one of `RESOLUTIONS`, as uv understands it.
+      wheel: path of the wheel.
+      python: interpreter to create the environment with.
+      resolution: resolution strategy of uv, one of `RESOLUTIONS`.
 
     Returns:
-      What to report.
+      A one-line report.
 
     Raises:
       OfflineError: no package index can be reached.
-      InstallError: the installation or one of the jobs failed.
+      InstallError: the installation or a command failed.
     """
     with tempfile.TemporaryDirectory() as directory:
         environment = pathlib.Path(directory) / "environment"
         _run([*_UV, "venv", "--python", shutil.which(python) or python, environment], directory)
         interpreter = environment / "bin/python"
         install = ["pip", "install", "--python", interpreter, "--resolution", resolution]
-        # To uv, the dependencies of a wheel are not direct ones; those of a project are.
+        # uv does not treat the dependencies of a wheel as direct ones, but those of a project.
         install += [wheel, "--requirements", package.ROOT / "pyproject.toml"]
         try:
             _run([*_UV, *install], directory)
@@ -117,57 +117,57 @@ def try_install(wheel: pathlib.Path, python: str, resolution: str) -> str:
                 raise OfflineError(str(error)) from None
             raise
         run_jobs_with_extras(environment / "bin", pathlib.Path(directory))
-    return f"{report}; all jobs done"
+    return f"{report}; all commands passed"
 
 
 def run_jobs(xlnet: pathlib.Path, directory: pathlib.Path) -> None:
-    """Runs the main verbs on a small corpus, and checks what they report.
+    """Runs the main commands on a small corpus and checks their results.
 
     Args:
-      xlnet: the command.
-      directory: where to write.
+      xlnet: path of the `xlnet` command.
+      directory: directory to write to.
 
     Raises:
-      InstallError: a verb failed, or reports something else.
+      InstallError: a command failed or returned unexpected results.
     """
     write_data(directory)
 
     def job(*words: str) -> dict:
         return json.loads(_run([xlnet, *words], directory).splitlines()[-1])
 
-    def check(holds: bool, figures: dict) -> None:
+    def check(holds: bool, results: dict) -> None:
         if not holds:
-            raise InstallError(f"unexpected figures {figures}")
+            raise InstallError(f"unexpected results {results}")
 
-    figures = job("vocab", "--input=text.txt", "--output=vocab", "--size=97")
-    check(figures["vocab_size"] == 97, figures)
-    figures = job(
+    results = job("vocab", "--input=text.txt", "--output=vocab", "--size=97")
+    check(results["vocab_size"] == 97, results)
+    results = job(
         *("prepare", "--input=text.txt", "--vocab=vocab", "--config=tiny.yaml", "--output=data"),
     )
-    check(figures["documents"] == 60 and figures["heldout_windows"] > 0, figures)
-    figures = job("pretrain", "--config=tiny.yaml", "--data=data", "--model_dir=model")
-    check(figures["step"] == 3 and 0 < figures["loss"] < 20, figures)
-    figures = job(
+    check(results["documents"] == 60 and results["heldout_windows"] > 0, results)
+    results = job("pretrain", "--config=tiny.yaml", "--data=data", "--model_dir=model")
+    check(results["step"] == 3 and 0 < results["loss"] < 20, results)
+    results = job(
         *("finetune", "--task=classification", "--train=train.tsv", "--dev=train.tsv"),
         *("--init_from=model", "--output=task", "--set=task.epochs=1", "--set=max_length=16"),
     )
-    check(0 <= figures["accuracy"] <= 1, figures)
-    figures = job("export", "--model=task", "--output=exported", "--max_length=16")
-    check("serving_default" in figures["signatures"], figures)
-    figures = job("predict", "--model=task", "--input=train.tsv", "--output=predictions.jsonl")
+    check(0 <= results["accuracy"] <= 1, results)
+    results = job("export", "--model=task", "--output=exported", "--max_length=16")
+    check("serving_default" in results["signatures"], results)
+    results = job("predict", "--model=task", "--input=train.tsv", "--output=predictions.jsonl")
     lines = (directory / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
-    check(figures["rows"] == len(lines) == 40, figures)
+    check(results["rows"] == len(lines) == 40, results)
 
 
 def run_jobs_with_extras(programs: pathlib.Path, directory: pathlib.Path) -> None:
-    """Makes the records of `run_jobs` again, on Beam and from a Parquet file.
+    """Writes the records of `run_jobs` again, with Beam and from a Parquet file.
 
     Args:
-      programs: directory of the environment's programs.
-      directory: where `run_jobs` wrote.
+      programs: directory of the executables of the environment.
+      directory: directory that `run_jobs` wrote to.
 
     Raises:
-      InstallError: a program failed, or the records are others.
+      InstallError: a command failed, or the records differ.
     """
     prepare = [programs / "xlnet", "prepare", "--vocab=vocab", "--config=tiny.yaml"]
     _run([*prepare, "--input=text.txt", "--output=beam", "--runner=DirectRunner"], directory)
@@ -177,12 +177,12 @@ def run_jobs_with_extras(programs: pathlib.Path, directory: pathlib.Path) -> Non
     for output in ("beam", "parquet"):
         found = {path.name: path.read_bytes() for path in directory.glob(f"{output}/*.tfrecord")}
         if not expected or found != expected:
-            raise InstallError(f"other records in {output} than in data")
+            raise InstallError(f"the records in {output} differ from those in data")
     _run([programs / "python", "-c", "import apache_beam.runners.dask.dask_runner"], directory)
 
 
 def write_data(directory: pathlib.Path) -> None:
-    """Writes text, a table with labels and a configuration of a tiny model, of a fixed seed."""
+    """Writes a random corpus, a labeled table and the configuration of a tiny model."""
     rng = random.Random(1)
     words = ["".join(rng.choices("abcdefghijklmnop", k=rng.randint(2, 6))) for _ in range(80)]
 
@@ -201,13 +201,13 @@ def write_data(directory: pathlib.Path) -> None:
 
 
 def _runs(python: str) -> bool:
-    """Whether there is such an interpreter; a name on the PATH may stand for nothing."""
+    """Whether an interpreter exists and runs, which shims of version managers may not."""
     path = shutil.which(python)
     return path is not None and subprocess.run([path, "-V"], capture_output=True).returncode == 0
 
 
 def _run(command: list, directory: str | pathlib.Path) -> str:
-    """Runs a command outside of the checkout; returns its standard output."""
+    """Runs a command outside the checkout; returns its standard output."""
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     words = list(map(str, command))
     done = subprocess.run(words, cwd=directory, env=environment, capture_output=True, text=True)

@@ -62,7 +62,7 @@ INFO = f"{package.NAME}-{__version__}.dist-info"
             lambda files: files.update({"tests/a.py": b"", "official/__init__.py": b""}),
             r"official/__init__.py, tests/a.py should not be there",
         ),
-        (lambda files: files.pop(f"{INFO}/licenses/LICENSE"), "expected a licence"),
+        (lambda files: files.pop(f"{INFO}/licenses/LICENSE"), "expected a license"),
         (
             lambda files: files.update({f"{INFO}/entry_points.txt": b"[console_scripts]"}),
             "expected the command xlnet",

@@ -1,9 +1,9 @@
-"""The base class of the configuration: `hyperparams.Config` of tf-models-official.
+"""Base class of the configuration: `hyperparams.Config` of tf-models-official, without TensorFlow.
 
-Its modules import TensorFlow, for functions that read and write files, which nothing here calls.
-So while they are imported, stand-ins take the place of TensorFlow and Keras; a stand-in imports
-what it stands for when one of its attributes is first used. A configuration then costs 0.1 seconds
-and 40 MB where TensorFlow costs 3 seconds and 600 MB.
+The modules of `hyperparams` import TensorFlow and Keras for functions that read and write files,
+which are not used here. While they are imported, placeholders replace both packages; a placeholder
+imports its package when an attribute is first used. Loading a configuration then takes 0.1 seconds
+and 40 MB instead of 3 seconds and 630 MB.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import Any
 
 
-class _StandIn(types.ModuleType):
-    """A module that is imported when one of its attributes is used."""
+class _LazyModule(types.ModuleType):
+    """A placeholder that imports its module when an attribute is first used."""
 
     def __getattr__(self, attribute: str) -> Any:
         if sys.modules.get(self.__name__) is self:
@@ -27,14 +27,14 @@ class _StandIn(types.ModuleType):
 
 @contextlib.contextmanager
 def _deferred(*names: str) -> Iterator[None]:
-    """Inside the block, `import name` gives a stand-in where the module is not loaded yet."""
-    stand_ins = {name: _StandIn(name) for name in names if name not in sys.modules}
-    sys.modules.update(stand_ins)
+    """Makes `import name` return a placeholder, unless the module is already loaded."""
+    placeholders = {name: _LazyModule(name) for name in names if name not in sys.modules}
+    sys.modules.update(placeholders)
     try:
         yield
     finally:
-        for name, stand_in in stand_ins.items():
-            if sys.modules.get(name) is stand_in:
+        for name, placeholder in placeholders.items():
+            if sys.modules.get(name) is placeholder:
                 del sys.modules[name]
 
 

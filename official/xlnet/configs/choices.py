@@ -1,6 +1,6 @@
-"""Names to choose from in flags, known without importing what they name.
+"""Allowed values of command-line flags, importable without TensorFlow.
 
-`xlnet VERB --help` lists them at once, since the modules that do the work load TensorFlow.
+The modules that implement them load TensorFlow; `xlnet VERB --help` must not.
 """
 
 CHECKPOINT_FORMS = ("xlnet", "hf", "tf1")

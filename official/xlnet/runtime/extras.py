@@ -1,4 +1,4 @@
-"""Packages that only some users need, installed by extras: `xlnet-tensorflow[beam]`."""
+"""Checks for optional packages, which are installed by extras such as `xlnet-tensorflow[beam]`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from official.xlnet.errors import ConfigError
 
 
 def require_extra(package: str, extra: str, purpose: str) -> None:
-    """Checks that an optional package is installed.
+    """Checks that an optional package is installed, without importing it.
 
     Args:
-      package: name that it is imported by.
-      extra: the extra that installs it.
-      purpose: what it is needed for, for the message.
+      package: import name of the package.
+      extra: extra of this project that installs it.
+      purpose: the flag or file that needs it, for the error message.
 
     Raises:
-      ConfigError: the package is not installed; the message says how to install it.
+      ConfigError: the package is not installed. The message says how to install it.
 
     Example:
       >>> require_extra("apache_beam", "beam", "--runner")
