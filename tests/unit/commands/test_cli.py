@@ -177,6 +177,26 @@ def test_configuration_and_tokenizer_do_not_import_tensorflow(tmp_path, vocab_fi
     )
 
 
+def test_prepare_does_not_import_tensorflow(tmp_path, vocab_file):
+    (tmp_path / "text.txt").write_text("\n\n".join(["One two three four five."] * 300))
+    config = XLNetConfig()
+    config.data.seq_len, config.data.reuse_len, config.data.num_predict = 32, 12, 5
+    config.data.num_lanes = 4
+    config.save(str(tmp_path))
+    arguments = [
+        "prepare",
+        f"--input={tmp_path / 'text.txt'}",
+        f"--vocab={vocab_file}",
+        f"--config={tmp_path}",
+        f"--output={tmp_path / 'data'}",
+        "--num_workers=1",
+    ]
+    run_program(
+        f"import sys; from official.xlnet import cli; assert cli.main({arguments}) == 0;"
+        "assert not {'tensorflow', 'tf_keras', 'apache_beam'} & set(sys.modules)"
+    )
+
+
 def test_configuration_after_tensorflow_uses_the_one_that_is_loaded():
     run_program(
         "import tensorflow as tf; from official import xlnet;"
