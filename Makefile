@@ -4,8 +4,12 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-VENV := .venv
-PYTHON := $(VENV)/bin/python
+# The interpreter that the environment is made with; the default is the first of python3.11,
+# python3.12, python3.13 and python3 that is one of these versions. `make test PYTHON=python3.12`
+# makes an environment of its own.
+PYTHON ?=
+VENV := $(if $(PYTHON),.venvs/$(notdir $(PYTHON)),.venv)
+IN_VENV := $(VENV)/bin/python
 ENVIRONMENT := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml tools/setup_environment.sh | sha256sum | cut -c1-16)
 TORCH := $(ENVIRONMENT)-torch
 # Two workers: each imports TensorFlow and takes up to 3 GB.
@@ -17,58 +21,65 @@ export TF_USE_LEGACY_KERAS ?= 1
 export TF_ENABLE_ONEDNN_OPTS ?= 1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help setup demo test test-slow bazel-test coverage parity check audit format bench docs
+.PHONY: help setup demo test test-slow test-install bazel-test coverage parity check audit format \
+  release bench docs
 
 help:  ## Show the targets.
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(ENVIRONMENT)  ## Create .venv and install everything in it.
 
 demo: $(ENVIRONMENT)  ## Pre-train a tiny XLNet on the documentation of the installed packages.
-	$(PYTHON) -m tools.demo
+	$(IN_VENV) -m tools.demo
 
 test: $(ENVIRONMENT)  ## Run the tests (not those marked slow).
-	$(PYTHON) -m pytest $(WORKERS) $(PYTEST_FLAGS)
+	$(IN_VENV) -m pytest $(WORKERS) $(PYTEST_FLAGS)
 
 test-slow: $(ENVIRONMENT)  ## Run the tests marked slow.
-	$(PYTHON) -m pytest -m slow $(PYTEST_FLAGS)
+	$(IN_VENV) -m pytest -m slow $(PYTEST_FLAGS)
+
+test-install: $(ENVIRONMENT)  ## Install the wheel without the lock, lowest and highest, and run it.
+	$(IN_VENV) -m tools.try_install $(INSTALL_FLAGS)
 
 bazel-test: $(ENVIRONMENT)  ## Run some tests under the Bazel of Debian, without a network.
-	tools/bazel/test.sh
+	VENV=$(VENV) tools/bazel/test.sh
 
 coverage: $(ENVIRONMENT)  ## Run the tests and show which lines they reach.
-	$(PYTHON) -m pytest $(WORKERS) --cov=official/xlnet --cov=data_prep --cov-report=term \
+	$(IN_VENV) -m pytest $(WORKERS) --cov=official/xlnet --cov=data_prep --cov-report=term \
 	  --cov-report=html:build/coverage $(PYTEST_FLAGS)
 
 parity: $(TORCH)  ## Compare with HF transformers; installs PyTorch.
-	$(PYTHON) -m pytest -m "slow or not slow" tests/parity $(PYTEST_FLAGS)
+	$(IN_VENV) -m pytest -m "slow or not slow" tests/parity $(PYTEST_FLAGS)
 
 check: $(ENVIRONMENT)  ## Check format, lint and types.
-	$(PYTHON) -m ruff format --check .
-	$(PYTHON) -m ruff check .
-	$(PYTHON) -m mypy $(SOURCES)
+	$(IN_VENV) -m ruff format --check .
+	$(IN_VENV) -m ruff check .
+	$(IN_VENV) -m mypy $(SOURCES)
 
 audit: $(ENVIRONMENT)  ## Look the locked packages up among known vulnerabilities.
-	$(PYTHON) -m pip_audit --requirement=requirements.lock --disable-pip --require-hashes
+	$(IN_VENV) -m pip_audit --requirement=requirements.lock --disable-pip --require-hashes
 
 format: $(ENVIRONMENT)  ## Format the code and mend what the linter can.
-	$(PYTHON) -m ruff check --fix .
-	$(PYTHON) -m ruff format .
+	$(IN_VENV) -m ruff check --fix .
+	$(IN_VENV) -m ruff format .
+
+release: $(ENVIRONMENT)  ## Build the wheel and the source distribution into dist/ and check them.
+	$(IN_VENV) -m tools.package
 
 bench: $(ENVIRONMENT)  ## Measure speed and memory beside the peers; writes docs/performance.md.
-	$(PYTHON) -m benchmarks.all
+	$(IN_VENV) -m benchmarks.all
 
 docs: $(ENVIRONMENT)  ## Build the documentation into site/.
-	$(PYTHON) -m tools.api_page
-	$(PYTHON) -m mkdocs build --strict
+	$(IN_VENV) -m tools.api_page
+	$(IN_VENV) -m mkdocs build --strict
 
 # Done once for a content of the lock: the name of the stamp file is its checksum.
 $(ENVIRONMENT):
-	tools/setup_environment.sh $(VENV)
+	tools/setup_environment.sh $(VENV) $(PYTHON)
 	rm -f $(VENV)/.installed-*
 	touch $@
 
 # PyTorch stays out of the lock: only the comparison with another implementation needs it.
 $(TORCH): $(ENVIRONMENT)
-	$(PYTHON) -m pip install --progress-bar off torch==2.13.0 transformers==5.23.0
+	$(IN_VENV) -m pip install --progress-bar off torch==2.13.0 transformers==5.23.0
 	touch $@

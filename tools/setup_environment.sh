@@ -1,26 +1,33 @@
 #!/usr/bin/env bash
 # Creates a virtual environment with the exact packages of requirements.lock and this checkout.
-# usage: tools/setup_environment.sh VENV
+# usage: tools/setup_environment.sh VENV [PYTHON]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$1
+python=${2:-}
 
-is_3_11() { "$1" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' >/dev/null 2>&1; }
+is_supported() {
+  "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1
+}
+refuse() {
+  echo "This project needs Python 3.11, 3.12 or 3.13; found: $("$1" --version 2>/dev/null ||
+    echo "no $1"). $2" >&2
+  exit 1
+}
 
-if ! is_3_11 "$venv/bin/python"; then
-  python=
-  for candidate in python3.11 python3 python; do
-    if is_3_11 "$candidate"; then python=$candidate; break; fi
+if [ -n "$python" ] && ! is_supported "$python"; then
+  refuse "$python" "Give another as PYTHON=."
+fi
+if ! is_supported "$venv/bin/python"; then
+  for candidate in ${python:-python3.11 python3.12 python3.13 python3 python}; do
+    if is_supported "$candidate"; then python=$candidate; break; fi
   done
   if [ -z "$python" ]; then
-    found=$(python3 --version 2>/dev/null || echo "no python3")
-    echo "This project needs Python 3.11; found: $found." \
-      "Install it (with apt, pyenv or uv, for instance) so that python3.11 is on the PATH." >&2
-    exit 1
+    refuse python3 "Install one (with apt, pyenv or uv, for instance), or name it with PYTHON=."
   fi
   if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
     echo "$python cannot make virtual environments; install its venv package" \
-      "(on Debian and Ubuntu: apt-get install python3.11-venv)." >&2
+      "(on Debian and Ubuntu: apt-get install python3-venv)." >&2
     exit 1
   fi
   echo "Creating $venv with $("$python" --version)"
@@ -29,10 +36,11 @@ fi
 
 echo "Installing the packages of requirements.lock (about five minutes the first time)"
 pip=("$venv/bin/python" -m pip --disable-pip-version-check --quiet)
-"${pip[@]}" install --progress-bar off --no-compile --require-hashes -r requirements.lock
+"${pip[@]}" install --progress-bar off --no-compile --use-pep517 --require-hashes -r requirements.lock
 "${pip[@]}" install --no-deps --no-build-isolation -e .
 
 # Importing TensorFlow takes 5 seconds if compiled, else 20 to 30. Failures are ignored: a few
 # packages contain templates that are not valid Python.
 echo "Compiling the packages"
-"$venv/bin/python" -m compileall -qq -j 0 "$venv/lib/python3.11/site-packages" >/dev/null || true
+packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+"$venv/bin/python" -m compileall -qq -j 0 "$packages" >/dev/null || true

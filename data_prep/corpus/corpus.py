@@ -22,6 +22,7 @@ import zstandard
 
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
+from official.xlnet.runtime.extras import require_extra
 
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
 _EXAMPLES_PER_SHARD = 20_000
@@ -184,6 +185,7 @@ def _guess_format(path: str) -> str:
 
 
 def _parquet_shards(path: str, shard_size: int) -> list[Shard]:
+    require_extra("pyarrow", "parquet", path)
     import pyarrow
     import pyarrow.parquet as pq
 

@@ -238,8 +238,8 @@ def _assign(
 
 
 def _bin_of(hashes: np.ndarray) -> np.ndarray:
-    """The highest `_BIN_BITS` bits of hashes."""
-    return hashes >> np.uint64(_HASH_BITS - _BIN_BITS)
+    """The highest `_BIN_BITS` bits of hashes, as the int64 that `np.bincount` of NumPy 1 needs."""
+    return (hashes >> np.uint64(_HASH_BITS - _BIN_BITS)).astype(np.int64)
 
 
 def _hashes(work_dir: str, shard: int, seed: int) -> np.ndarray:

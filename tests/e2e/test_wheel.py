@@ -1,38 +1,89 @@
-"""The wheel holds our packages only, and works next to an installed tf-models-official."""
+"""What is published holds our packages only, and works next to an installed tf-models-official."""
 
 import pathlib
-import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
+from official.xlnet import __version__
+from tools import package
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Built from a copy, so that the checkout gets no build directories; needs no network."""
-    directory = tmp_path_factory.mktemp("wheel")
-    source = directory / "source"
-    source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    for name in ("official", "data_prep", "tests", "benchmarks", "tools"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, source / name, ignore=ignored)
-    command = ["-m", "build", "--no-isolation", "--wheel", "--outdir", directory / "dist", source]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return next((directory / "dist").glob("*.whl"))
+def distributions(tmp_path_factory):
+    """The source distribution and the wheel; building them needs no network."""
+    return package.build(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def wheel(distributions):
+    return distributions[1]
 
 
 def test_wheel_holds_every_module_of_ours_and_nothing_else(wheel):
+    package.check_wheel(wheel)
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    ours = [*(ROOT / "official/xlnet").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")]
-    assert names == {str(path.relative_to(ROOT)) for path in ours}
+    assert {"official/xlnet/cli.py", "data_prep/atomic.py"} < names
+    assert {name.split("/")[0] for name in names} == {"official", "data_prep"}
     assert "official/__init__.py" not in names
+
+
+def test_source_distribution_holds_what_the_wheel_is_built_from_and_the_recipes(distributions):
+    package.check_sdist(distributions[0])
+    with tarfile.open(distributions[0]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"CHANGELOG.md", "configs/tiny.yaml", "official/xlnet/cli.py"} < names
+    assert not any(name.startswith(("tests", "benchmarks", "tools")) for name in names)
+
+
+def changed_wheel(wheel, directory, change):
+    """A copy of a wheel with {name: bytes} that `change` has made another."""
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    change(files)
+    path = directory / wheel.name
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return path
+
+
+INFO = f"{package.NAME}-{__version__}.dist-info"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda files: files.pop("official/xlnet/cli.py"), r"official/xlnet/cli.py missing"),
+        (
+            lambda files: files.update({"tests/a.py": b"", "official/__init__.py": b""}),
+            r"official/__init__.py, tests/a.py should not be there",
+        ),
+        (lambda files: files.pop(f"{INFO}/licenses/LICENSE"), "expected a license"),
+        (
+            lambda files: files.update({f"{INFO}/entry_points.txt": b"[console_scripts]"}),
+            "expected the command xlnet",
+        ),
+        (
+            lambda files: files.update({f"{INFO}/METADATA": b"Version: 9.9\n\n"}),
+            f"expected version {__version__}, as official.xlnet has, got 9.9",
+        ),
+    ],
+)
+def test_a_wheel_that_is_not_to_be_published(wheel, tmp_path, change, message):
+    with pytest.raises(package.PackageError, match=message):
+        package.check_wheel(changed_wheel(wheel, tmp_path, change))
+
+
+def test_the_changelog_opens_with_the_version():
+    package.check_changelog((package.ROOT / "CHANGELOG.md").read_text(), __version__)
+    package.check_changelog("# Changelog\n\n## 1.2, 2031-05-07\n\n## 1.1\n", "1.2")
+    for text in ("", "## 1.1\n\n## 1.2\n", "## 1.20\n"):
+        with pytest.raises(package.PackageError, match=r"expected its first section to be 1\.2"):
+            package.check_changelog(text, "1.2")
 
 
 def test_installed_wheel_and_tf_models_official_both_import(wheel, tmp_path):

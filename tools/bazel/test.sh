@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs tests with Debian's Bazel, offline, using the packages of .venv.
+# Runs tests with Debian's Bazel, offline, using the packages of $VENV (default: .venv).
 # Usage: tools/bazel/test.sh [target...]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -16,7 +16,7 @@ fi
 if [ $# = 0 ]; then
   set -- //:tests/unit/tokenization/test_tokenizer //:tests/unit/data/test_lane_schedule
 fi
-environment=(--test_env=PATH="$PWD/.venv/bin:/usr/bin:/bin")
+environment=(--test_env=PATH="$PWD/${VENV:-.venv}/bin:/usr/bin:/bin")
 for name in TF_USE_LEGACY_KERAS TF_ENABLE_ONEDNN_OPTS TF_CPP_MIN_LOG_LEVEL; do
   environment+=(--test_env="$name")
 done

@@ -11,5 +11,6 @@ To add a verb, add a module `commands/<verb>.py`. The first line of its docstrin
 
 All verbs also have the flag `--import`: extension modules to import before `run`.
 
-A module is imported only when its verb is run.
+A module is imported only when its verb is run. Import what the flags do not need inside `run`, so
+that `xlnet VERB --help` does not load TensorFlow.
 """

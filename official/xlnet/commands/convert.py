@@ -10,7 +10,7 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.checkpoints.convert import FORMS, convert
+from official.xlnet.configs.choices import CHECKPOINT_FORMS
 
 FLAGS = flags.FlagValues()
 _SOURCE = flags.DEFINE_string(
@@ -23,7 +23,7 @@ _OUTPUT = flags.DEFINE_string(
     required=True,
     flag_values=FLAGS,
 )
-_TO = flags.DEFINE_enum("to", "xlnet", FORMS, "Output format.", flag_values=FLAGS)
+_TO = flags.DEFINE_enum("to", "xlnet", CHECKPOINT_FORMS, "Output format.", flag_values=FLAGS)
 _SET = flags.DEFINE_multi_string(
     "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
 )
@@ -31,4 +31,6 @@ _SET = flags.DEFINE_multi_string(
 
 def run() -> dict[str, Any]:
     """Runs the conversion; returns the report of `official.xlnet.checkpoints.convert.convert`."""
+    from official.xlnet.checkpoints.convert import convert
+
     return convert(_SOURCE.value, _OUTPUT.value, _TO.value, _SET.value)

@@ -12,10 +12,8 @@ from typing import Any
 
 from absl import flags
 
+from official.xlnet.configs.choices import SERVED_HEADS, WEIGHT_STORAGE
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference.network.stored_weights import STORAGE
-from official.xlnet.serving.export import export
-from official.xlnet.serving.factory import HEADS
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -28,7 +26,7 @@ _VERSION = flags.DEFINE_integer(
 _HEAD = flags.DEFINE_enum(
     "head",
     None,
-    HEADS,
+    SERVED_HEADS,
     "Output of the model; default: task if fine-tuned, else encoder.",
     flag_values=FLAGS,
 )
@@ -45,7 +43,7 @@ _BUCKETS = flags.DEFINE_list(
     flag_values=FLAGS,
 )
 _WEIGHTS = flags.DEFINE_enum(
-    "weights", "float32", STORAGE, "Storage type of weight matrices.", flag_values=FLAGS
+    "weights", "float32", WEIGHT_STORAGE, "Storage type of weight matrices.", flag_values=FLAGS
 )
 _TEXT_COLUMNS = flags.DEFINE_list(
     "text_columns", [], "Names of the text inputs; default: as in training.", flag_values=FLAGS
@@ -66,6 +64,8 @@ def run() -> dict[str, Any]:
     """Runs the export; returns `path`, `signatures`, `bytes`, `buckets` and `warmup_requests`."""
     if not all(bucket.isdigit() for bucket in _BUCKETS.value):
         raise ConfigError(f"--buckets: expected integers, got {','.join(_BUCKETS.value)}")
+    from official.xlnet.serving.export import export
+
     return export(
         _MODEL.value,
         _OUTPUT.value,

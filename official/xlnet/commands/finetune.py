@@ -23,8 +23,6 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
-from official.xlnet.tasks.registry import TASKS
-from official.xlnet.training.finetuning import finetune
 
 FLAGS = flags.FlagValues()
 _TASK = flags.DEFINE_string("task", None, "Task type or data set.", flag_values=FLAGS)
@@ -63,6 +61,8 @@ def run() -> dict[str, Any]:
     counts |= {f"dev_{name}": number for name, number in dev_counts.items()}
     for name, number in counts.items():
         print(f"skipped rows: {name} {number}", file=sys.stderr)
+    from official.xlnet.training.finetuning import finetune
+
     metrics = finetune(
         config,
         train,
@@ -96,6 +96,8 @@ def task_configuration(
       ConfigError: there is no task, or it contradicts the configuration.
       DataError: the task is unknown.
     """
+    from official.xlnet.tasks.registry import TASKS
+
     base = XLNetConfig(
         training=TrainingConfig(
             batch_size=32,

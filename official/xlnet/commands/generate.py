@@ -12,9 +12,6 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.data.text_files import read_texts, write_json_lines
-from official.xlnet.inference.generation import fill_blanks, generate
-from official.xlnet.inference.language_model import load_language_model
-from official.xlnet.inference.sampling import Sampling
 from official.xlnet.tokenization.blanks import has_blank
 from official.xlnet.tokenization.tokenizer import load_tokenizer
 
@@ -48,6 +45,10 @@ _SEED = flags.DEFINE_integer("seed", 0, "Random seed of sampling.", flag_values=
 
 def run() -> dict[str, Any]:
     """Generates text; returns the number of texts `continued` and `filled`."""
+    from official.xlnet.inference.generation import fill_blanks, generate
+    from official.xlnet.inference.language_model import load_language_model
+    from official.xlnet.inference.sampling import Sampling
+
     texts = read_texts(_TEXT.value, _INPUT.value)
     sampling = Sampling(_TEMPERATURE.value, _TOP_K.value, _TOP_P.value, _SEED.value)
     model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)

@@ -20,7 +20,7 @@ from absl import flags
 
 from data_prep.tasks.task_data import stream_task
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference.task_prediction import load_task, predict_examples
+from official.xlnet.runtime.extras import require_extra
 
 _MIN_SECONDS = 1e-9  # Avoids division by zero.
 
@@ -75,6 +75,8 @@ def run() -> dict[str, Any]:
 
 def _local() -> tuple[Iterator[dict[str, Any]], dict[str, int]]:
     """Predictions, and counts that are complete once all predictions have been read."""
+    from official.xlnet.inference.task_prediction import load_task, predict_examples
+
     model, task = load_task(_MODEL.value)
     examples = stream_task(_INPUT.value, task.config.task)
     return predict_examples(model, task, examples), task.counts
@@ -96,6 +98,7 @@ def _remote() -> Iterator[dict[str, Any]]:
 
 
 def _in_bulk() -> dict[str, Any]:
+    require_extra("apache_beam", "beam", "--saved_model")
     from official.xlnet.serving.client.beam import predict_in_bulk
 
     start = time.monotonic()

@@ -14,6 +14,7 @@ from absl import flags
 from data_prep.pipelines.prepare import prepare
 from data_prep.settings import FORMATS
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.runtime.extras import require_extra
 
 FLAGS = flags.FlagValues()
 _INPUT = flags.DEFINE_list(
@@ -90,6 +91,9 @@ _BEAM_OPTIONS = flags.DEFINE_string(
 def run() -> dict[str, Any]:
     """Prepares the data set; returns counts of documents, tokens, windows and dropped text."""
     if _RUNNER.value:
+        require_extra("apache_beam", "beam", f"--runner={_RUNNER.value}")
+        if _RUNNER.value == "DaskRunner":
+            require_extra("distributed", "dask", f"--runner={_RUNNER.value}")
         from data_prep.pipelines.beam_pipeline import prepare_on_beam
 
         beam_options = [f"--runner={_RUNNER.value}", *shlex.split(_BEAM_OPTIONS.value)]

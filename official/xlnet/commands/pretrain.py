@@ -9,9 +9,8 @@ from typing import Any
 
 from absl import flags
 
+from official.xlnet.configs.choices import STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.runtime.distribution import STRATEGIES
-from official.xlnet.training.pretraining import pretrain
 
 FLAGS = flags.FlagValues()
 _CONFIG = flags.DEFINE_string(
@@ -37,7 +36,7 @@ _INIT_FROM = flags.DEFINE_string(
     "init_from", None, "Model directory to initialize the weights from.", flag_values=FLAGS
 )
 _STRATEGY = flags.DEFINE_enum(
-    "strategy", "one_device", list(STRATEGIES), "Distribution strategy.", flag_values=FLAGS
+    "strategy", "one_device", STRATEGIES, "Distribution strategy.", flag_values=FLAGS
 )
 _CPU_DEVICES = flags.DEFINE_integer(
     "cpu_devices",
@@ -53,6 +52,8 @@ _SET = flags.DEFINE_multi_string(
 
 def run() -> dict[str, Any]:
     """Runs pre-training; returns `step`, `loss` (nats per target) and `tokens_per_second`."""
+    from official.xlnet.training.pretraining import pretrain
+
     return pretrain(
         XLNetConfig.load(_CONFIG.value, _SET.value),
         _DATA.value,

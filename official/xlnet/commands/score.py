@@ -10,9 +10,8 @@ from typing import Any
 
 from absl import flags
 
+from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.data.text_files import read_texts, write_json_lines
-from official.xlnet.inference.language_model import load_language_model
-from official.xlnet.inference.scoring import ORDERS, score
 from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 FLAGS = flags.FlagValues()
@@ -25,7 +24,7 @@ _OUTPUT = flags.DEFINE_string(
 _ORDER = flags.DEFINE_enum(
     "order",
     "left_to_right",
-    ORDERS,
+    SCORING_ORDERS,
     "Factorization order; pseudo: pseudo-log-likelihood (each token given all others).",
     flag_values=FLAGS,
 )
@@ -37,6 +36,9 @@ _SEED = flags.DEFINE_integer("seed", 0, "Random seed, for --order=random.", 0, f
 
 def run() -> dict[str, Any]:
     """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
+    from official.xlnet.inference.language_model import load_language_model
+    from official.xlnet.inference.scoring import score
+
     texts = read_texts(_TEXT.value, _INPUT.value)
     model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)
     scores = score(model, tokenizer, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value)

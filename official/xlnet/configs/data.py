@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from official.modeling import hyperparams
+from official.xlnet.configs.base import Config
 from official.xlnet.configs.validation import require, require_one_of
 
 
 @dataclasses.dataclass
-class DataConfig(hyperparams.Config):
+class DataConfig(Config):
     """Preprocessing of text into windows, and sampling of prediction targets.
 
     Attributes:

@@ -23,7 +23,7 @@ from typing import Any
 
 import yaml
 
-from official.modeling import hyperparams
+from official.xlnet.configs.base import Config
 from official.xlnet.configs.data import DataConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.objective import ObjectiveConfig
@@ -36,7 +36,7 @@ CONFIG_FILE = "config.yaml"
 
 
 @dataclasses.dataclass
-class XLNetConfig(hyperparams.Config):
+class XLNetConfig(Config):
     """Configuration of an XLNet experiment.
 
     Attributes:
@@ -180,7 +180,7 @@ class XLNetConfig(hyperparams.Config):
         os.replace(path + ".tmp", path)
 
 
-def _assign(section: hyperparams.Config, name: str, key: str, value: Any, source: str) -> None:
+def _assign(section: Config, name: str, key: str, value: Any, source: str) -> None:
     fields = {field.name: field for field in dataclasses.fields(section)}
     if key not in fields:
         raise ConfigError(f"{source}: unknown key {name + '.' + key!r}{_nearest(key, fields)}")

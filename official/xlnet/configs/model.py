@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from official.modeling import hyperparams
+from official.xlnet.configs.base import Config
 from official.xlnet.configs.validation import require, require_one_of
 
 _NUM_SPECIAL = 9  # Equals `tokenization.special_tokens.NUM_SPECIAL`.
 
 
 @dataclasses.dataclass
-class ModelConfig(hyperparams.Config):
+class ModelConfig(Config):
     """Hyperparameters of the XLNet encoder.
 
     Attributes:

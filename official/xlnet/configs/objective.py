@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from official.modeling import hyperparams
+from official.xlnet.configs.base import Config
 from official.xlnet.configs.validation import require
 
 
 @dataclasses.dataclass
-class ObjectiveConfig(hyperparams.Config):
+class ObjectiveConfig(Config):
     """Pre-training objective; see `official.xlnet.modeling.objectives`.
 
     Attributes:

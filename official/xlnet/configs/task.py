@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from official.modeling import hyperparams
+from official.xlnet.configs.base import Config
 from official.xlnet.configs.validation import require, require_one_of
 
 
 @dataclasses.dataclass
-class TaskConfig(hyperparams.Config):
+class TaskConfig(Config):
     """Fine-tuning task: data format, input length, head and metric.
 
     Attributes:

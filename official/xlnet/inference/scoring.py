@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.configs.data import DataConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.language_model import bucket
@@ -29,7 +30,6 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.special_tokens import PAD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
-ORDERS = ("left_to_right", "random", "pseudo")
 # Rows of a batch times their length: bounds the memory of the logits.
 _TOKENS_PER_BATCH = 2048
 
@@ -116,8 +116,8 @@ class Scorer:
           ConfigError: `order` is unknown or `num_orders` below 1.
           DataError: a text is empty.
         """
-        if order not in ORDERS:
-            raise ConfigError(f"order: expected one of {', '.join(ORDERS)}, got {order!r}")
+        if order not in SCORING_ORDERS:
+            raise ConfigError(f"order: expected one of {', '.join(SCORING_ORDERS)}, got {order!r}")
         if num_orders < 1:
             raise ConfigError(f"num_orders: expected at least 1, got {num_orders}")
         encoded = []

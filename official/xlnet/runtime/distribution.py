@@ -9,17 +9,13 @@ import tensorflow as tf
 from absl import logging
 
 from official.common import distribute_utils
+from official.xlnet.configs.choices import STRATEGIES
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.cores import num_cores
 
-# {our name: name in tf-models-official}.
-STRATEGIES = {
-    "one_device": "one_device",
-    "mirrored": "mirrored",
-    "multi_worker": "multi_worker_mirrored",
-    "tpu": "tpu",
-}
+# Names that differ in tf-models-official.
+_THEIR_NAME = {"multi_worker": "multi_worker_mirrored"}
 
 
 def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
@@ -49,7 +45,7 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
         return tf.distribute.MirroredStrategy([device.name for device in devices])
     try:
         return distribute_utils.get_distribution_strategy(
-            STRATEGIES[name], num_gpus, tpu_address=""
+            _THEIR_NAME.get(name, name), num_gpus, tpu_address=""
         )
     except (tf.errors.OpError, RuntimeError, ValueError, KeyError) as error:
         message = str(error).strip().partition("\n")[0]

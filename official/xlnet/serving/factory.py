@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import tf_keras
 
 from official.xlnet.checkpoints import model_directory
+from official.xlnet.configs.choices import SERVED_HEADS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.language_model import load_language_model
@@ -26,7 +27,6 @@ from official.xlnet.serving.services.token_classification import TagService
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
 
-HEADS = ("task", "encoder", "lm")
 _SERVICES: dict[str, type] = {
     "classification": TextService,
     "multi_label": TextService,
@@ -72,8 +72,8 @@ def create_service(
     """
     config = XLNetConfig.load(model_dir)
     head = head or ("task" if config.task.name else "encoder")
-    if head not in HEADS:
-        raise ConfigError(f"head: expected one of {', '.join(HEADS)}, got {head!r}")
+    if head not in SERVED_HEADS:
+        raise ConfigError(f"head: expected one of {', '.join(SERVED_HEADS)}, got {head!r}")
     if head == "task" and not config.task.name:
         raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
     tokenizer = load_tokenizer(model_dir)

@@ -172,6 +172,19 @@ def test_held_out_documents(tmp_path, text_file):
     assert list(Manifest.load(str(tmp_path / "single")).splits) == ["train"]
 
 
+def test_held_out_documents_with_numpy_1(tmp_path, text_file, monkeypatch):
+    # NumPy 1.26 counts only what is safely cast to int64; later versions take uint64 as well.
+    count = np.bincount
+
+    def strict(x, *arguments, **options):
+        assert np.can_cast(np.asarray(x).dtype, np.int64, "safe")
+        return count(x, *arguments, **options)
+
+    monkeypatch.setattr(np, "bincount", strict)
+    run(text_file, tmp_path / "out", heldout_fraction=0.25)
+    assert Manifest.load(str(tmp_path / "out")).splits["heldout"].documents == 10
+
+
 def test_equal_documents_are_on_one_side_of_the_split(tmp_path):
     path = tmp_path / "text.txt"
     documents = random_documents(random.Random(1), 10)

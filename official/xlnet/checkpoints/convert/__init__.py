@@ -15,8 +15,6 @@ from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
-FORMS = ("xlnet", "hf", "tf1")
-
 
 def convert(
     source: str, output: str, to: str = "xlnet", overrides: list[str] | tuple[str, ...] = ()
@@ -29,7 +27,7 @@ def convert(
     Args:
       source: directory of the model: TF1 release, HF, or a model directory.
       output: output directory; must not exist or be empty.
-      to: output format, one of `FORMS`.
+      to: output format, one of `CHECKPOINT_FORMS`.
       overrides: `key=value` configuration overrides, as in `XLNetConfig.load`.
 
     Returns:

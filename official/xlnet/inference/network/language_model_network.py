@@ -14,7 +14,7 @@ class LanguageModelNetwork(tf.Module):
     Args:
       model: a pre-trained model; its weights are copied.
       max_length: largest number of tokens T of an input.
-      storage: how matrices are stored; one of `STORAGE`.
+      storage: how matrices are stored; one of `WEIGHT_STORAGE`.
       with_memory: whether `memory` is taken and returned, for texts in several windows.
     """
 

@@ -58,7 +58,7 @@ class PackedEncoder(tf.Module):
       max_length: largest number of tokens T of an input.
       num_segments: segment ids are 0 … num_segments - 1, or that of padding. By default as many
         as an input has, which XLA cannot compile.
-      storage: how matrices are stored; one of `STORAGE`.
+      storage: how matrices are stored; one of `WEIGHT_STORAGE`.
       with_memory: whether `memory` is taken and returned, with `mem_len` columns.
       num_layers: layers to compute, from the first on; by default all of them.
 

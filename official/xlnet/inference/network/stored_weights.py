@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-STORAGE = ("float32", "bfloat16", "float16", "int8")
 _INT8_MAX = 127.0
 
 
@@ -17,7 +16,7 @@ class StoredMatrix(tf.Module):
 
     Args:
       matrix: float32 [I, O].
-      storage: one of `STORAGE`.
+      storage: one of `WEIGHT_STORAGE`.
       scale_axis: 0 gives every row its scale, 1 every column.
     """
 

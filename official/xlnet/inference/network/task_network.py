@@ -16,7 +16,7 @@ class TaskNetwork(tf.Module):
       model: the model; its head is used as it is, its encoder as a `PackedEncoder`.
       lengths: the lengths that inputs are padded to, ascending. Long texts that are read with
         memory have full segments: the last length alone.
-      storage: how the encoder's matrices are stored; one of `STORAGE`.
+      storage: how the encoder's matrices are stored; one of `WEIGHT_STORAGE`.
       num_segments: see `PackedEncoder`.
       per_token: outputs of the head that have a token axis.
     """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from official.xlnet.configs.choices import WEIGHT_STORAGE
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference.network.stored_weights import STORAGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Settings:
     Attributes:
       lengths: bucket lengths that inputs are padded to, in tokens, ascending. The last one is the
         maximum input length.
-      weights: storage dtype of matrices, one of `STORAGE`. Computation is in float32.
+      weights: storage dtype of matrices, one of `WEIGHT_STORAGE`. Computation is in float32.
       text_columns: names of the text inputs, 1 to 3.
       max_characters: maximum length of a text; longer ones are rejected.
       max_windows: maximum number of windows of a text; longer ones are rejected.
@@ -41,8 +41,10 @@ class Settings:
                 f"buckets: expected ascending lengths from {shortest} on, got "
                 + ", ".join(map(str, self.lengths))
             )
-        if self.weights not in STORAGE:
-            raise ConfigError(f"weights: expected one of {', '.join(STORAGE)}, got {self.weights}")
+        if self.weights not in WEIGHT_STORAGE:
+            raise ConfigError(
+                f"weights: expected one of {', '.join(WEIGHT_STORAGE)}, got {self.weights}"
+            )
         if not 1 <= len(self.text_columns) <= 3:
             raise ConfigError(
                 f"text columns: expected 1 to 3, got {', '.join(self.text_columns) or 'none'}"

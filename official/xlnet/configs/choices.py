@@ -1,0 +1,10 @@
+"""Allowed values of command-line flags, importable without TensorFlow.
+
+The modules that implement them load TensorFlow; `xlnet VERB --help` must not.
+"""
+
+CHECKPOINT_FORMS = ("xlnet", "hf", "tf1")
+STRATEGIES = ("one_device", "mirrored", "multi_worker", "tpu")
+SCORING_ORDERS = ("left_to_right", "random", "pseudo")
+SERVED_HEADS = ("task", "encoder", "lm")
+WEIGHT_STORAGE = ("float32", "bfloat16", "float16", "int8")

@@ -1,0 +1,221 @@
+"""`make test-install`: installs the wheel without the lock file and runs the main commands.
+
+For each Python and resolution, creates an environment outside the checkout, with the newest
+versions of the dependencies or the oldest of the direct ones, and runs `vocab`, `prepare`,
+`pretrain`, `finetune`, `export` and `predict` on a small generated corpus. Then installs the extras
+and compares the records written by Beam and from Parquet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from tools import package
+
+PYTHONS = ("python3.11", "python3.12", "python3.13")
+RESOLUTIONS = ("highest", "lowest-direct")
+EXTRAS = ("beam", "dask", "parquet")
+_UV = [sys.executable, "-m", "uv", "--quiet"]
+_NOT_REACHED = "error sending request"  # Part of the error message of uv.
+# TensorBoard is imported because it depends on pkg_resources of older setuptools.
+_CHECKS = "import tensorboard.default, numpy; print('NumPy', numpy.__version__)"
+_TEXT_TO_PARQUET = """
+import pyarrow, pyarrow.parquet
+documents = open("text.txt").read().strip().split("\\n\\n")
+pyarrow.parquet.write_table(pyarrow.table({"text": documents}), "text.parquet")
+"""
+_CONFIG = """\
+model: {vocab_size: 97, num_layers: 2, d_model: 16, num_heads: 2, d_inner: 24, mem_len: 12}
+data: {seq_len: 32, reuse_len: 12, num_predict: 5, num_lanes: 4, heldout_fraction: 0.1}
+training: {batch_size: 4, num_steps: 3, warmup_steps: 1, checkpoint_steps: 3}
+"""
+
+
+class InstallError(Exception):
+    """A command failed in a new environment; the message ends with its output."""
+
+
+class OfflineError(InstallError):
+    """The package index cannot be reached."""
+
+
+def main() -> int:
+    """Tests all Pythons and resolutions; returns an exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--python",
+        nargs="+",
+        help=f"interpreters; default: those of {', '.join(PYTHONS)} there are",
+    )
+    parser.add_argument("--here", action="store_true", help="only use the running interpreter")
+    parser.add_argument("--resolution", nargs="+", default=RESOLUTIONS, choices=RESOLUTIONS)
+    parser.add_argument(
+        "--allow-offline", action="store_true", help="succeed if no package index can be reached"
+    )
+    arguments = parser.parse_args()
+    pythons = [sys.executable] if arguments.here else arguments.python
+    if not pythons:
+        pythons = [python for python in PYTHONS if _runs(python)]
+        for python in sorted({*PYTHONS} - {*pythons}):
+            print(f"{python}: SKIPPED, as it is not on the PATH")
+    failed = not pythons
+    with tempfile.TemporaryDirectory() as directory:
+        _, wheel = package.build(pathlib.Path(directory))
+        for python in pythons:
+            for resolution in arguments.resolution:
+                start = time.monotonic()
+                try:
+                    report = try_install(wheel, python, resolution)
+                except OfflineError:
+                    failed |= not arguments.allow_offline
+                    report = "SKIPPED, as no package index can be reached"
+                except InstallError as error:
+                    failed, report = True, f"FAILED: {error}"
+                seconds = time.monotonic() - start
+                print(f"{python} {resolution}: {report} ({seconds:.0f} s)", flush=True)
+    return int(failed)
+
+
+def try_install(wheel: pathlib.Path, python: str, resolution: str) -> str:
+    """Installs a wheel into a new environment and runs the main commands there.
+
+    Args:
+      wheel: path of the wheel.
+      python: interpreter to create the environment with.
+      resolution: resolution strategy of uv, one of `RESOLUTIONS`.
+
+    Returns:
+      A one-line report.
+
+    Raises:
+      OfflineError: no package index can be reached.
+      InstallError: the installation or a command failed.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        environment = pathlib.Path(directory) / "environment"
+        _run([*_UV, "venv", "--python", shutil.which(python) or python, environment], directory)
+        interpreter = environment / "bin/python"
+        install = ["pip", "install", "--python", interpreter, "--resolution", resolution]
+        # uv does not treat the dependencies of a wheel as direct ones, but those of a project.
+        install += [wheel, "--requirements", package.ROOT / "pyproject.toml"]
+        try:
+            _run([*_UV, *install], directory)
+            report = _run([interpreter, "-c", _CHECKS], directory).strip()
+            run_jobs(environment / "bin/xlnet", pathlib.Path(directory))
+            _run([*_UV, *install, *(f"--extra={extra}" for extra in EXTRAS)], directory)
+        except InstallError as error:
+            if _NOT_REACHED in str(error):
+                raise OfflineError(str(error)) from None
+            raise
+        run_jobs_with_extras(environment / "bin", pathlib.Path(directory))
+    return f"{report}; all commands passed"
+
+
+def run_jobs(xlnet: pathlib.Path, directory: pathlib.Path) -> None:
+    """Runs the main commands on a small corpus and checks their results.
+
+    Args:
+      xlnet: path of the `xlnet` command.
+      directory: directory to write to.
+
+    Raises:
+      InstallError: a command failed or returned unexpected results.
+    """
+    write_data(directory)
+
+    def job(*words: str) -> dict:
+        return json.loads(_run([xlnet, *words], directory).splitlines()[-1])
+
+    def check(holds: bool, results: dict) -> None:
+        if not holds:
+            raise InstallError(f"unexpected results {results}")
+
+    results = job("vocab", "--input=text.txt", "--output=vocab", "--size=97")
+    check(results["vocab_size"] == 97, results)
+    results = job(
+        *("prepare", "--input=text.txt", "--vocab=vocab", "--config=tiny.yaml", "--output=data"),
+    )
+    check(results["documents"] == 60 and results["heldout_windows"] > 0, results)
+    results = job("pretrain", "--config=tiny.yaml", "--data=data", "--model_dir=model")
+    check(results["step"] == 3 and 0 < results["loss"] < 20, results)
+    results = job(
+        *("finetune", "--task=classification", "--train=train.tsv", "--dev=train.tsv"),
+        *("--init_from=model", "--output=task", "--set=task.epochs=1", "--set=max_length=16"),
+    )
+    check(0 <= results["accuracy"] <= 1, results)
+    results = job("export", "--model=task", "--output=exported", "--max_length=16")
+    check("serving_default" in results["signatures"], results)
+    results = job("predict", "--model=task", "--input=train.tsv", "--output=predictions.jsonl")
+    lines = (directory / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    check(results["rows"] == len(lines) == 40, results)
+
+
+def run_jobs_with_extras(programs: pathlib.Path, directory: pathlib.Path) -> None:
+    """Writes the records of `run_jobs` again, with Beam and from a Parquet file.
+
+    Args:
+      programs: directory of the executables of the environment.
+      directory: directory that `run_jobs` wrote to.
+
+    Raises:
+      InstallError: a command failed, or the records differ.
+    """
+    prepare = [programs / "xlnet", "prepare", "--vocab=vocab", "--config=tiny.yaml"]
+    _run([*prepare, "--input=text.txt", "--output=beam", "--runner=DirectRunner"], directory)
+    _run([programs / "python", "-c", _TEXT_TO_PARQUET], directory)
+    _run([*prepare, "--input=text.parquet", "--output=parquet"], directory)
+    expected = {path.name: path.read_bytes() for path in directory.glob("data/*.tfrecord")}
+    for output in ("beam", "parquet"):
+        found = {path.name: path.read_bytes() for path in directory.glob(f"{output}/*.tfrecord")}
+        if not expected or found != expected:
+            raise InstallError(f"the records in {output} differ from those in data")
+    _run([programs / "python", "-c", "import apache_beam.runners.dask.dask_runner"], directory)
+
+
+def write_data(directory: pathlib.Path) -> None:
+    """Writes a random corpus, a labeled table and the configuration of a tiny model."""
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefghijklmnop", k=rng.randint(2, 6))) for _ in range(80)]
+
+    def sentence() -> str:
+        return " ".join(rng.choices(words, k=rng.randint(4, 12))).capitalize() + "."
+
+    documents = ["\n".join(sentence() for _ in range(rng.randint(4, 9))) for _ in range(60)]
+    rows = [f"{label}\t{sentence()}" for label in 20 * ["good", "bad"]]
+    files = {
+        "text.txt": "\n\n".join(documents),
+        "train.tsv": "\n".join(["label\ttext", *rows]),
+        "tiny.yaml": _CONFIG,
+    }
+    for name, text in files.items():
+        (directory / name).write_text(text + "\n", encoding="utf-8")
+
+
+def _runs(python: str) -> bool:
+    """Whether an interpreter exists and runs, which shims of version managers may not."""
+    path = shutil.which(python)
+    return path is not None and subprocess.run([path, "-V"], capture_output=True).returncode == 0
+
+
+def _run(command: list, directory: str | pathlib.Path) -> str:
+    """Runs a command outside the checkout; returns its standard output."""
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    words = list(map(str, command))
+    done = subprocess.run(words, cwd=directory, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip()[-2000:]
+        raise InstallError(f"{' '.join(words)}: status {done.returncode}\n{said}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
