@@ -45,6 +45,8 @@ class TaskConfig(hyperparams.Config):
       scoring: for `ranking`, `kernel` (kernel pooling over token similarities) or `summary`
         (query and document encoded together).
       cutoff: rank cutoff k of NDCG@k and ERR@k.
+      highest_grade: highest possible relevance grade, for ERR@k; 0: the highest in the data.
+      rerank_depth: number of documents of a TREC run that are reranked per query; 0: all.
     """
 
     name: str = ""
@@ -76,6 +78,8 @@ class TaskConfig(hyperparams.Config):
     num_choices: int = 4
     scoring: str = "kernel"
     cutoff: int = 20
+    highest_grade: int = 0
+    rerank_depth: int = 0
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
@@ -93,5 +97,7 @@ class TaskConfig(hyperparams.Config):
             *("answer_length", "start_n_top", "end_n_top", "n_best", "cutoff"),
         ):
             require(getattr(self, key) > 0, f"task.{key}", "at least 1", getattr(self, key))
+        for key in ("highest_grade", "rerank_depth"):
+            require(getattr(self, key) >= 0, f"task.{key}", "0 or more", getattr(self, key))
         require(self.num_choices > 1, "task.num_choices", "at least 2", self.num_choices)
         require(self.epochs >= 0, "task.epochs", "0 or more", self.epochs)
