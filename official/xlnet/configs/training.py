@@ -26,6 +26,8 @@ class TrainingConfig(hyperparams.Config):
       clip_norm: maximum global gradient norm; 0 disables gradient clipping.
       layer_decay: layer-wise learning rate decay: ratio of a layer's learning rate to that of
         the layer above it.
+      decay_embedding: whether the embedding counts as the lowest layer in this decay; false for
+        the full learning rate, as in the paper.
       accumulate_steps: gradient accumulation steps: the batch is split into this many
         micro-batches, which are computed in sequence before one update.
       parallel_slices: number of micro-batches computed in parallel, each on its own CPU cores;
@@ -58,6 +60,7 @@ class TrainingConfig(hyperparams.Config):
     adam_epsilon: float = 1e-6
     clip_norm: float = 1.0
     layer_decay: float = 1.0
+    decay_embedding: bool = True
     accumulate_steps: int = 1
     parallel_slices: int = 1
     release_memory: bool = False

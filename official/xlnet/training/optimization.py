@@ -35,12 +35,21 @@ class AdamW(tf_keras.optimizers.AdamW):
       num_layers: number of encoder layers, L.
       layer_decay: α in (0, 1]; the rate of layer m is scaled by s = α^(L-m) (see `layer_of`).
         1 for the same rate everywhere.
+      decay_embedding: whether the embedding counts as layer 0; False for the full rate.
       **kwargs: further arguments of `tf_keras.optimizers.AdamW`.
     """
 
-    def __init__(self, learning_rate=0.001, num_layers=0, layer_decay=1.0, **kwargs):
+    def __init__(
+        self,
+        learning_rate=0.001,
+        num_layers=0,
+        layer_decay=1.0,
+        decay_embedding=True,
+        **kwargs,
+    ):
         super().__init__(learning_rate, **kwargs)
         self.num_layers, self.layer_decay = num_layers, layer_decay
+        self.decay_embedding = decay_embedding
         self._factor = tf.constant(1.0)
         self.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
 
@@ -49,6 +58,7 @@ class AdamW(tf_keras.optimizers.AdamW):
             **super().get_config(),
             "num_layers": self.num_layers,
             "layer_decay": self.layer_decay,
+            "decay_embedding": self.decay_embedding,
         }
 
     def _apply_weight_decay(self, variables):
@@ -75,7 +85,8 @@ class AdamW(tf_keras.optimizers.AdamW):
         """
         index = self._index_dict[self._var_key(variable)]
         m, v = self._momentums[index], self._velocities[index]
-        layers_above = self.num_layers - layer_of(variable.name, self.num_layers)
+        layer = layer_of(variable.name, self.num_layers)
+        layers_above = self.num_layers - layer if layer or self.decay_embedding else 0
         dtype, step = gradient.dtype, tf.cast(self.iterations + 1, tf.float32)
         power_1, power_2 = tf.pow(self.beta_1, step), tf.pow(self.beta_2, step)
         # With a learning rate of 0 and betas of 1 the update leaves weights and moments unchanged.
@@ -147,7 +158,8 @@ def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
 
     Args:
       training: hyperparameters. With `layer_decay` α, layer m of L (counting from 1) has the
-        rate lr·α^(L-m), embeddings count as layer 0, and heads have the full rate lr.
+        rate lr·α^(L-m), heads have the full rate lr, and so has the embedding without
+        `decay_embedding`; with it, the embedding counts as layer 0.
       num_layers: number of encoder layers, L.
 
     Returns:
@@ -168,6 +180,7 @@ def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
         global_clipnorm=training.clip_norm or None,
         num_layers=num_layers,
         layer_decay=training.layer_decay,
+        decay_embedding=training.decay_embedding,
     )
 
 

@@ -62,7 +62,8 @@ def numpy_adamw(training, steps):
             second[i] = b2 * second[i] + (1 - b2) * gradients[i] ** 2
             m = first[i] / (1 - b1 ** (step + 1))
             v = second[i] / (1 - b2 ** (step + 1))
-            rate = wanted_rate(step, training) * training.layer_decay ** (NUM_LAYERS - layer)
+            above = NUM_LAYERS - layer if layer or training.decay_embedding else 0
+            rate = wanted_rate(step, training) * training.layer_decay**above
             decay = training.weight_decay * is_decayed
             change = m / (np.sqrt(v) + training.adam_epsilon) + decay * values[i]
             values[i] = values[i] - rate * change
@@ -77,8 +78,9 @@ def numpy_adamw(training, steps):
         {},
         {"clip_norm": 0.0, "adam_beta_1": 0.8, "adam_beta_2": 0.95, "adam_epsilon": 1e-3},
         {"layer_decay": 0.6},
+        {"layer_decay": 0.6, "decay_embedding": False},
     ],
-    ids=["default", "no clipping", "layer_decay"],
+    ids=["default", "no clipping", "layer_decay", "layers only"],
 )
 def test_updates_are_those_of_adamw(changes, graph):
     training = TrainingConfig(**{**SETTINGS, **changes})
