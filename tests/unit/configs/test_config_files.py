@@ -32,6 +32,19 @@ def test_large_is_table_7_of_the_paper():
     assert (training.weight_decay, training.decay_power) == (0.01, 1.0)
 
 
+def test_large_wikibooks_is_large_with_the_hyperparameters_of_bert():
+    large, wikibooks = (
+        XLNetConfig.load(str(CONFIGS[0].parent / f"{name}.yaml"))
+        for name in ("large", "large_wikibooks")
+    )
+    training = wikibooks.training
+    assert wikibooks.model == large.model
+    assert (training.batch_size, training.learning_rate, training.num_steps) == (256, 1e-4, 1000000)
+    assert (training.warmup_steps, training.adam_epsilon) == (10000, 1e-6)
+    assert (training.adam_beta_1, training.adam_beta_2) == (0.9, 0.999)
+    assert (training.weight_decay, training.decay_power) == (0.01, 1.0)
+
+
 def test_base_has_the_dropout_of_table_7():
     model = XLNetConfig.load(str(CONFIGS[0].parent / "base.yaml")).model
     assert (model.dropout, model.activation_dropout, model.dropatt) == (0.1, 0.0, 0.1)

@@ -43,6 +43,12 @@ def test_table_8(name, length, batch, rate, steps, decay):
     assert (training.end_learning_rate, training.decay_power) == (0.0, 1.0)
 
 
+@pytest.mark.parametrize("name", sorted(DATASETS))
+def test_every_data_set_of_the_paper_has_a_recipe(name):
+    names = [recipe for recipe, task in RECIPES.items() if task == name]
+    assert names or name in ("swag", "conll2003")
+
+
 @pytest.mark.parametrize("name", sorted(set(RECIPES) - {"ranking"}))
 def test_dropout_is_the_recipes_own_and_not_that_of_the_model_it_starts_from(name, tmp_path):
     """A ranking's encoder is frozen, so it has none."""
