@@ -28,6 +28,8 @@ class TaskConfig(hyperparams.Config):
       metric: metric that selects the best checkpoint; empty: the task's default metric.
       patience: number of evaluations without improvement before early stopping; 0 disables it.
       class_weights: `none`, or `balanced` (loss weights inversely proportional to class counts).
+      label_smoothing: probability mass of the target distribution that is spread over all classes
+        in the loss of `classification` and `multitask`.
       epochs: number of epochs; 0: train for `training.num_steps` steps.
       freeze_encoder: whether the encoder is frozen and only the head is trained.
       long_texts: handling of texts longer than `max_length`: `truncate`, `windows` (overlapping
@@ -63,6 +65,7 @@ class TaskConfig(hyperparams.Config):
     metric: str = ""
     patience: int = 0
     class_weights: str = "none"
+    label_smoothing: float = 0.0
     epochs: float = 0.0
     freeze_encoder: bool = False
     long_texts: str = "truncate"
@@ -100,4 +103,10 @@ class TaskConfig(hyperparams.Config):
         for key in ("highest_grade", "rerank_depth"):
             require(getattr(self, key) >= 0, f"task.{key}", "0 or more", getattr(self, key))
         require(self.num_choices > 1, "task.num_choices", "at least 2", self.num_choices)
+        require(
+            0 <= self.label_smoothing < 1,
+            "task.label_smoothing",
+            "in [0, 1)",
+            self.label_smoothing,
+        )
         require(self.epochs >= 0, "task.epochs", "0 or more", self.epochs)

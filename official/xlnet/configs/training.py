@@ -19,6 +19,7 @@ class TrainingConfig(hyperparams.Config):
       warmup_steps: number of linear warm-up steps, starting from 0.
       end_learning_rate: learning rate at step `num_steps`.
       decay_power: power of the polynomial decay; 1 is linear.
+      optimizer: `adamw`, or `lamb` for large batches.
       weight_decay: decoupled weight decay; biases and layer normalization are excluded.
       adam_beta_1: exponential decay rate of the first moment estimates.
       adam_beta_2: exponential decay rate of the second moment estimates.
@@ -54,6 +55,7 @@ class TrainingConfig(hyperparams.Config):
     warmup_steps: int = 1000
     end_learning_rate: float = 0.0
     decay_power: float = 1.0
+    optimizer: str = "adamw"
     weight_decay: float = 0.01
     adam_beta_1: float = 0.9
     adam_beta_2: float = 0.999
@@ -110,5 +112,6 @@ class TrainingConfig(hyperparams.Config):
             "0 or more",
             self.evaluation_steps,
         )
+        require_one_of("training.optimizer", self.optimizer, ("adamw", "lamb"))
         require_one_of("training.on_bad_step", self.on_bad_step, ("stop", "skip"))
         require_one_of("training.precision", self.precision, ("float32", "mixed_bfloat16"))
