@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def orders(windows):
-    """Figure 1: prediction of the same token under several factorization orders."""
+    """Figure 4 of the paper: prediction of the same token under several factorization orders."""
     from official.xlnet.analysis.window_page import query_mask
 
     counts = sum(window.is_target.astype(int) for window in windows)
@@ -77,7 +77,7 @@ def orders(windows):
 
 
 def streams(window):
-    """Figure 4: attention of the content and the query stream at a target."""
+    """Figure 1 of the paper: attention of the content and the query stream at a target."""
     from official.xlnet.analysis.window_page import content_mask, query_mask
 
     half = window.part.count("reuse")
@@ -93,7 +93,7 @@ def streams(window):
 
 
 def masks(window):
-    """Figures 5 and 6: attention masks of both streams."""
+    """Figures 5 and 6 of the paper: attention masks of both streams."""
     from official.xlnet.analysis.window_page import content_mask, query_mask
 
     figure, pair = pyplot.subplots(1, 2, figsize=(10, 5))

@@ -5,7 +5,8 @@ A table has the columns `query`, `document` and `relevance`, and optionally `que
 relevance 1.
 
 A folder contains `queries.tsv` and `documents.tsv` (id, tab, text), TREC relevance judgements
-`qrels`, and optionally a TREC `run` with the documents to rank; by default, those in `qrels`.
+`qrels`, and optionally a TREC `run` with the documents to rank, of which the best
+`task.rerank_depth` of each query are read; by default, those in `qrels`.
 """
 
 from __future__ import annotations
@@ -77,7 +78,10 @@ def read_trec(reading: Reading) -> Iterator[RankingExample]:
         os.path.join(reading.path, name)
         for name in ("run", "qrels", "queries.tsv", "documents.tsv")
     )
-    candidates = read_run(run) if os.path.exists(run) else read_judgements(judgements)
+    if os.path.exists(run):
+        candidates = _top(read_run(run), reading.settings.rerank_depth)
+    else:
+        candidates = read_judgements(judgements)
     grades = read_judgements(judgements) if reading.with_labels else {}
     queries = _read_texts(query_file, candidates)
     documents = _read_texts(document_file, {d for ranked in candidates.values() for d in ranked})
@@ -85,6 +89,12 @@ def read_trec(reading: Reading) -> Iterator[RankingExample]:
         if reading.with_labels and query not in grades:
             reading.counts["queries_without_judgements"] += 1
             continue
+        of_query = grades.get(query, {})
+        not_ranked = tuple(
+            (document, grade)
+            for document, grade in of_query.items()
+            if document not in ranked or document not in documents
+        )
         for document in ranked:
             if query not in queries or document not in documents:
                 reading.reject(
@@ -97,7 +107,8 @@ def read_trec(reading: Reading) -> Iterator[RankingExample]:
                 query_id=query,
                 query=queries[query],
                 document=documents[document],
-                relevance=grades[query].get(document, 0.0) if reading.with_labels else None,
+                relevance=of_query.get(document, 0.0) if reading.with_labels else None,
+                not_ranked=not_ranked,
             )
 
 
@@ -129,6 +140,18 @@ def read_judgements(path: str) -> dict[str, dict[str, float]]:
       DataError: a line is invalid.
     """
     return _read_columns(path, 4, score_column=3)
+
+
+def _top(run: dict[str, dict[str, float]], depth: int) -> dict[str, dict[str, float]]:
+    """Returns the `depth` best documents of every query, ordered as in trec_eval."""
+    if not depth:
+        return run
+
+    def best(scores: dict[str, float]) -> dict[str, float]:
+        by_score = sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
+        return dict(by_score[:depth])
+
+    return {query: best(scores) for query, scores in run.items()}
 
 
 def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:

@@ -25,7 +25,8 @@ MODULES = [
     "tasks.question_answering",
     "tasks.ranking_metrics",
     "tasks.registry",
-    "training.optimization",
+    "training.adamw",
+    "training.evaluation",
 ]
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import tensorflow as tf
 
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import DataError
-from official.xlnet.tokenization.special_tokens import CLS_ID, SEGMENT_A, SEGMENT_CLS, SEP_ID
+from official.xlnet.tokenization.packing import pack_texts
 from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 
@@ -27,13 +26,16 @@ class AttentionMaps:
     weights: np.ndarray
 
 
-def attention_maps(model_dir: str, text: str, max_tokens: int = 128) -> AttentionMaps:
+def attention_maps(
+    model_dir: str, text: str, max_tokens: int = 128, text_pair: str | None = None
+) -> AttentionMaps:
     """Computes the attention maps of a text, with bidirectional attention as in fine-tuning.
 
     Args:
       model_dir: the model directory.
       text: the input text; SEP and CLS are appended.
       max_tokens: maximum number of tokens; longer texts are truncated.
+      text_pair: a second text, its own segment with a SEP of its own. Default: none.
 
     Returns:
       The attention maps of all layers and heads.
@@ -47,12 +49,14 @@ def attention_maps(model_dir: str, text: str, max_tokens: int = 128) -> Attentio
       (2, 4, 7, 7)
     """
     tokenizer = load_tokenizer(model_dir)
-    ids = tokenizer.encode(text)[:max_tokens]
-    if not ids:
-        raise DataError(f"expected a text, got {text!r}")
-    ids = [*ids, SEP_ID, CLS_ID]
-    segment_ids = [SEGMENT_A] * (len(ids) - 1) + [SEGMENT_CLS]
-    inputs = {"token_ids": tf.constant([ids]), "segment_ids": tf.constant([segment_ids])}
+    texts = [text] if text_pair is None else [text, text_pair]
+    ids = [tokenizer.encode(part) for part in texts]
+    for part, part_ids in zip(texts, ids, strict=True):
+        if not part_ids:
+            raise DataError(f"expected a text, got {part!r}")
+    packed = pack_texts(ids, min(sum(map(len, ids)), max_tokens) + len(ids) + 1)
+    inputs = {name: packed[name][None] for name in ("token_ids", "segment_ids")}
     outputs = load_encoder(model_dir)(inputs, return_attention_scores=True)
     weights_LNTT = outputs["attention_scores"][:, 0].numpy()
-    return AttentionMaps([tokenizer.id_to_piece(i) for i in ids], weights_LNTT)
+    pieces = [tokenizer.id_to_piece(int(i)) for i in packed["token_ids"]]
+    return AttentionMaps(pieces, weights_LNTT)

@@ -11,11 +11,13 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
+from scipy import ndimage
 
 PRESENT = 0.5
 _PERIODS = range(2, 9)  # Candidate periods of `stride`, in tokens.
 _LOCAL = 2  # Window of `local`, in tokens to either side.
 _STRIPE_SHARE = 20  # `stripes` sums over 1 / _STRIPE_SHARE of the columns.
+_SMOOTHING = 5  # Side of the neighborhood that `symmetry` compares a weight with, in tokens.
 _MIN_NEIGHBOR_SHARE = 0.5  # Of the uniform attention weight; see `self_exclusion`.
 
 
@@ -46,6 +48,60 @@ def local(weights_TT: np.ndarray) -> float:
       The strength, in [0, 1].
     """
     return float(weights_TT[np.abs(_distance(weights_TT)) <= _LOCAL].sum() / len(weights_TT))
+
+
+def two_segments(weights_TT: np.ndarray) -> float:
+    """Figure 2 (c): the text has two parts, and tokens attend to the part that they are in.
+
+    For the best border in the middle half of the text, the contrast (within - across) /
+    (within + across) of the mean weight within a part and across the border. The mean is taken over
+    pairs with the same key, and over pairs at the same distance; the smaller contrast counts. So
+    neither stripes nor patterns of the distance look like parts.
+
+    Args:
+      weights_TT: attention weights of a head, float [T, T], rows are queries.
+
+    Returns:
+      The strength, in [0, 1].
+    """
+    size = len(weights_TT)
+    distance_TT = _distance(weights_TT) + size - 1
+    key_TT = np.broadcast_to(np.arange(size), distance_TT.shape)
+    best = 0.0
+    for border in range(size // 4, 3 * size // 4 + 1):
+        part_T = np.arange(size) >= border
+        within_TT = part_T[:, None] == part_T
+        by_key = _contrast(weights_TT, within_TT, key_TT)
+        by_distance = _contrast(weights_TT, within_TT, distance_TT)
+        best = max(best, min(by_key, by_distance))
+    return best
+
+
+def symmetry(weights_TT: np.ndarray) -> float:
+    """Figure 2 (d): pairs of tokens attend to each other because of their content.
+
+    Weights beyond the neighborhood are compared with those of their transpose (correlation), after
+    subtracting the mean weight of the distance, the median of the key and the median of the
+    surrounding weights, which leaves single pairs. The correlation is multiplied by the size of
+    what is left, relative to the mean weight and at most 1.
+
+    Args:
+      weights_TT: attention weights of a head, float [T, T], rows are queries.
+
+    Returns:
+      The strength, in [0, 1].
+    """
+    distance = _distance(weights_TT)
+    group_TT = distance + len(distance) - 1
+    totals = np.bincount(group_TT.ravel(), weights_TT.ravel())
+    rest_TT = weights_TT - (totals / np.bincount(group_TT.ravel()))[group_TT]
+    rest_TT -= np.median(rest_TT, axis=0)
+    rest_TT -= ndimage.median_filter(rest_TT, _SMOOTHING)
+    left, right = rest_TT[distance > _LOCAL], rest_TT.T[distance > _LOCAL]
+    if len(left) < 2 or not left.std() or not right.std():
+        return 0.0
+    size = min(1.0, np.sqrt(left.std() * right.std()) / weights_TT.mean())
+    return float(max(0.0, np.corrcoef(left, right)[0, 1]) * size)
 
 
 def self_exclusion(weights_TT: np.ndarray) -> float:
@@ -124,6 +180,8 @@ def one_sided(weights_TT: np.ndarray) -> float:
 PATTERNS: dict[str, Callable[[np.ndarray], float]] = {
     "stripes": stripes,
     "local": local,
+    "two segments": two_segments,
+    "symmetry": symmetry,
     "self-exclusion": self_exclusion,
     "stride": stride,
     "one-sided": one_sided,
@@ -165,6 +223,17 @@ def find_patterns(weights_LNTT: np.ndarray) -> list[Found]:
         number = int((strengths_LN >= PRESENT).sum())
         found.append(Found(name, int(layer), int(head), float(strengths_LN.max()), number))
     return found
+
+
+def _contrast(weights_TT: np.ndarray, within_TT: np.ndarray, group_TT: np.ndarray) -> float:
+    """Contrast of the mean weight within a part and across, summed over groups with both."""
+    sums = [
+        [np.bincount(group_TT.ravel(), (x * mask).ravel()) for x in (weights_TT, 1.0)]
+        for mask in (within_TT, ~within_TT)
+    ]
+    both = (sums[0][1] > 0) & (sums[1][1] > 0)
+    within, across = (float((total[both] / count[both]).sum()) for total, count in sums)
+    return (within - across) / (within + across) if within + across > 0 else 0.0
 
 
 def _distance(weights_TT: np.ndarray) -> np.ndarray:

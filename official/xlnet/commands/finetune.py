@@ -7,7 +7,8 @@ amazon5; squad, race, swag, conll2003, qnli_ranking). A table needs a column `la
 columns are text inputs unless --set=task.text_columns=[…] selects some. For multitask, --train and
 --dev are NAME=FILE,NAME=FILE.
 
-Running the same command again resumes an interrupted run.
+Running the same command again resumes an interrupted run. --runs=5 trains with five random seeds,
+reports the median and spread of the metric, and keeps the best model.
 """
 
 from __future__ import annotations
@@ -47,6 +48,13 @@ _STRATEGY = flags.DEFINE_enum(
     "Distribution strategy.",
     flag_values=FLAGS,
 )
+_RUNS = flags.DEFINE_integer(
+    "runs",
+    1,
+    "Number of runs with different random seeds, of which the best model is kept.",
+    lower_bound=1,
+    flag_values=FLAGS,
+)
 _SET = flags.DEFINE_multi_string(
     "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
 )
@@ -62,16 +70,18 @@ def run() -> dict[str, Any]:
     for name, number in counts.items():
         print(f"skipped rows: {name} {number}", file=sys.stderr)
     from official.xlnet.training.finetuning import finetune
+    from official.xlnet.training.repeated_finetuning import finetune_repeatedly
 
-    metrics = finetune(
-        config,
-        train,
-        dev,
-        _OUTPUT.value,
-        init_from=_INIT_FROM.value,
-        vocab=_VOCAB.value,
-        strategy=_STRATEGY.value,
-    )
+    start: dict[str, Any] = {
+        "init_from": _INIT_FROM.value,
+        "vocab": _VOCAB.value,
+        "strategy": _STRATEGY.value,
+    }
+    output, num_runs = _OUTPUT.value, _RUNS.value
+    if num_runs == 1:
+        metrics = finetune(config, train, dev, output, **start)
+    else:
+        metrics = finetune_repeatedly(config, train, dev, output, num_runs, **start)
     return metrics | counts
 
 

@@ -45,6 +45,9 @@ _HTML = flags.DEFINE_string(
 )
 _MODEL = flags.DEFINE_string("model", None, "attention: model directory.", flag_values=FLAGS)
 _TEXT = flags.DEFINE_string("text", None, "attention: input text.", flag_values=FLAGS)
+_TEXT_PAIR = flags.DEFINE_string(
+    "text_pair", None, "attention: second text, a segment of its own.", flag_values=FLAGS
+)
 _LAYERS = flags.DEFINE_list(
     "layers", [], "attention: indices of layers; default: all.", flag_values=FLAGS
 )
@@ -117,7 +120,7 @@ def _attention() -> dict[str, Any]:
     model = XLNetConfig.load(_MODEL.value).model
     layers = _numbers(_LAYERS, model.num_layers)
     heads = _numbers(_HEADS, model.num_heads)
-    maps = attention_maps(_MODEL.value, _TEXT.value, _MAX_TOKENS.value)
+    maps = attention_maps(_MODEL.value, _TEXT.value, _MAX_TOKENS.value, _TEXT_PAIR.value)
     if path.endswith(".html"):
         _write(path, as_html(maps, layers, heads).encode())
     else:

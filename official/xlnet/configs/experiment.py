@@ -184,7 +184,13 @@ def _assign(section: Config, name: str, key: str, value: Any, source: str) -> No
     fields = {field.name: field for field in dataclasses.fields(section)}
     if key not in fields:
         raise ConfigError(f"{source}: unknown key {name + '.' + key!r}{_nearest(key, fields)}")
-    expected = type(fields[key].default)
+    default = fields[key].default
+    if default is None:  # A number that may be left open.
+        if value is None:
+            setattr(section, key, None)
+            return
+        default = 0.0
+    expected = type(default)
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError):
             value = float(value)  # YAML parses 1e-4 as a string.

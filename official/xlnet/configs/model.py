@@ -28,6 +28,8 @@ class ModelConfig(Config):
       mem_len: number of hidden states per layer cached from previous windows, M; 0 disables the
         memory.
       dropout: dropout rate after embeddings, attention output and feed-forward layers.
+      activation_dropout: dropout rate after the activation of the feed-forward network ("GELU
+        dropout" in table 7 of the paper); null: that of `dropout`.
       dropatt: dropout rate of the attention probabilities.
       init_std: standard deviation of the normal initializer.
       recompute: activations that the backward pass recomputes to save memory (gradient
@@ -45,6 +47,7 @@ class ModelConfig(Config):
     clamp_len: int = 0
     mem_len: int = 384
     dropout: float = 0.1
+    activation_dropout: float | None = None
     dropatt: float = 0.1
     init_std: float = 0.02
     recompute: str = "none"
@@ -74,7 +77,8 @@ class ModelConfig(Config):
         require_one_of("model.activation", self.activation, ("gelu", "gelu_exact", "relu"))
         require_one_of("model.attention_type", self.attention_type, ("bi", "uni"))
         require_one_of("model.recompute", self.recompute, ("none", "attention", "block"))
-        for key in ("dropout", "dropatt"):
-            require(0 <= getattr(self, key) < 1, f"model.{key}", "in [0, 1)", getattr(self, key))
+        for key in ("dropout", "activation_dropout", "dropatt"):
+            rate = getattr(self, key)
+            require(rate is None or 0 <= rate < 1, f"model.{key}", "in [0, 1)", rate)
         require(self.mem_len >= 0, "model.mem_len", "0 or more", self.mem_len)
         require(self.clamp_len >= 0, "model.clamp_len", "0 or more", self.clamp_len)

@@ -28,6 +28,8 @@ class TaskConfig(Config):
       metric: metric that selects the best checkpoint; empty: the task's default metric.
       patience: number of evaluations without improvement before early stopping; 0 disables it.
       class_weights: `none`, or `balanced` (loss weights inversely proportional to class counts).
+      label_smoothing: probability mass of the target distribution that is spread over all classes
+        in the loss of `classification` and `multitask`.
       epochs: number of epochs; 0: train for `training.num_steps` steps.
       freeze_encoder: whether the encoder is frozen and only the head is trained.
       long_texts: handling of texts longer than `max_length`: `truncate`, `windows` (overlapping
@@ -45,6 +47,8 @@ class TaskConfig(Config):
       scoring: for `ranking`, `kernel` (kernel pooling over token similarities) or `summary`
         (query and document encoded together).
       cutoff: rank cutoff k of NDCG@k and ERR@k.
+      highest_grade: highest possible relevance grade, for ERR@k; 0: the highest in the data.
+      rerank_depth: number of documents of a TREC run that are reranked per query; 0: all.
     """
 
     name: str = ""
@@ -61,6 +65,7 @@ class TaskConfig(Config):
     metric: str = ""
     patience: int = 0
     class_weights: str = "none"
+    label_smoothing: float = 0.0
     epochs: float = 0.0
     freeze_encoder: bool = False
     long_texts: str = "truncate"
@@ -76,6 +81,8 @@ class TaskConfig(Config):
     num_choices: int = 4
     scoring: str = "kernel"
     cutoff: int = 20
+    highest_grade: int = 0
+    rerank_depth: int = 0
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
@@ -93,5 +100,13 @@ class TaskConfig(Config):
             *("answer_length", "start_n_top", "end_n_top", "n_best", "cutoff"),
         ):
             require(getattr(self, key) > 0, f"task.{key}", "at least 1", getattr(self, key))
+        for key in ("highest_grade", "rerank_depth"):
+            require(getattr(self, key) >= 0, f"task.{key}", "0 or more", getattr(self, key))
         require(self.num_choices > 1, "task.num_choices", "at least 2", self.num_choices)
+        require(
+            0 <= self.label_smoothing < 1,
+            "task.label_smoothing",
+            "in [0, 1)",
+            self.label_smoothing,
+        )
         require(self.epochs >= 0, "task.epochs", "0 or more", self.epochs)

@@ -19,6 +19,7 @@ class TrainingConfig(Config):
       warmup_steps: number of linear warm-up steps, starting from 0.
       end_learning_rate: learning rate at step `num_steps`.
       decay_power: power of the polynomial decay; 1 is linear.
+      optimizer: `adamw`, or `lamb` for large batches.
       weight_decay: decoupled weight decay; biases and layer normalization are excluded.
       adam_beta_1: exponential decay rate of the first moment estimates.
       adam_beta_2: exponential decay rate of the second moment estimates.
@@ -26,6 +27,8 @@ class TrainingConfig(Config):
       clip_norm: maximum global gradient norm; 0 disables gradient clipping.
       layer_decay: layer-wise learning rate decay: ratio of a layer's learning rate to that of
         the layer above it.
+      decay_embedding: whether the embedding counts as the lowest layer in this decay; false for
+        the full learning rate, as in the paper.
       accumulate_steps: gradient accumulation steps: the batch is split into this many
         micro-batches, which are computed in sequence before one update.
       parallel_slices: number of micro-batches computed in parallel, each on its own CPU cores;
@@ -52,12 +55,14 @@ class TrainingConfig(Config):
     warmup_steps: int = 1000
     end_learning_rate: float = 0.0
     decay_power: float = 1.0
+    optimizer: str = "adamw"
     weight_decay: float = 0.01
     adam_beta_1: float = 0.9
     adam_beta_2: float = 0.999
     adam_epsilon: float = 1e-6
     clip_norm: float = 1.0
     layer_decay: float = 1.0
+    decay_embedding: bool = True
     accumulate_steps: int = 1
     parallel_slices: int = 1
     release_memory: bool = False
@@ -107,5 +112,6 @@ class TrainingConfig(Config):
             "0 or more",
             self.evaluation_steps,
         )
+        require_one_of("training.optimizer", self.optimizer, ("adamw", "lamb"))
         require_one_of("training.on_bad_step", self.on_bad_step, ("stop", "skip"))
         require_one_of("training.precision", self.precision, ("float32", "mixed_bfloat16"))

@@ -91,7 +91,9 @@ class RankingExample:
       query_id: id of the query; the documents of a query are ranked against each other.
       query: text of the query.
       document: text of the document.
-      relevance: relevance grade; 0 is irrelevant.
+      relevance: relevance grade; 0 is irrelevant, below 0 is junk.
+      not_ranked: (document, grade) pairs of the query's judged documents that are not candidates;
+        they count in the ideal ranking of NDCG.
     """
 
     id: str
@@ -99,6 +101,7 @@ class RankingExample:
     query: str
     document: str
     relevance: float | None = None
+    not_ranked: tuple[tuple[str, float], ...] = ()
 
 
 Example = TextExample | ChoiceExample | QuestionExample | TaggedExample | RankingExample

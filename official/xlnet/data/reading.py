@@ -19,6 +19,7 @@ class Settings(Protocol):
     text_columns: tuple[str, ...]
     label_column: str
     subtasks: tuple[str, ...]
+    rerank_depth: int
 
 
 @dataclasses.dataclass

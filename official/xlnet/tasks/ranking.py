@@ -82,6 +82,7 @@ class Ranking(Task):
         scores: dict[str, dict[str, float]] = collections.defaultdict(dict)
         margins: list[float] = []  # Score differences of (better, worse) pairs.
         for example, prediction in zip(examples, predictions, strict=True):
+            grades[example.query_id].update(example.not_ranked)
             grades[example.query_id][example.id] = float(example.relevance)
             scores[example.query_id][example.id] = prediction["score"]
         for query, group in _by_query(examples).items():
@@ -89,7 +90,8 @@ class Ranking(Task):
                 scores[query][better.id] - scores[query][worse.id]
                 for better, worse in _pairs(group)
             ]
-        metrics = evaluate_ranking(grades, scores, self.config.task.cutoff)
+        task = self.config.task
+        metrics = evaluate_ranking(grades, scores, task.cutoff, task.highest_grade or None)
         if margins:
             metrics["pair_accuracy"] = float(np.mean(np.array(margins) > 0))
             metrics["loss"] = float(np.mean(np.logaddexp(0.0, -np.array(margins))))
@@ -114,5 +116,6 @@ def _by_query(examples: Sequence[RankingExample]) -> dict[str, list[RankingExamp
 
 
 def _pairs(group: Sequence[RankingExample]) -> list[tuple[RankingExample, RankingExample]]:
-    """Returns all (more relevant, less relevant) pairs of documents of one query."""
-    return [(a, b) for a in group for b in group if (a.relevance or 0) > (b.relevance or 0)]
+    """Returns all (more relevant, less relevant) pairs of one query; junk is not relevant."""
+    graded = [(example, max(example.relevance or 0, 0)) for example in group]
+    return [(a, b) for a, better in graded for b, worse in graded if better > worse]

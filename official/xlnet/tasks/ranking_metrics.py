@@ -1,11 +1,12 @@
-"""Ranking metrics: NDCG@k, ERR@k and reciprocal rank.
+"""Ranking metrics: NDCG@k, ERR@k and reciprocal rank, as TREC's gdeval and trec_eval compute them.
 
-They take the relevance grades of one query's documents in ranked order, best first.
+They take the relevance grades of one query's documents in ranked order, best first. A grade below
+zero (junk) counts as 0, not relevant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -21,25 +22,27 @@ def dcg(grades: Sequence[float], k: int) -> float:
       >>> dcg([1.0, 0.0, 1.0], k=3)
       1.5
     """
-    gains = np.exp2(np.asarray(grades[:k], float)) - 1
+    gains = np.exp2(np.maximum(np.asarray(grades[:k], float), 0)) - 1
     return float(np.sum(gains / np.log2(np.arange(len(gains)) + 2)))
 
 
-def ndcg(grades: Sequence[float], k: int) -> float:
+def ndcg(grades: Sequence[float], k: int, judged: Iterable[float] | None = None) -> float:
     """Normalized discounted cumulative gain (NDCG@k): DCG@k / DCG@k of the ideal ranking.
 
     Args:
-      grades: relevance grades of all documents of the query, in ranked order.
+      grades: relevance grades of the ranked documents, in ranked order.
       k: cutoff, the number of ranks that count.
+      judged: relevance grades of all judged documents of the query, ranked or not. Default:
+        `grades`.
 
     Returns:
       NDCG@k in [0, 1]; 0 if no document is relevant.
 
     Example:
-      >>> ndcg([1.0, 0.0], k=2)
+      >>> ndcg([1.0, -2.0], k=2)
       1.0
     """
-    best = dcg(sorted(grades, reverse=True), k)
+    best = dcg(sorted(grades if judged is None else judged, reverse=True), k)
     return dcg(grades, k) / best if best else 0.0
 
 
@@ -60,7 +63,7 @@ def err(grades: Sequence[float], k: int, highest: float | None = None) -> float:
     highest = max(grades, default=0.0) if highest is None else highest
     still_looking, expected = 1.0, 0.0
     for place, grade in enumerate(grades[:k], start=1):
-        satisfied = (2.0**grade - 1) / 2.0**highest
+        satisfied = (2.0 ** max(grade, 0.0) - 1) / 2.0**highest
         expected += still_looking * satisfied / place
         still_looking *= 1 - satisfied
     return expected
@@ -79,33 +82,51 @@ def reciprocal_rank(grades: Sequence[float]) -> float:
     return next((1 / place for place, grade in enumerate(grades, start=1) if grade > 0), 0.0)
 
 
+def ranking_order(scores: Mapping[str, float]) -> list[str]:
+    """Documents by descending score, ties by descending name, as in trec_eval and gdeval.
+
+    Args:
+      scores: {document: score}.
+
+    Example:
+      >>> ranking_order({"a": 1.0, "b": 1.0, "c": 2.0})
+      ['c', 'b', 'a']
+    """
+    return sorted(scores, key=lambda document: (scores[document], document), reverse=True)
+
+
 def evaluate_ranking(
-    grades: dict[str, dict[str, float]], scores: dict[str, dict[str, float]], k: int
+    grades: Mapping[str, Mapping[str, float]],
+    scores: Mapping[str, Mapping[str, float]],
+    k: int,
+    highest: float | None = None,
 ) -> dict[str, float]:
     """Computes NDCG@k, ERR@k and MRR, averaged over queries.
 
+    Queries without a relevant document are left out of NDCG and ERR, as in gdeval, and have a
+    reciprocal rank of 0, as in trec_eval. A judged query that is not ranked counts as 0 in all.
+
     Args:
-      grades: {query: {document: grade}}.
-      scores: {query: {document: score}}. Ties are broken by document name. Documents without a
-        grade count as not relevant.
+      grades: {query: {document: grade}}. Documents without a score count in the ideal ranking.
+      scores: {query: {document: score}}; see `ranking_order`. Documents without a grade count as
+        not relevant.
       k: cutoff, the number of ranks that count.
+      highest: the highest possible grade, see `err`. Default: the maximum of all grades.
 
     Returns:
       `ndcg@<k>`, `err@<k>` and `mrr`.
     """
-    highest = max((g for of_query in grades.values() for g in of_query.values()), default=0.0)
+    if highest is None:
+        highest = max((g for of_query in grades.values() for g in of_query.values()), default=0.0)
     ndcgs, errs, ranks = [], [], []
     for query, of_query in grades.items():
-        of_scores = scores.get(query, {})
-        order = sorted(of_scores, key=lambda document: (-of_scores[document], document))
-        ranked = [of_query.get(document, 0.0) for document in order]
-        missing = [grade for document, grade in of_query.items() if document not in of_scores]
-        best = dcg(sorted([*ranked, *missing], reverse=True), k)
-        ndcgs.append(dcg(ranked, k) / best if best else 0.0)
-        errs.append(err(ranked, k, highest))
+        ranked = [of_query.get(name, 0.0) for name in ranking_order(scores.get(query, {}))]
         ranks.append(reciprocal_rank(ranked))
+        if any(grade > 0 for grade in of_query.values()):
+            ndcgs.append(ndcg(ranked, k, of_query.values()))
+            errs.append(err(ranked, k, highest))
     return {
-        f"ndcg@{k}": float(np.mean(ndcgs)),
-        f"err@{k}": float(np.mean(errs)),
+        f"ndcg@{k}": float(np.mean(ndcgs)) if ndcgs else 0.0,
+        f"err@{k}": float(np.mean(errs)) if errs else 0.0,
         "mrr": float(np.mean(ranks)),
     }

@@ -19,9 +19,11 @@ from official.xlnet.data.pretraining_dataset import (
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
 _COUNTED_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
 _COUNTING_ROWS = 64  # Batch size for counting.
+_LARGEST_EXPONENT = 700.0  # Of a float64.
 
 
 def evaluate(
@@ -45,6 +47,11 @@ def evaluate(
           training split (`unigram_distribution`).
         perplexity: exp(loss).
         targets: number of targets.
+      and for a causal model, which predicts every token once, also
+        words, characters: number of words (separated by spaces) and of characters in the targets,
+          spaces between words included.
+        word_perplexity: perplexity per word, exp(loss · targets / words), if there are words.
+        bits_per_character: loss · targets / (characters · ln 2).
 
     Raises:
       ConfigError: the configuration of the model is invalid or does not match the data set.
@@ -62,15 +69,44 @@ def evaluate(
     model.compile(jit_compile=config.training.jit_compile)
     with reading_errors(data_dir, split):
         loss = float(model.evaluate(data, verbose=0, return_dict=True)["loss"])
-        num_targets, unigram_loss = _unigram_loss(
-            data, unigram_distribution(data_dir, config.model.vocab_size), config
-        )
-    return {
+        nats_V = -np.log(unigram_distribution(data_dir, config.model.vocab_size))
+        words_V, characters_V = _text_units(Tokenizer(vocab))
+        values_VK = np.stack([np.ones_like(nats_V), nats_V, words_V, characters_V], axis=1)
+        targets, nats, words, characters = _sum_over_targets(data, values_VK, config)
+    metrics = {
         "loss": loss,
-        "unigram_loss": unigram_loss,
+        "unigram_loss": nats / targets,
         "perplexity": math.exp(loss),
-        "targets": num_targets,
+        "targets": int(targets),
     }
+    if config.objective.kind == "causal":
+        metrics |= text_metrics(loss * targets, int(words), int(characters))
+    return metrics
+
+
+def text_metrics(nats: float, words: int, characters: int) -> dict[str, float]:
+    """Metrics of a language model that do not depend on its vocabulary.
+
+    Args:
+      nats: total negative log-likelihood of a text.
+      words: number of words of the text.
+      characters: number of characters of the text.
+
+    Returns:
+      `words`, `characters`, `bits_per_character`, and `word_perplexity` if the text has words.
+
+    Example:
+      >>> text_metrics(nats=6 * math.log(2), words=3, characters=12)
+      {'words': 3, 'characters': 12, 'bits_per_character': 0.5, 'word_perplexity': 4.0}
+    """
+    metrics: dict[str, float] = {
+        "words": words,
+        "characters": characters,
+        "bits_per_character": nats / (characters * math.log(2)),
+    }
+    if words and nats / words < _LARGEST_EXPONENT:  # Text without spaces may have only one word.
+        metrics["word_perplexity"] = math.exp(nats / words)
+    return metrics
 
 
 def unigram_distribution(data_dir: str, vocab_size: int) -> np.ndarray:
@@ -113,19 +149,25 @@ def split_batch_size(data_dir: str, split: str, most: int) -> int:
     return evaluation_batch_size(lanes, most, manifest.bidirectional)
 
 
-def _unigram_loss(
-    data: tf.data.Dataset, probability_V: np.ndarray, config: XLNetConfig
-) -> tuple[int, float]:
-    """Returns the number of targets and their mean cross entropy under a unigram distribution."""
-    objective = create_objective(config)
-    nats_V = tf.constant(-np.log(probability_V), tf.float64)
+def _text_units(tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
+    """Words that start at each word piece and characters in it, float64 [V] each."""
+    pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
+    words_V = np.array([piece.startswith(WORD_START) for piece in pieces], np.float64)
+    return words_V, np.array([len(piece) for piece in pieces], np.float64)
 
-    def add(total, batch):
+
+def _sum_over_targets(
+    data: tf.data.Dataset, values_VK: np.ndarray, config: XLNetConfig
+) -> list[float]:
+    """Sums values that every word piece has over all targets of a data set; K numbers."""
+    objective = create_objective(config)
+    table_VK = tf.constant(values_VK, tf.float64)
+
+    def add(total_K, batch):
         task = objective(batch)
         mask_BP = tf.cast(task.mask_BP, tf.float64)
-        nats_BP = tf.gather(nats_V, task.labels_BP)
-        return total[0] + tf.reduce_sum(mask_BP), total[1] + tf.reduce_sum(nats_BP * mask_BP)
+        values_BPK = tf.gather(table_VK, task.labels_BP)
+        return total_K + tf.einsum("bpk,bp->k", values_BPK, mask_BP)
 
-    zero = tf.constant(0.0, tf.float64)
-    count, nats = data.reduce((zero, zero), add)
-    return int(count), float(nats / count)
+    zeros_K = tf.zeros([values_VK.shape[1]], tf.float64)
+    return [float(total) for total in data.reduce(zeros_K, add)]

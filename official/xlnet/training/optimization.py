@@ -1,101 +1,19 @@
-"""AdamW with linear warmup, polynomial decay, global-norm clipping and layer-wise rate decay.
+"""The optimizer of a run: AdamW or LAMB, with linear warmup and polynomial decay.
 
-The optimizer is tf_keras' AdamW with two changes. The update runs in TensorFlow's fused Adam
-kernel, which reads and writes each array once. Layer-wise rate decay scales the update of a
-variable rather than its gradient, because Adam is invariant to the scale of the gradient. The
-schedule is implemented here because that of tf-models-official cannot be deserialized from a
+The schedule is implemented here because that of tf-models-official cannot be deserialized from a
 saved model.
 """
 
 from __future__ import annotations
 
-import re
-
 import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.training.adamw import AdamW
+from official.xlnet.training.lamb import LAMB
 
-# Variables without weight decay: biases and layer normalization, as in the original code.
-NOT_DECAYED = ("bias", "gamma", "beta")
-
-
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class AdamW(tf_keras.optimizers.AdamW):
-    """AdamW optimizer (Loshchilov and Hutter, 2019) with layer-wise learning rate decay.
-
-        m = β1 m + (1 - β1) g;   v = β2 v + (1 - β2) g²
-        w = w - s·lr·(m̂ / (√v̂ + ε) + decay·w)
-
-    Biases and layer normalization weights are not decayed. A step with a non-finite gradient
-    leaves weights and moments unchanged.
-
-    Args:
-      learning_rate: lr, a float or a learning rate schedule.
-      num_layers: number of encoder layers, L.
-      layer_decay: α in (0, 1]; the rate of layer m is scaled by s = α^(L-m) (see `layer_of`).
-        1 for the same rate everywhere.
-      **kwargs: further arguments of `tf_keras.optimizers.AdamW`.
-    """
-
-    def __init__(self, learning_rate=0.001, num_layers=0, layer_decay=1.0, **kwargs):
-        super().__init__(learning_rate, **kwargs)
-        self.num_layers, self.layer_decay = num_layers, layer_decay
-        self._factor = tf.constant(1.0)
-        self.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_layers": self.num_layers,
-            "layer_decay": self.layer_decay,
-        }
-
-    def _apply_weight_decay(self, variables):
-        """Does nothing: weight decay is part of `update_step`."""
-
-    def _clip_gradients(self, grads):
-        """Computes the global-norm clipping factor, which `update_step` applies.
-
-        Sparse gradients are made dense first, which sums duplicate rows. Any non-finite gradient
-        makes the factor non-finite.
-        """
-        grads = [tf.convert_to_tensor(gradient) for gradient in grads]
-        norm = tf.linalg.global_norm(grads)
-        self._factor = 1 + 0 * norm
-        if not self.global_clipnorm:
-            return super()._clip_gradients(grads)
-        self._factor *= self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
-        return grads
-
-    def update_step(self, gradient, variable):
-        """Updates one variable and its moments in place.
-
-        Allocating new arrays instead would fragment memory.
-        """
-        index = self._index_dict[self._var_key(variable)]
-        m, v = self._momentums[index], self._velocities[index]
-        layers_above = self.num_layers - layer_of(variable.name, self.num_layers)
-        dtype, step = gradient.dtype, tf.cast(self.iterations + 1, tf.float32)
-        power_1, power_2 = tf.pow(self.beta_1, step), tf.pow(self.beta_2, step)
-        # With a learning rate of 0 and betas of 1 the update leaves weights and moments unchanged.
-        is_good = tf.math.is_finite(self._factor)
-        rate = tf.where(is_good, self.learning_rate * self.layer_decay**layers_above, 0.0)
-        factor = tf.where(is_good, self._factor, 0.0)
-        if self._use_weight_decay(variable):
-            variable.assign_sub(variable * tf.cast(rate * self.weight_decay, dtype))
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=m.handle,
-            v=v.handle,
-            beta1_power=tf.cast(power_1, dtype),
-            beta2_power=tf.cast(power_2, dtype),
-            lr=tf.cast(rate, dtype),
-            beta1=tf.cast(tf.where(is_good, self.beta_1, 1.0), dtype),
-            beta2=tf.cast(tf.where(is_good, self.beta_2, 1.0), dtype),
-            epsilon=tf.cast(self.epsilon * tf.sqrt(1 - power_2), dtype),  # ε is added to √v̂.
-            grad=tf.math.multiply_no_nan(gradient, tf.cast(factor, dtype)),
-        )
+OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB}
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -143,17 +61,18 @@ class WarmupThenDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
 
 
 def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
-    """Creates the AdamW optimizer of a run, with its learning rate schedule.
+    """Creates the optimizer of a run, with its learning rate schedule.
 
     Args:
-      training: hyperparameters. With `layer_decay` α, layer m of L (counting from 1) has the
-        rate lr·α^(L-m), embeddings count as layer 0, and heads have the full rate lr.
+      training: hyperparameters. `optimizer` is a key of `OPTIMIZERS`. With `layer_decay` α, layer
+        m of L (counting from 1) has the rate lr·α^(L-m), heads have the full rate lr, and so has
+        the embedding without `decay_embedding`; with it, the embedding counts as layer 0.
       num_layers: number of encoder layers, L.
 
     Returns:
       The optimizer.
     """
-    return AdamW(
+    return OPTIMIZERS[training.optimizer](
         learning_rate=WarmupThenDecay(
             training.learning_rate,
             training.warmup_steps,
@@ -168,21 +87,5 @@ def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
         global_clipnorm=training.clip_norm or None,
         num_layers=num_layers,
         layer_decay=training.layer_decay,
+        decay_embedding=training.decay_embedding,
     )
-
-
-def layer_of(variable_name: str, num_layers: int) -> int:
-    """Returns the layer of a variable: 0 for embeddings, 1 … L for encoder blocks, L for heads.
-
-    Args:
-      variable_name: name of the variable, with the path of its layer.
-      num_layers: number of encoder layers, L.
-
-    Example:
-      >>> layer_of("xlnet_encoder/layer_0/attention/query_kernel:0", num_layers=12)
-      1
-    """
-    block = re.search(r"(?:^|/)layer_(\d+)/", variable_name)
-    if block:
-        return int(block.group(1)) + 1
-    return 0 if re.search(r"(?:word|mask)_embedding", variable_name) else num_layers

@@ -18,8 +18,10 @@ from official.xlnet.analysis.attention_maps import attention_maps
 from official.xlnet.analysis.attention_page import as_html, as_png
 from official.xlnet.analysis.attention_patterns import PATTERNS, PRESENT, find_patterns
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
+from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.history import HistoryWriter
+from official.xlnet.tokenization.tokenizer import load_tokenizer
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import randomize, tiny_config
 
@@ -53,8 +55,6 @@ def test_maps_give_what_the_layers_give(model_dir, maps):
     size = len(maps.pieces)
     assert maps.weights.shape == (2, 2, size, size) and maps.pieces[-2:] == ["<sep>", "<cls>"]
     np.testing.assert_allclose(maps.weights.sum(-1), 1, rtol=1e-5)
-    from official.xlnet.tokenization.tokenizer import load_tokenizer
-
     ids = np.array([[*load_tokenizer(model_dir).encode(TEXT), 4, 3]], np.int32)
     segments = np.array([[0] * (size - 1) + [2]], np.int32)
     hidden = encoder.word_embedding(ids)
@@ -66,6 +66,20 @@ def test_maps_give_what_the_layers_give(model_dir, maps):
         hidden = block.feed_forward_norm(hidden, block.feed_forward(hidden))
     content = encoder({"token_ids": ids, "segment_ids": segments})["content"]
     np.testing.assert_allclose(hidden, content, atol=1e-4)
+
+
+def test_a_pair_has_two_segments(model_dir):
+    tokenizer = load_tokenizer(model_dir)
+    first, second = (tokenizer.encode(text) for text in (TEXT, "So they say."))
+    maps = attention_maps(model_dir, TEXT, text_pair="So they say.")
+    ids = [*first, 4, *second, 4, 3]
+    segments = [0] * (len(first) + 1) + [1] * (len(second) + 1) + [2]
+    inputs = {"token_ids": tf.constant([ids]), "segment_ids": tf.constant([segments])}
+    wanted = load_encoder(model_dir)(inputs, return_attention_scores=True)["attention_scores"]
+    np.testing.assert_allclose(maps.weights, wanted[:, 0], rtol=1e-5)
+    assert maps.pieces == [tokenizer.id_to_piece(i) for i in ids]
+    with pytest.raises(DataError, match="expected a text, got ' '"):
+        attention_maps(model_dir, TEXT, text_pair=" ")
 
 
 def test_long_texts_are_cut(model_dir):
@@ -81,7 +95,11 @@ def test_patterns_are_found_where_they_are():
     size = 41
     distance = np.arange(size)[:, None] - np.arange(size)
     noise = 0.1 * np.random.default_rng(0).standard_normal([size, size])
+    part = np.arange(size) >= 17
+    likes = 6.0 * (np.random.default_rng(1).random([size, size]) < 0.03)
     made = {
+        "two segments": made_of(noise + 5.0 * (part[:, None] == part)),
+        "symmetry": made_of(noise + np.maximum(likes, likes.T)),
         "stripes": made_of(noise + 5.0 * np.isin(np.arange(size), [3, 37])),
         "local": made_of(noise - np.abs(distance)),
         "self-exclusion": made_of(noise - 6.0 * (distance == 0)),

@@ -5,6 +5,7 @@ import pathlib
 import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError
 
 CONFIGS = sorted((pathlib.Path(__file__).parents[3] / "configs").glob("*.yaml"))
 
@@ -23,12 +24,46 @@ def test_large_is_table_7_of_the_paper():
     model, data, training = config.model, config.data, config.training
     assert (model.num_layers, model.d_model, model.num_heads, model.d_head) == (24, 1024, 16, 64)
     assert (model.d_inner, model.vocab_size, model.mem_len) == (4096, 32000, 384)
-    assert (model.dropout, model.dropatt) == (0.1, 0.1)
+    assert (model.dropout, model.activation_dropout, model.dropatt) == (0.1, 0.0, 0.1)
     assert (data.seq_len, data.reuse_len, data.num_predict, data.target_ratio) == (512, 256, 85, 6)
     assert data.bidirectional
     assert (training.batch_size, training.learning_rate, training.num_steps) == (8192, 4e-4, 500000)
     assert (training.warmup_steps, training.adam_epsilon) == (40000, 1e-6)
     assert (training.weight_decay, training.decay_power) == (0.01, 1.0)
+
+
+def test_large_wikibooks_is_large_with_the_hyperparameters_of_bert():
+    large, wikibooks = (
+        XLNetConfig.load(str(CONFIGS[0].parent / f"{name}.yaml"))
+        for name in ("large", "large_wikibooks")
+    )
+    training = wikibooks.training
+    assert wikibooks.model == large.model
+    assert (training.batch_size, training.learning_rate, training.num_steps) == (256, 1e-4, 1000000)
+    assert (training.warmup_steps, training.adam_epsilon) == (10000, 1e-6)
+    assert (training.adam_beta_1, training.adam_beta_2) == (0.9, 0.999)
+    assert (training.weight_decay, training.decay_power) == (0.01, 1.0)
+
+
+def test_base_has_the_dropout_of_table_7():
+    model = XLNetConfig.load(str(CONFIGS[0].parent / "base.yaml")).model
+    assert (model.dropout, model.activation_dropout, model.dropatt) == (0.1, 0.0, 0.1)
+
+
+def test_a_dropout_of_its_own_behind_the_activation_may_be_left_open(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("model:\n  dropout: 0.2\n")  # As saved before there was the key.
+    old = XLNetConfig.load(str(path))
+    assert old.model.activation_dropout is None
+    old.set("activation_dropout=0.3")
+    old.save(str(tmp_path))
+    assert XLNetConfig.load(str(path)).model.activation_dropout == 0.3
+    open_again = XLNetConfig.load(str(path), ["activation_dropout=null"])
+    open_again.save(str(tmp_path))
+    assert XLNetConfig.load(str(path)).model.activation_dropout is None
+    for wrong, sentence in (("some", "expected float"), ("1.0", r"expected in \[0, 1\)")):
+        with pytest.raises(ConfigError, match=f"activation_dropout: {sentence}"):
+            XLNetConfig.load(str(path), [f"activation_dropout={wrong}"])
 
 
 def test_rows_of_the_ablation_differ_in_what_their_names_say():

@@ -166,6 +166,7 @@ def test_trec_folders(tmp_path):
     write(tmp_path / "run", "\n".join(run))
     examples, counts = read(tmp_path, "ranking")
     assert [(e.id, e.query_id, e.relevance) for e in examples] == [("b", "1", 0.0), ("a", "1", 2.0)]
+    assert {e.not_ranked for e in examples} == {(("c", 1.0),)}
     assert counts == {"missing_texts": 1, "queries_without_judgements": 1}
     write(tmp_path / "run", "3 Q0 a 1 7 x\n")
     assert [(e.query, e.relevance) for e in read(tmp_path, "ranking", with_labels=False)[0]] == [
@@ -174,6 +175,21 @@ def test_trec_folders(tmp_path):
     write(tmp_path / "queries.tsv", "1 who ran\n")
     with pytest.raises(DataError, match=r"queries\.tsv, line 1: expected an id, a tab"):
         read(tmp_path, "ranking")
+
+
+def test_only_the_best_documents_of_a_run_are_ranked_anew(tmp_path):
+    write(tmp_path / "queries.tsv", "1\tq\n2\tr\n")
+    write(tmp_path / "documents.tsv", "".join(f"{name}\t{name}.\n" for name in "abcd"))
+    write(tmp_path / "qrels", "1 0 a 2\n1 0 d -2\n2 0 c 1\n")
+    ranked = ["1 Q0 a 1 5 x", "1 Q0 b 2 7 x", "1 Q0 c 3 7 x", "1 Q0 d 4 9 x", "2 Q0 a 1 1 x"]
+    write(tmp_path / "run", "\n".join(ranked))
+    examples, _ = read(tmp_path, "ranking", rerank_depth=2)
+    assert [(e.query_id, e.id, e.relevance, e.not_ranked) for e in examples] == [
+        ("1", "d", -2.0, (("a", 2.0),)),
+        ("1", "c", 0.0, (("a", 2.0),)),
+        ("2", "a", 0.0, (("c", 1.0),)),
+    ]
+    assert len(read(tmp_path, "ranking")[0]) == 5
 
 
 def test_ranking_tables_and_trec_files(tmp_path):

@@ -1,14 +1,21 @@
-"""NDCG, ERR and reciprocal rank against published worked examples and scikit-learn."""
+"""NDCG, ERR and reciprocal rank against published examples, scikit-learn, gdeval and trec_eval."""
 
+import json
 import math
+import pathlib
 
 import numpy as np
 import pytest
 import sklearn.metrics
 import tensorflow as tf
 
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.examples import RankingExample
+from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.heads.kernel_pooling import MEANS, WIDTHS, kernel_pooling
+from official.xlnet.tasks import ranking
 from official.xlnet.tasks.ranking_metrics import dcg, err, evaluate_ranking, ndcg, reciprocal_rank
+from official.xlnet.tokenization.packing import pack_texts
 
 
 def test_ndcg_of_the_worked_example_of_wikipedia():
@@ -46,6 +53,44 @@ def test_reciprocal_rank_of_the_worked_example_of_wikipedia():
     }
     assert evaluate_ranking(grades, scores, 20)["mrr"] == pytest.approx(11 / 18)
     assert reciprocal_rank([0, 0]) == 0
+
+
+GOLDEN = json.loads(
+    (pathlib.Path(__file__).parents[2] / "fixtures" / "ranking_golden.json").read_text()
+)
+
+
+@pytest.mark.parametrize("query", sorted(GOLDEN["grades"]))
+def test_ties_junk_and_unjudged_documents_as_in_gdeval_and_trec_eval(query):
+    """Values of gdeval (five decimals) and pytrec_eval; see `make_ranking_golden.py`."""
+    grades, scores = ({query: GOLDEN[name][query]} for name in ("grades", "scores"))
+    found = evaluate_ranking(grades, scores, 5, highest=4) | evaluate_ranking(
+        grades, scores, 20, highest=4
+    )
+    expected = {name: values[query] for name, values in GOLDEN["expected"].items()}
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_means_leave_out_queries_as_gdeval_and_trec_eval_do():
+    found = evaluate_ranking(GOLDEN["grades"], GOLDEN["scores"], 20, highest=4)
+    expected = GOLDEN["expected"]
+    relevant = [q for q, grades in GOLDEN["grades"].items() if max(grades.values()) > 0]
+    assert set(GOLDEN["grades"]) - set(relevant) == {"4"}
+    for name, queries in (("ndcg@20", relevant), ("err@20", relevant), ("mrr", expected["mrr"])):
+        mean = np.mean([expected[name][query] for query in queries])
+        assert found[name] == pytest.approx(mean, abs=1e-5), name
+
+
+def test_junk_counts_as_irrelevant():
+    assert ndcg([-2, 2], 20) == pytest.approx(1 / math.log2(3))
+    assert err([-2, 2], 20, highest=4) == err([0, 2], 20, highest=4)
+    assert reciprocal_rank([-2, 0, 1]) == pytest.approx(1 / 3)
+
+
+def test_junk_is_no_worse_than_another_irrelevant_document():
+    of = {"query_id": "q", "query": "", "document": ""}
+    group = [RankingExample(id=str(grade), relevance=grade, **of) for grade in (0.0, -2.0, 3.0)]
+    assert [(a.id, b.id) for a, b in ranking._pairs(group)] == [("3.0", "0.0"), ("3.0", "-2.0")]
 
 
 def test_a_document_that_was_not_found_counts_in_the_ideal():
@@ -87,3 +132,29 @@ def test_kernel_pooling_against_loops():
         expected[b, k] += math.log(max(count, 1e-10))
     found = kernel_pooling(*map(tf.constant, (query, document, is_query, is_document)))
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_the_kernel_head_matches_words_only():
+    """Scores are those of kernel pooling over the texts, without SEP, CLS and padding."""
+    config = XLNetConfig.from_dict(
+        {"model": {"d_model": 8, "num_heads": 2}, "task": {"name": "ranking", "scoring": "kernel"}}
+    )
+    head = create_head(config)
+    head.build([None, None, None, 8])
+    texts = [[[17, 23], [31, 17, 5, 91, 29]], [[41, 43, 47], [53]]]
+    length = 7
+    packed = [[pack_texts([ids], length) for ids in unit] for unit in texts]
+    inputs = {
+        name: tf.constant([[sequence[name] for sequence in unit] for unit in packed])
+        for name in packed[0][0]
+    }
+    content = np.random.default_rng(5).normal(size=(2, 2, length, 8)).astype(np.float32)
+    found = head(tf.constant(content), inputs)["score"]
+    for unit, (query_ids, document_ids) in enumerate(texts):
+        query, document = (
+            content[unit, number, -2 - len(ids) : -2][None]
+            for number, ids in enumerate((query_ids, document_ids))
+        )
+        everything = (np.ones(array.shape[:2], bool) for array in (query, document))
+        features = kernel_pooling(*map(tf.constant, (query, document, *everything)))
+        np.testing.assert_allclose(found[unit], head.score(0.01 * features)[0], rtol=1e-4)

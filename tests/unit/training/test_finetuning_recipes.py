@@ -1,14 +1,22 @@
 """The fine-tuning recipes hold table 8 of the paper, and every data set's settings are valid."""
 
 import pathlib
+import re
 
 import pytest
 
 from data_prep.tasks.datasets import DATASETS
+from official.xlnet.commands.finetune import task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.tasks.registry import TASKS
+from tests.helpers.tiny import tiny_config
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
+RECIPES = {
+    path.stem: re.search(r"xlnet finetune --task=(\w+)", path.read_text()).group(1)
+    for path in sorted(CONFIGS.glob("*.yaml"))
+    if "xlnet finetune" in path.read_text()
+}
 
 
 @pytest.mark.parametrize(
@@ -33,6 +41,28 @@ def test_table_8(name, length, batch, rate, steps, decay):
         1e-6,
     )
     assert (training.end_learning_rate, training.decay_power) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", sorted(DATASETS))
+def test_every_data_set_of_the_paper_has_a_recipe(name):
+    names = [recipe for recipe, task in RECIPES.items() if task == name]
+    assert names or name in ("swag", "conll2003")
+
+
+@pytest.mark.parametrize("name", sorted(set(RECIPES) - {"ranking"}))
+def test_dropout_is_the_recipes_own_and_not_that_of_the_model_it_starts_from(name, tmp_path):
+    """A ranking's encoder is frozen, so it has none."""
+    tiny_config(dropout=0.0, dropatt=0.0).save(str(tmp_path))
+    config = task_configuration(
+        RECIPES[name], str(CONFIGS / f"{name}.yaml"), [], init_from=str(tmp_path)
+    )
+    assert (config.model.dropout, config.model.dropatt) == (0.1, 0.1)
+
+
+def test_layer_wise_decay_leaves_the_embedding_alone_as_in_the_paper():
+    for name in RECIPES:
+        training = XLNetConfig.load(str(CONFIGS / f"{name}.yaml")).training
+        assert training.layer_decay == 1 or not training.decay_embedding, name
 
 
 @pytest.mark.parametrize("name", DATASETS)

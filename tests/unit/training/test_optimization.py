@@ -1,12 +1,14 @@
-"""AdamW, its exclusions, schedule, clipping and layer-wise rates against numpy."""
+"""AdamW, its exclusions, schedule, clipping and layer-wise rates against numpy; LAMB."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from official.modeling.optimization import lamb
 
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.training.optimization import create_optimizer, layer_of
+from official.xlnet.training.adamw import layer_of
+from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.tiny import tiny_config
 
 NUM_LAYERS = 3
@@ -62,7 +64,8 @@ def numpy_adamw(training, steps):
             second[i] = b2 * second[i] + (1 - b2) * gradients[i] ** 2
             m = first[i] / (1 - b1 ** (step + 1))
             v = second[i] / (1 - b2 ** (step + 1))
-            rate = wanted_rate(step, training) * training.layer_decay ** (NUM_LAYERS - layer)
+            above = NUM_LAYERS - layer if layer or training.decay_embedding else 0
+            rate = wanted_rate(step, training) * training.layer_decay**above
             decay = training.weight_decay * is_decayed
             change = m / (np.sqrt(v) + training.adam_epsilon) + decay * values[i]
             values[i] = values[i] - rate * change
@@ -77,8 +80,9 @@ def numpy_adamw(training, steps):
         {},
         {"clip_norm": 0.0, "adam_beta_1": 0.8, "adam_beta_2": 0.95, "adam_epsilon": 1e-3},
         {"layer_decay": 0.6},
+        {"layer_decay": 0.6, "decay_embedding": False},
     ],
-    ids=["default", "no clipping", "layer_decay"],
+    ids=["default", "no clipping", "layer_decay", "layers only"],
 )
 def test_updates_are_those_of_adamw(changes, graph):
     training = TrainingConfig(**{**SETTINGS, **changes})
@@ -94,6 +98,57 @@ def test_updates_are_those_of_adamw(changes, graph):
         apply([tf.constant(gradient, tf.float32) for gradient in make_gradients(step)])
         for variable, value in zip(variables, wanted, strict=True):
             np.testing.assert_allclose(variable, value, atol=1e-5, err_msg=variable.name)
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
+def test_lamb_is_that_of_tf_models_official(graph):
+    training = TrainingConfig(**SETTINGS, optimizer="lamb", adam_beta_2=0.95)
+    ours, theirs = make_variables(), make_variables()
+    for variables in (ours, theirs):
+        variables[-1].assign(tf.zeros_like(variables[-1]))  # Weights without a size.
+    optimizer = create_optimizer(training, NUM_LAYERS)
+    optimizer.build(ours)
+    reference = lamb.LAMB(
+        optimizer._learning_rate,
+        training.adam_beta_1,
+        training.adam_beta_2,
+        training.adam_epsilon,
+        training.weight_decay,
+        exclude_from_weight_decay=["bias", "gamma", "beta"],
+    )
+
+    def update(gradients):
+        optimizer.apply_gradients(zip(gradients, ours, strict=True))
+
+    apply = tf.function(update) if graph else update
+    for step in range(7):
+        gradients = [tf.constant(gradient, tf.float32) for gradient in make_gradients(step)]
+        apply(gradients)
+        clipped, _ = tf.clip_by_global_norm(gradients, training.clip_norm)
+        reference.apply_gradients(zip(clipped, theirs, strict=True))
+        for variable, wanted in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(variable, wanted, atol=1e-5, err_msg=variable.name)
+
+
+def test_lamb_has_layer_wise_rates_and_is_not_changed_by_a_bad_gradient():
+    settings = {**SETTINGS, "warmup_steps": 0, "optimizer": "lamb"}
+    plain, decayed = make_variables(), make_variables()
+    before = [variable.numpy() for variable in plain]
+    gradients = [tf.constant(gradient, tf.float32) for gradient in make_gradients(0)]
+    for variables, alpha in ((plain, 1.0), (decayed, 0.6)):
+        optimizer = create_optimizer(TrainingConfig(**settings, layer_decay=alpha), NUM_LAYERS)
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+        after = [variable.numpy() for variable in variables]
+        moments = [variable.numpy() for variable in optimizer.variables[2:]]
+        bad = [*gradients[:-1], gradients[-1] * np.nan]
+        optimizer.apply_gradients(zip(bad, variables, strict=True))
+        for variable, wanted in zip(variables, after, strict=True):
+            np.testing.assert_array_equal(variable, wanted)
+        for variable, wanted in zip(optimizer.variables[2:], moments, strict=True):
+            np.testing.assert_array_equal(variable, wanted)
+    for start, full, part in zip(before, plain, decayed, strict=True):
+        scale = 0.6 ** (NUM_LAYERS - layer_of(full.name, NUM_LAYERS))
+        np.testing.assert_allclose(part - start, scale * (full - start), atol=1e-6)
 
 
 def test_sparse_gradients_are_clipped_and_applied_as_dense_ones():

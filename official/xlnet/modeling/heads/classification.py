@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tensorflow as tf
+import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads.base import Head, num_classes, register_head
@@ -59,11 +60,20 @@ class SummaryHead(Head):
 
 @register_head("classification")
 class ClassificationHead(SummaryHead):
-    """Single-label classification with cross-entropy loss. Labels: `label` int [U], class index."""
+    """Single-label classification with cross-entropy loss. Labels: `label` int [U], class index.
+
+    With `task.label_smoothing` ε, the target distribution is 1 - ε on the label plus ε / C on each
+    of the C classes.
+    """
 
     def loss(self, outputs, labels):
-        label_U = tf.cast(labels["label"], tf.int32)
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, outputs["logits"])
+        label_UC = tf.one_hot(tf.cast(labels["label"], tf.int32), self.num_logits)
+        return tf_keras.losses.categorical_crossentropy(
+            label_UC,
+            outputs["logits"],
+            from_logits=True,
+            label_smoothing=self.config.task.label_smoothing,
+        )
 
 
 @register_head("multi_label")

@@ -8,6 +8,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.kernel_pooling import MEANS, kernel_pooling
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
 _FEATURE_SCALE = 0.01  # As in the K-NRM release; keeps tanh out of saturation.
 
@@ -32,7 +33,8 @@ class KernelRankingHead(Head):
         super().build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):
-        is_text_UST = (inputs["segment_ids"] == 0) & ~inputs["is_padding"]
+        is_mark_UST = (inputs["token_ids"] == SEP_ID) | (inputs["token_ids"] == CLS_ID)
+        is_text_UST = ~(is_mark_UST | inputs["is_padding"])
         scores = []
         for document in range(1, content_USTD.shape[1]):
             features_UK = kernel_pooling(

@@ -1,7 +1,8 @@
 """Two-stream relative attention: content rows and query rows through one set of weights.
 
 For query row i and key j (memory, then the window's tokens), with q, k, v, r the projections of
-the row, the key's hidden state and the sinusoids of their distance (paper, appendix A.2):
+the row, the key's hidden state and the sinusoids of their distance (Transformer-XL, section 3.3;
+segments: paper, section 2.5):
 
     score(i, j) = [(q_i + r_w)·k_j + (q_i + r_r)·r_(i-j) + (q_i + r_s)·seg(i, j)] / √H
 

@@ -103,6 +103,7 @@ class XLNetBlock(tf_keras.layers.Layer):
       attention_type: `bi`, or `uni` where no row attends to a later position.
       init_std: standard deviation of the normal initializer.
       recompute_attention: whether the backward pass computes attention probabilities again.
+      activation_dropout: dropout rate behind the activation. Default: that of `dropout`.
 
     Call arguments: those of `TwoStreamRelativeAttention`.
 
@@ -130,6 +131,7 @@ class XLNetBlock(tf_keras.layers.Layer):
         attention_type: str = "bi",
         init_std: float = 0.02,
         recompute_attention: bool = False,
+        activation_dropout: float | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -144,6 +146,7 @@ class XLNetBlock(tf_keras.layers.Layer):
             "attention_type": attention_type,
             "init_std": init_std,
             "recompute_attention": recompute_attention,
+            "activation_dropout": activation_dropout,
         }
         policy = self.dtype_policy
         self.attention = TwoStreamRelativeAttention(
@@ -158,8 +161,9 @@ class XLNetBlock(tf_keras.layers.Layer):
             name="attention",
         )
         self.attention_norm = ResidualNorm(dropout, dtype=policy, name="attention_norm")
+        inner_dropout = dropout if activation_dropout is None else activation_dropout
         self.feed_forward = FeedForward(
-            d_inner, activation, dropout, init_std, dtype=policy, name="feed_forward"
+            d_inner, activation, inner_dropout, init_std, dtype=policy, name="feed_forward"
         )
         self.feed_forward_norm = ResidualNorm(dropout, dtype=policy, name="feed_forward_norm")
 

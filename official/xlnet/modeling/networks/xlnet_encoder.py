@@ -111,6 +111,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
                 d_inner=model.d_inner,
                 activation=model.activation,
                 dropout=model.dropout,
+                activation_dropout=model.activation_dropout,
                 dropatt=model.dropatt,
                 untie_r=model.untie_r,
                 attention_type=model.attention_type,

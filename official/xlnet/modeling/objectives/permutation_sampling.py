@@ -14,10 +14,11 @@ of the first, and the first to nothing of the second. With `reuse_len` 0 there i
 half whose lowest order is c, context tokens have c; targets, SEP and CLS have c+1, c+2, … in
 random order.
 
-**Spans.** The paper samples n from 1..max_span with probability proportional to 1/n and makes n
-consecutive units (words or tokens) within a context of n·K units targets. The original code
-proceeds from left to right, one context at a time, which is sequential and favors some
-positions. Here the contexts tile the sequence of units with a random phase, all in parallel:
+**Spans.** The paper samples n from 1..max_span and makes n consecutive tokens within a context of
+n·K tokens targets. Its release samples n with probability proportional to 1/n and proceeds from
+left to right, one context at a time, which is sequential and favors some positions. Here n counts
+units (words or tokens), and the contexts tile the sequence of units with a random phase, all in
+parallel:
 
 * the context that covers unit 0 has n uniform in 1..max_span and covers it at a uniform offset;
 * the contexts to its right have independent n with probability proportional to 1/n;

@@ -1,4 +1,4 @@
-"""How weights start: normal with a small standard deviation (paper, appendix)."""
+"""Weight initialization: normal with a small standard deviation, as in the paper's release."""
 
 from __future__ import annotations
 

@@ -60,6 +60,7 @@ LAYERS = {
         "attention_type": "uni",
         "init_std": 0.1,
         "recompute_attention": True,
+        "activation_dropout": 0.1,
     },
     XLNetEncoder: {"config": CONFIG.as_dict(), "reuse_len": 3},
     LMHead: {"vocab_size": 11},

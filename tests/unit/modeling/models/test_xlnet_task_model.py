@@ -191,6 +191,7 @@ def test_heads_say_whether_the_last_vector_is_enough(name, more):
     other[:, :, -1] = content[:, :, -1]
     everywhere = tf.ones([U, sequences, tokens], tf.bool)
     inputs = {
+        "token_ids": tf.fill([U, sequences, tokens], 17),
         "segment_ids": tf.zeros([U, sequences, tokens], tf.int32),
         "is_padding": tf.zeros([U, sequences, tokens], tf.bool),
         "can_answer": everywhere,

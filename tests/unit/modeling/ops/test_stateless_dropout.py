@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.modeling.layers.feed_forward import FeedForward
+from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.ops.stateless_dropout import dropout, fold_in, keep_mask
 from official.xlnet.modeling.ops.xla_kernels import fused
 
@@ -100,7 +101,21 @@ def test_feed_forward_drops_after_its_activation():
     layer = FeedForward(d_inner=29, dropout=0.4, init_std=0.5)
     x = tf.random.stateless_normal([3, 7, 22], [1, 2])
     layer.build(x.shape)
+    _check_inner_dropout(layer, x, 0.4)
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(None, 0.4), (0.0, 0.0), (0.2, 0.2)])
+def test_a_block_drops_after_its_activation_at_a_rate_of_its_own(rate, expected):
+    """Without one, at that of all hidden states."""
+    block = XLNetBlock(2, 11, 29, dropout=0.4, init_std=0.5, activation_dropout=rate)
+    x = tf.random.stateless_normal([3, 7, 22], [1, 2])
+    block.build(x.shape)
+    _check_inner_dropout(block.feed_forward, x, expected)
+    assert block.feed_forward_norm.dropout == block.attention_norm.dropout == 0.4
+
+
+def _check_inner_dropout(layer: FeedForward, x: tf.Tensor, rate: float) -> None:
     seed = tf.constant(SEED)
     inner = tf.nn.gelu(x @ layer.inner_kernel + layer.inner_bias, approximate=True)
-    wanted = dropout(inner, 0.4, seed) @ layer.outer_kernel + layer.outer_bias
+    wanted = dropout(inner, rate, seed) @ layer.outer_kernel + layer.outer_bias
     np.testing.assert_allclose(layer(x, training=True, dropout_seed=seed), wanted, atol=1e-5)

@@ -1,0 +1,86 @@
+"""`xlnet finetune --runs`: several seeds, their median and spread, and the best model."""
+
+import json
+import os
+import random
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from official.xlnet import cli
+from official.xlnet.errors import PreemptedError
+from official.xlnet.training import repeated_finetuning
+from tests.e2e.test_finetune import finetune, read_json, run
+from tests.helpers.task_corpora import labelled, write_table
+
+SETTINGS = {"num_steps": 12, "warmup_steps": 2, "checkpoint_steps": 6}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("repeated")
+    rng = random.Random(0)
+    write_table(directory / "train.tsv", ("label", "text"), labelled(rng, 60))
+    write_table(directory / "dev.tsv", ("label", "text"), labelled(rng, 41))
+    return directory
+
+
+def repeat(files, output, runs, **changes):
+    table = (files / "train.tsv", files / "dev.tsv")
+    settings = {**SETTINGS, **changes}
+    return finetune("classification", *table, str(output), f"--runs={runs}", **settings)
+
+
+def test_the_best_of_three_is_kept_and_resumed(files, tmp_path, capfd):
+    output = tmp_path / "model"
+    original = repeated_finetuning.finetune
+
+    def preempted_in_the_second(config, train, dev, directory, **start):
+        if directory.endswith("1"):
+            raise PreemptedError("told to leave")
+        return original(config, train, dev, directory, **start)
+
+    with mock.patch.object(repeated_finetuning, "finetune", preempted_in_the_second):
+        assert repeat(files, output, 3) == 75
+    assert len(read_json(output, "runs.json")["runs"]) == 1
+    with mock.patch.object(repeated_finetuning, "finetune", side_effect=original) as started:
+        assert repeat(files, output, 3) == 0
+    assert [os.path.basename(call.args[3]) for call in started.call_args_list] == ["1", "2"]
+    result = json.loads(capfd.readouterr().out.splitlines()[-1])
+    runs = [entry["metrics"] for entry in read_json(output, "runs.json")["runs"]]
+    values = [metrics["accuracy"] for metrics in runs]
+    assert len({metrics["loss"] for metrics in runs}) == 3
+    best = int(np.argmax(values))
+    assert (result["runs"], result["best_run"], result["metric"]) == (3, best, "accuracy")
+    assert result["median"] == sorted(values)[1] and result["loss"] == runs[best]["loss"]
+    assert (result["lowest"], result["highest"]) == (min(values), max(values))
+    assert result["standard_deviation"] == pytest.approx(np.std(values, ddof=1))
+    # The model is that of the best run, and the weights of no other are left.
+    again = run(capfd, "evaluate", f"--model={output}", f"--data={files / 'dev.tsv'}")
+    assert again["loss"] == pytest.approx(runs[best]["loss"], rel=1e-5)
+    assert not list(output.glob("runs/*/ckpt-*")) and not list(output.glob("runs/*/run"))
+    assert read_json(output, "metrics.json")["accuracy"] == max(values)
+
+
+def test_a_finished_set_of_runs_is_left_alone_and_can_grow(files, tmp_path, capfd):
+    output = tmp_path / "model"
+    assert repeat(files, output, 2) == 0
+    first = json.loads(capfd.readouterr().out.splitlines()[-1])
+    with mock.patch.object(repeated_finetuning, "finetune") as started:
+        assert repeat(files, output, 2) == 0
+    assert not started.called
+    assert json.loads(capfd.readouterr().out.splitlines()[-1]) == first
+    assert repeat(files, output, 3) == 0
+    assert json.loads(capfd.readouterr().out.splitlines()[-1])["runs"] == 3
+    assert repeat(files, output, 3, learning_rate=0.5) == 2
+    assert "expected the configuration of its earlier runs" in capfd.readouterr().err
+
+
+def test_another_model_is_not_overwritten(files, tmp_path, capfd):
+    output = tmp_path / "model"
+    table = (files / "train.tsv", files / "dev.tsv")
+    assert finetune("classification", *table, str(output), **SETTINGS) == 0
+    assert repeat(files, output, 2) == 2
+    assert "expected repeated runs or nothing, got a model directory" in capfd.readouterr().err
+    assert cli.main(["finetune", "--runs=0"]) == 2

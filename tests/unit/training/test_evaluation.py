@@ -1,0 +1,69 @@
+"""Metrics of a language model over words and characters, against the text of its records."""
+
+import math
+import random
+
+import pytest
+import tensorflow as tf
+
+from data_prep.pipelines.prepare import prepare
+from official.xlnet.checkpoints.model_directory import create_model_dir
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.tokenization.tokenizer import load_tokenizer
+from official.xlnet.training.evaluation import evaluate, text_metrics
+from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
+from tests.helpers.tiny import tiny_config
+
+REUSE = 11
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("data")
+    (directory / "text.txt").write_text(as_text(random_documents(random.Random(1), 30)))
+    text = [str(directory / "text.txt")]
+    prepare(text, vocabulary_dir(), make_config("causal"), str(directory / "out"), num_workers=1)
+    return directory / "out"
+
+
+def make_config(kind):
+    settings = {"vocab_size": 211, "seq_len": 29, "reuse_len": REUSE, "num_lanes": 3}
+    split = {"heldout_fraction": 0.3, "bidirectional": "false", "batch_size": 3}
+    return tiny_config(**settings, **split, **{"objective.kind": kind})
+
+
+def make_model(kind, directory):
+    config = make_config(kind)
+    model = XLNetPretrainer(config)
+    create_model_dir(directory, config, f"{vocabulary_dir()}/spiece.model")
+    tf.train.CheckpointManager(tf.train.Checkpoint(model=model), directory, 1).save()
+
+
+def test_words_and_characters_are_those_of_the_text(data, tmp_path):
+    make_model("causal", str(tmp_path))
+    metrics = evaluate(str(tmp_path), str(data))
+    tokenizer = load_tokenizer(str(tmp_path))
+    text, targets = "", 0
+    for record in tf.data.TFRecordDataset(sorted(map(str, data.glob("heldout-*.tfrecord")))):
+        feature = tf.train.Example.FromString(record.numpy()).features.feature
+        ids = [i for i in feature["token_ids"].int64_list.value[1 : REUSE + 1] if i >= 9]
+        text += "".join(map(tokenizer.id_to_piece, ids)).replace("▁", " ")
+        targets += len(ids)
+    assert metrics["targets"] == targets
+    assert (metrics["words"], metrics["characters"]) == (text.count(" "), len(text))
+    nats = metrics["loss"] * targets
+    assert metrics["word_perplexity"] == pytest.approx(math.exp(nats / text.count(" ")))
+    assert metrics["bits_per_character"] == pytest.approx(nats / math.log(2) / len(text))
+
+
+def test_only_a_model_that_predicts_every_token_has_them(data, tmp_path):
+    make_model("permutation", str(tmp_path))
+    metrics = evaluate(str(tmp_path), str(data))
+    assert set(metrics) == {"loss", "unigram_loss", "perplexity", "targets"}
+
+
+def test_text_without_spaces_has_no_perplexity_of_words():
+    for words in (0, 1):
+        metrics = text_metrics(1000.0, words, 500)
+        assert "word_perplexity" not in metrics
+        assert metrics["bits_per_character"] == pytest.approx(2 / math.log(2))
