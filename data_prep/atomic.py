@@ -1,44 +1,16 @@
-"""Atomic file writes, JSON files and checksums."""
+"""Completion records and checksums."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
-import os
-import uuid
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
+
+from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.json_files import json_text, read_json
+from official.xlnet.files.schema import conform
 
 _CHUNK_BYTES = 1 << 20  # Read size for checksums.
-
-
-@contextlib.contextmanager
-def atomic_write(path: str, temporary_dir: str) -> Iterator[BinaryIO]:
-    """Context manager that writes a file atomically.
-
-    Yields a temporary file, which is renamed to `path` if the block succeeds, and removed
-    otherwise.
-
-    Args:
-      path: the file to write; replaced if it exists.
-      temporary_dir: directory of the temporary file, on the same file system.
-
-    Example:
-      >>> with atomic_write("out/manifest.json", "out") as file:
-      ...     file.write(b"{}")
-    """
-    temporary = os.path.join(temporary_dir, f"{os.path.basename(path)}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-        os.replace(temporary, path)
-    except BaseException as error:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        if isinstance(error, OSError) and error.errno and not error.filename:
-            raise OSError(error.errno, error.strerror, path) from None  # ENOSPC has no file name.
-        raise
 
 
 def write_json(path: str, tree: Any, temporary_dir: str) -> None:
@@ -50,16 +22,18 @@ def write_json(path: str, tree: Any, temporary_dir: str) -> None:
       temporary_dir: see `atomic_write`.
     """
     with atomic_write(path, temporary_dir) as file:
-        file.write(json.dumps(tree, indent=1).encode() + b"\n")
+        file.write(json_text(tree, indent=1).encode() + b"\n")
 
 
-def read_json(path: str) -> Any:
-    """Returns the contents of a JSON file, or None if it does not exist."""
+def read_completion(path: str) -> dict[str, Any]:
+    """Returns a completion record; empty if there is none.
+
+    A damaged record counts as absent: its work is done again.
+    """
     try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except FileNotFoundError:
-        return None
+        return conform(read_json(path), dict[str, Any], path)
+    except (FileNotFoundError, DataError):
+        return {}
 
 
 def sha256_of(path: str) -> str | None:

@@ -72,12 +72,17 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
         if pattern.startswith(_TFDS_PREFIX):
             files[pattern] = 0
             continue
-        paths = [p for p in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(p)]
-        if not paths and os.path.isfile(pattern):
-            paths = [pattern]  # A file name that contains special characters of glob patterns.
+        # A file name may contain special characters of glob patterns.
+        found = [pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True)
+        # Each file once, by the shortest of the paths that symbolic links give it.
+        paths = {
+            os.path.realpath(path): path
+            for path in sorted(found, key=lambda path: (-path.count(os.sep), path))
+            if os.path.isfile(path)
+        }
         if not paths:
             raise DataError(f"no input file matches {pattern!r}")
-        files |= {path: os.path.getsize(path) for path in paths}
+        files |= {path: os.path.getsize(path) for path in sorted(paths.values())}
     size = shard_bytes(sum(files.values()))
     shards: list[Shard] = []
     for path in files:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import codecs
 import collections
 import dataclasses
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
@@ -22,6 +21,7 @@ from typing import Any, BinaryIO
 from data_prep.corpus.corpus import Shard, open_stream
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import parse_json
 
 Document = list[str]
 Counts = collections.Counter[str]  # {event: number of occurrences}
@@ -121,10 +121,10 @@ def _read_jsonl(reading: _Reading) -> Iterator[list[Document]]:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
-            except (json.JSONDecodeError, RecursionError) as error:
+                record = parse_json(line, path)
+            except DataError as error:
                 raise DataError(
-                    f"{path}: expected a JSON object on every line, got {_shown(line)} ({error})"
+                    f"{error}; expected a JSON object on every line, got {_shown(line)}"
                 ) from None
             value = record.get(field) if isinstance(record, dict) else None
             if not isinstance(value, str):

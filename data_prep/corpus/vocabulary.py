@@ -17,11 +17,11 @@ import numpy as np
 import sentencepiece
 import tqdm
 
-from data_prep.atomic import atomic_write
 from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.readers import Counts, read_documents
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write
 from official.xlnet.tokenization.special_tokens import (
     NUM_SPECIAL,
     SPECIAL_PIECES,
@@ -31,6 +31,7 @@ from official.xlnet.tokenization.special_tokens import (
 from official.xlnet.tokenization.text_cleaning import clean
 
 _USER_DEFINED_SYMBOLS = (".", "(", ")", '"', "-", "–", "£", "€")
+MAX_VOCAB_SIZE = 1 << 21  # What records can hold.
 _CHARACTER_COVERAGE = 0.99995
 _MAX_LINE_CHARS = 2000  # Longer lines are split; SentencePiece skips long sentences.
 _MAX_UTF8_BYTES = 8  # Upper bound of the bytes per character, for SentencePiece's limit.
@@ -81,8 +82,13 @@ def train_vocabulary(
       {'vocab_size': 4000, 'coverage': 0.9999}
     """
     num_fixed = NUM_SPECIAL + len(_USER_DEFINED_SYMBOLS)
-    if size <= num_fixed:
-        raise DataError(f"size: expected more than the {num_fixed} predefined pieces, got {size}")
+    if not num_fixed < size <= MAX_VOCAB_SIZE:
+        raise DataError(
+            f"size: expected more than the {num_fixed} predefined pieces and at most "
+            f"{MAX_VOCAB_SIZE:,}, got {size}"
+        )
+    if sample_bytes < 1:
+        raise DataError(f"sample_bytes: expected at least 1, got {sample_bytes}")
     options = ReadOptions(format=format, text_field=text_field, on_bad_utf8=on_bad_utf8)
     sample = _sample(inputs, options, sample_bytes, seed, progress)
     sentences: list[str] = []
@@ -159,7 +165,7 @@ def _train(sentences: list[str], size: int) -> bytes:
             num_threads=_NUM_THREADS,
             minloglevel=2,
         )
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         message = str(error)
         if most := re.search(r"value <= (\d+)", message):
             raise DataError(
@@ -171,5 +177,5 @@ def _train(sentences: list[str], size: int) -> bytes:
                 f"the text has more characters than fit into a vocabulary of {size} pieces: "
                 f"expected --size of at least {int(least[2]) + 1}"
             ) from None
-        raise
+        raise DataError(f"SentencePiece cannot train on the text: {message}") from None
     return model.getvalue()

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from data_prep.atomic import read_json, write_json
+from data_prep.atomic import write_json
 from data_prep.pipelines import job as jobs
 from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import read_json
+from official.xlnet.files.locks import only_writer
 
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
     from official.xlnet.configs.experiment import XLNetConfig
@@ -83,13 +85,14 @@ def prepare_on_beam(
         allow_fewer_lanes=allow_fewer_lanes,
         compress=compress,
     )
-    job = jobs.start(inputs, vocab, settings, output_dir)
-    if job.is_finished:
-        return jobs.data_set_counts(output_dir)
-    _run(write_token_files, jobs.shard_tasks(job), job.work_dir, beam_options)
-    plan = jobs.plan_lanes(job)
-    _run(write_lane, jobs.lane_tasks(job, plan), job.work_dir, beam_options)
-    return jobs.finish(job, plan)
+    with only_writer(output_dir):
+        job = jobs.start(inputs, vocab, settings, output_dir)
+        if job.is_finished:
+            return jobs.data_set_counts(output_dir)
+        _run(write_token_files, jobs.shard_tasks(job), job.work_dir, beam_options)
+        plan = jobs.plan_lanes(job)
+        _run(write_lane, jobs.lane_tasks(job, plan), job.work_dir, beam_options)
+        return jobs.finish(job, plan)
 
 
 class _Call(beam.DoFn):
@@ -136,7 +139,8 @@ def _run(
         | function.__name__ >> beam.ParDo(_Call(function, work_dir))
     )
     pipeline.run().wait_until_finish()
-    if (message := read_json(_error_path(work_dir))) is not None:
+    if os.path.exists(_error_path(work_dir)):
+        message = read_json(_error_path(work_dir))
         os.unlink(_error_path(work_dir))
         raise DataError(message)
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data_prep.atomic import atomic_write, read_json, sha256_of, write_json
+from data_prep.atomic import read_completion, sha256_of, write_json
 from data_prep.corpus.corpus import Shard, find_shards
 from data_prep.corpus.readers import Counts
 from data_prep.records import lane_files, token_files
@@ -28,6 +28,8 @@ from data_prep.records.splits import split_documents
 from data_prep.settings import Settings
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.schema import conform
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -167,7 +169,7 @@ def plan_lanes(job: Job) -> Plan:
     """
     counts = Counts()
     for index in range(len(job.shards)):
-        counts.update(read_json(token_files.completion_path(job.work_dir, index))["counts"])
+        counts.update(read_completion(token_files.completion_path(job.work_dir, index))["counts"])
     if not counts["documents"]:
         dropped = [f"{counts[name]} {name}" for name in _DROPPED if counts[name]]
         raise DataError(
@@ -191,7 +193,9 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
     Returns:
       The counts of the data set; see `data_set_counts`.
     """
-    completions = [read_json(lane_files.completion_path(job.work_dir, lane)) for lane in plan.lanes]
+    completions = [
+        read_completion(lane_files.completion_path(job.work_dir, lane)) for lane in plan.lanes
+    ]
     files = {completion["file"]: completion["sha256"] for completion in completions}
     splits = {}
     for layout in plan.layouts:
@@ -247,7 +251,7 @@ def data_set_counts(output_dir: str) -> dict[str, int]:
     return {
         **totals,
         "heldout_windows": heldout.windows if heldout else 0,
-        **manifest.source["counts"],
+        **conform(manifest.source.get("counts", {}), dict[str, int], f"{output_dir}: counts"),
     }
 
 
@@ -272,7 +276,7 @@ def _open_work_dir(job: Job) -> None:
         os.stat(shard.path).st_mtime_ns for shard in job.shards if os.path.exists(shard.path)
     ]
     description = {"identity": job.identity, "inputs": list(job.inputs), "modified": modified}
-    if read_json(os.path.join(job.work_dir, _JOB_FILE)) == description:
+    if read_completion(os.path.join(job.work_dir, _JOB_FILE)) == description:
         return
     shutil.rmtree(job.work_dir, ignore_errors=True)
     os.makedirs(job.work_dir)

@@ -26,6 +26,7 @@ from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
 from official.xlnet.errors import DataError
+from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.cores import num_cores
 
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
@@ -95,21 +96,22 @@ def prepare(
         allow_fewer_lanes=allow_fewer_lanes,
         compress=compress,
     )
-    job = jobs.start(inputs, vocab, settings, output_dir)
-    if job.is_finished:
-        return jobs.data_set_counts(output_dir)
-    with _Workers(num_workers or num_cores()) as workers:
-        with _bar(progress, "tokens", sum(shard.num_bytes for shard in job.shards), "B") as bar:
-            shards = workers.run(write_token_files, jobs.shard_tasks(job), bar)
-        plan = jobs.plan_lanes(job)
-        num_windows = sum(layout.num_lanes * layout.windows_per_lane for layout in plan.layouts)
-        with _bar(progress, "records", num_windows, " windows") as bar:
-            lanes = workers.run(write_lane, jobs.lane_tasks(job, plan), bar)
-    return {
-        **jobs.finish(job, plan),
-        "resumed_shards": sum(completion["resumed"] for completion in shards),
-        "resumed_lanes": sum(completion["resumed"] for completion in lanes),
-    }
+    with only_writer(output_dir):
+        job = jobs.start(inputs, vocab, settings, output_dir)
+        if job.is_finished:
+            return jobs.data_set_counts(output_dir)
+        with _Workers(num_workers or num_cores()) as workers:
+            with _bar(progress, "tokens", sum(shard.num_bytes for shard in job.shards), "B") as bar:
+                shards = workers.run(write_token_files, jobs.shard_tasks(job), bar)
+            plan = jobs.plan_lanes(job)
+            num_windows = sum(layout.num_lanes * layout.windows_per_lane for layout in plan.layouts)
+            with _bar(progress, "records", num_windows, " windows") as bar:
+                lanes = workers.run(write_lane, jobs.lane_tasks(job, plan), bar)
+        return {
+            **jobs.finish(job, plan),
+            "resumed_shards": sum(completion["resumed"] for completion in shards),
+            "resumed_lanes": sum(completion["resumed"] for completion in lanes),
+        }
 
 
 class _Workers:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from data_prep.atomic import atomic_write
 from data_prep.records.token_files import read_document_table, sentence_end_bit, token_path
 from data_prep.settings import Settings
+from official.xlnet.files.atomic import atomic_write
 
 TRAIN, HELDOUT, DUPLICATE = range(3)
 SPLIT_NAMES = ("train", "heldout")

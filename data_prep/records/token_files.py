@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from data_prep.atomic import atomic_write, read_json, sha256_of, write_json
+from data_prep.atomic import read_completion, sha256_of, write_json
 from data_prep.corpus.corpus import Shard
 from data_prep.corpus.filters import reason_to_drop
 from data_prep.corpus.readers import Counts, Document, read_documents
 from data_prep.settings import Settings
+from official.xlnet.files.atomic import atomic_write
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
@@ -92,8 +93,8 @@ def write_token_files(
     """
     tokens_file, documents_file = token_path(work_dir, index), documents_path(work_dir, index)
     completion_file = completion_path(work_dir, index)
-    completion = read_json(completion_file)
-    if completion is not None and completion["sha256"] == [
+    completion = read_completion(completion_file)
+    if completion and completion.get("sha256") == [
         sha256_of(tokens_file),
         sha256_of(documents_file),
     ]:

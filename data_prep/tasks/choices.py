@@ -6,14 +6,17 @@ choice.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
+from typing import Any
 
+from data_prep.tasks.rows import Row, WrongRowError, text, texts, usable
 from data_prep.tasks.tables import read_rows
 from official.xlnet.data.examples import ChoiceExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import read_json
+from official.xlnet.files.schema import conform, shown
 
 _LETTERS = "ABCDEFGH"  # Answers of RACE.
 
@@ -44,29 +47,29 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
     for path in paths:
         group = os.path.basename(os.path.dirname(path))
         try:
-            with open(path, encoding="utf-8") as file:
-                tree = json.load(file)
-            answers = tree.get("answers") if reading.with_labels else None
-            answers = answers or [None] * len(tree["questions"])
-            rows = list(zip(tree["questions"], tree["options"], answers, strict=True))
-            article = tree["article"]
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            reading.reject("malformed_files", f"{path}: expected a RACE passage: {error!r}")
+            tree = conform(read_json(path), dict[str, Any], path)
+            article = conform(tree.get("article"), str, path)
+            questions = conform(tree.get("questions"), list[str], path)
+            choices = conform(tree.get("options"), list[list[str]], path)
+            answers = conform(tree.get("answers") or [], list[str], path)
+            known = answers if reading.with_labels and answers else [None] * len(questions)
+            rows = list(zip(questions, choices, known, strict=True))
+        except ValueError as error:  # A DataError, too.
+            reading.reject("malformed_files", f"{path}: expected a RACE passage: {error}")
             continue
         for number, (question, options, answer) in enumerate(rows):
-            label = None if answer is None else _LETTERS.find(answer)
-            if label is not None and not 0 <= label < len(options):
+            letters = _LETTERS[: len(options)]
+            if answer is not None and (len(answer) != 1 or answer not in letters):
                 reading.reject(
                     "wrong_answers",
-                    f"{path}, question {number}: expected one of {_LETTERS[: len(options)]}, "
-                    f"got {answer!r}",
+                    f"{path}, question {number}: expected one of {letters}, got {shown(answer)}",
                 )
                 continue
             yield ChoiceExample(
                 f"{group}/{os.path.basename(path).partition('.')[0]}/{number}",
                 (article, question),
                 tuple(options),
-                label,
+                None if answer is None else letters.index(answer),
                 group,
             )
 
@@ -84,33 +87,34 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
     Raises:
       DataError: a column is missing, or a row is invalid in strict mode.
     """
-    for number, row in enumerate(read_rows(reading), start=1):
-        where = f"{reading.path}, row {number}"
+
+    def example_of(row: Row, number: int) -> ChoiceExample:
         if "choices" in row:
-            texts = row.get("texts") or [row.get("text", "")]
-            choices = [str(choice) for choice in row["choices"]]
+            passage = (
+                texts(row, "texts") if row.get("texts") else [text({"text": "", **row}, "text")]
+            )
+            choices = texts(row, "choices")
         elif "ending0" in row and "sent1" in row:
             endings = sorted(column for column in row if column.startswith("ending"))
-            start = row.get("sent2", "")
-            texts = [row["sent1"]]
-            choices = [f"{start} {row[column]}".strip() for column in endings]
+            start = text({"sent2": "", **row}, "sent2")
+            passage = [text(row, "sent1")]
+            choices = [f"{start} {text(row, column)}".strip() for column in endings]
         else:
             raise DataError(
-                f"{where}: expected `choices`, or SWAG's `sent1` and `ending0`, got "
-                + ", ".join(row)
+                f"{reading.path}, row {number}: expected `choices`, or SWAG's `sent1` and "
+                f"`ending0`, got {', '.join(row)}"
             )
         label = row.get("label") if reading.with_labels else None
-        if label in (None, ""):
-            label = None
-        elif not str(label).isdigit() or int(label) >= len(choices):
-            reading.reject(
+        if label not in (None, "") and str(label) not in map(str, range(len(choices))):
+            raise WrongRowError(
+                f"expected a label from 0 to {len(choices) - 1}, got {shown(label)}",
                 "wrong_answers",
-                f"{where}: expected a label from 0 to {len(choices) - 1}, got {label!r}",
             )
-            continue
-        yield ChoiceExample(
-            str(row.get("id") or number),
-            tuple(map(str, texts)),
+        return ChoiceExample(
+            text(row, "id") if row.get("id") else str(number),
+            tuple(passage),
             tuple(choices),
-            None if label is None else int(label),
+            None if label in (None, "") else int(str(label)),
         )
+
+    return usable(reading, read_rows(reading), example_of)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from official.xlnet.data.examples import TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import mended
 
 _NO_CLASS = ("unsup",)  # Unlabelled folders, which are skipped.
 
@@ -45,4 +46,5 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
             except UnicodeDecodeError as error:
                 reading.reject("bad_utf8", f"{path}: expected UTF-8: {error}")
                 continue
-            yield TextExample(f"{label}/{name.removesuffix('.txt')}", (text,), label)
+            name = f"{label}/{name.removesuffix('.txt')}"
+            yield TextExample(mended(name), (text,), mended(label))

@@ -14,10 +14,14 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
+from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, number, text, usable
 from data_prep.tasks.tables import read_rows
 from official.xlnet.data.examples import RankingExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
+from official.xlnet.files.schema import shown
+
+_HIGHEST_GRADE = 100.0  # Gains are powers of two of it.
 
 
 @register_reader("ranking")
@@ -33,32 +37,27 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
     Raises:
       DataError: a column is missing, or a row is invalid in strict mode.
     """
-    for number, row in enumerate(read_rows(reading), start=1):
+
+    def example_of(row: Row, line: int) -> RankingExample:
         if {"question", "sentence"} <= row.keys():
             row = {"query": row["question"], "document": row["sentence"], **row}
             if "label" in row:
-                row["relevance"] = str(int(row["label"] == "entailment"))
+                row["relevance"] = int(row["label"] == "entailment")
         for column in ("query", "document", *(("relevance",) if reading.with_labels else ())):
-            if column not in row:
+            if column not in row and line == 1:
                 raise DataError(
                     f"{reading.path}: expected a column {column!r}, got {', '.join(row)}"
                 )
-        where = f"{reading.path}, row {number}"
-        try:
-            relevance = float(row["relevance"]) if reading.with_labels else None
-        except ValueError:
-            reading.reject(
-                "malformed_rows",
-                f"{where}: expected a relevance grade, got {row['relevance']!r}",
-            )
-            continue
-        yield RankingExample(
-            id=str(row.get("document_id", number)),
-            query_id=str(row.get("query_id", row["query"])),
-            query=row["query"],
-            document=row["document"],
-            relevance=relevance,
+        query = text(row, "query")
+        return RankingExample(
+            id=text({"document_id": line, **row}, "document_id"),
+            query_id=text({"query_id": query, **row}, "query_id"),
+            query=query,
+            document=text(row, "document"),
+            relevance=number(row, "relevance", _HIGHEST_GRADE) if reading.with_labels else None,
         )
+
+    return usable(reading, read_rows(reading), example_of)
 
 
 @register_reader("ranking", folder=True)
@@ -124,7 +123,7 @@ def read_run(path: str) -> dict[str, dict[str, float]]:
     Raises:
       DataError: a line is invalid.
     """
-    return _read_columns(path, 6, score_column=4)
+    return _read_columns(path, 6, score_column=4, most=MAX_NUMBER)
 
 
 def read_judgements(path: str) -> dict[str, dict[str, float]]:
@@ -139,7 +138,7 @@ def read_judgements(path: str) -> dict[str, dict[str, float]]:
     Raises:
       DataError: a line is invalid.
     """
-    return _read_columns(path, 4, score_column=3)
+    return _read_columns(path, 4, score_column=3, most=_HIGHEST_GRADE)
 
 
 def _top(run: dict[str, dict[str, float]], depth: int) -> dict[str, dict[str, float]]:
@@ -157,29 +156,39 @@ def _top(run: dict[str, dict[str, float]], depth: int) -> dict[str, dict[str, fl
 def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:
     """Reads the texts of some ids from a file of tab-separated ids and texts."""
     texts = {}
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            name, tab, text = line.rstrip("\r\n").partition("\t")
-            if not tab:
-                raise DataError(f"{path}, line {number}: expected an id, a tab and a text")
-            if name in wanted:
-                texts[name] = text
+    for place, line in _lines(path):
+        name, tab, content = line.rstrip("\r\n").partition("\t")
+        if not tab:
+            raise DataError(f"{path}, line {place}: expected an id, a tab and a text")
+        if name in wanted:
+            texts[name] = content
     return texts
 
 
-def _read_columns(path: str, num_columns: int, score_column: int) -> dict[str, dict[str, float]]:
+def _read_columns(
+    path: str, num_columns: int, score_column: int, most: float
+) -> dict[str, dict[str, float]]:
     table: dict[str, dict[str, float]] = {}
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            fields = line.split()
-            if not fields:
-                continue
-            try:
-                if len(fields) != num_columns:
-                    raise ValueError
-                table.setdefault(fields[0], {})[fields[2]] = float(fields[score_column])
-            except ValueError:
-                raise DataError(
-                    f"{path}, line {number}: expected {num_columns} columns, got {line.strip()!r}"
-                ) from None
+    for line_number, line in _lines(path):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != num_columns:
+            raise DataError(
+                f"{path}, line {line_number}: expected {num_columns} columns, got "
+                f"{shown(line.strip())}"
+            )
+        try:
+            value = number({"score": fields[score_column]}, "score", most)
+        except WrongRowError as error:
+            raise DataError(f"{path}, line {line_number}: {error}") from None
+        table.setdefault(fields[0], {})[fields[2]] = value
     return table
+
+
+def _lines(path: str) -> Iterator[tuple[int, str]]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            yield from enumerate(file, start=1)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: expected UTF-8: {error}") from None

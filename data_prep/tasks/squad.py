@@ -5,12 +5,14 @@ Format: `{"data": [{"paragraphs": [{"context": …, "qas": […]}]}]}`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from typing import Any
 
 from official.xlnet.data.examples import QuestionExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import read_json
+from official.xlnet.files.schema import conform, shown
 
 
 @register_reader("question_answering")
@@ -27,24 +29,9 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
       DataError: the file is not valid SQuAD JSON, or a question is invalid in strict mode.
     """
     try:
-        with open(reading.path, encoding="utf-8") as file:
-            articles = json.load(file)["data"]
-        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
-        rows = [(paragraph["context"], qa) for paragraph in paragraphs for qa in paragraph["qas"]]
-        questions = [
-            QuestionExample(
-                id=str(qa["id"]),
-                question=qa["question"],
-                context=context,
-                answers=()
-                if qa.get("is_impossible")
-                else tuple((a["text"], int(a["answer_start"])) for a in qa.get("answers", ())),
-                has_label=reading.with_labels and "answers" in qa,
-            )
-            for context, qa in rows
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{reading.path}: expected SQuAD's JSON, got {error!r}") from None
+        questions = _questions(reading)
+    except DataError as error:
+        raise DataError(f"{reading.path}: expected SQuAD's JSON: {error}") from None
     for example in questions:
         if not example.question.strip() or not example.context.strip():
             reading.reject("empty", f"{reading.path}: question {example.id} has no text")
@@ -59,6 +46,43 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
             )
             continue
         yield example
+
+
+def _questions(reading: Reading) -> list[QuestionExample]:
+    path = reading.path
+    tree = conform(read_json(path), dict[str, Any], path)
+    articles = conform(tree.get("data"), list[dict[str, Any]], f"{path}: data")
+    return [
+        _example(reading, qa, context)
+        for article in articles
+        for paragraph in _list(article, "paragraphs", path)
+        for context in [conform(paragraph.get("context"), str, f"{path}: context")]
+        for qa in _list(paragraph, "qas", path)
+    ]
+
+
+def _list(tree: dict[str, Any], key: str, path: str) -> list[dict[str, Any]]:
+    return conform(tree.get(key), list[dict[str, Any]], f"{path}: {key}")
+
+
+def _example(reading: Reading, qa: dict[str, Any], context: str) -> QuestionExample:
+    where = f"{reading.path}: question {shown(qa.get('id'))}"
+    answers = _list({"answers": [], **qa}, "answers", where)
+    return QuestionExample(
+        id=str(conform(qa.get("id"), int if isinstance(qa.get("id"), int) else str, where)),
+        question=conform(qa.get("question"), str, f"{where}: question"),
+        context=context,
+        answers=()
+        if qa.get("is_impossible")
+        else tuple(
+            (
+                conform(answer.get("text"), str, f"{where}: text"),
+                conform(answer.get("answer_start"), int, f"{where}: answer_start"),
+            )
+            for answer in answers
+        ),
+        has_label=reading.with_labels and "answers" in qa,
+    )
 
 
 def _occurs(example: QuestionExample, text: str, start: int) -> bool:

@@ -9,19 +9,21 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import sys
+import zlib
 from collections.abc import Iterator
+from typing import Any
 
 from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
+from data_prep.tasks.rows import Row, number, text, texts, usable
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import parse_json
+from official.xlnet.files.schema import conform
 
-Row = dict[str, str]
 _LABEL_SEPARATOR = ","  # Separates the classes of a multi-label row.
-_MAX_SHOWN_CHARS = 60  # Maximum length of a line quoted in an error message.
 _ID_COLUMNS = ("id", "guid", "idx", "index")
 
 
@@ -42,33 +44,31 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
     """
     text_columns: tuple[str, ...] = ()
     label_column, kind = reading.settings.label_column, reading.settings.name
-    for number, row in enumerate(read_rows(reading), start=1):
-        where = f"{reading.path}, row {number}"
+
+    def example_of(row: Row, number: int) -> TextExample:
+        nonlocal text_columns
         if not text_columns:
             text_columns = text_columns_of(reading, row)
-        label = row.get(label_column) if reading.with_labels else None
-        if reading.with_labels and label is None:
-            raise DataError(
-                f"{reading.path}: expected a column {label_column!r}, got {', '.join(row)}; "
-                "set task.label_column to use another column"
-            )
-        try:
-            value = None if label is None else parse_label(label, kind)
-        except ValueError:
-            reading.reject("malformed_rows", f"{where}: expected a number, got {label!r}")
-            continue
-        yield TextExample(
-            id=str(next((row[c] for c in _ID_COLUMNS if row.get(c)), number)),
-            texts=tuple(str(row[column]) for column in text_columns),
-            label=value,
+            if reading.with_labels and label_column not in row:
+                raise DataError(
+                    f"{reading.path}: expected a column {label_column!r}, got {', '.join(row)}; "
+                    "set task.label_column to use another column"
+                )
+        return TextExample(
+            id=next((text(row, c) for c in _ID_COLUMNS if row.get(c)), str(number)),
+            texts=tuple(text(row, column) for column in text_columns),
+            label=read_label(row, label_column, kind) if reading.with_labels else None,
         )
 
+    return usable(reading, read_rows(reading), example_of)
 
-def parse_label(label, kind: str) -> Label:
-    """Parses the label of a row.
+
+def read_label(row: Row, column: str, kind: str) -> Label:
+    """Reads the label of a row.
 
     Args:
-      label: the value of the label column.
+      row: the row.
+      column: the label column.
       kind: the task type.
 
     Returns:
@@ -76,18 +76,19 @@ def parse_label(label, kind: str) -> Label:
       string or a list), else a class name.
 
     Raises:
-      ValueError: the label of a regression row is not a number.
+      WrongRowError: there is no label, or the label of a regression row is not a number.
 
     Example:
-      >>> parse_label("news, sports", "multi_label")
+      >>> read_label({"label": "news, sports"}, "label", "multi_label")
       ('news', 'sports')
     """
     if kind == "regression":
-        return float(label)
+        return number(row, column)
     if kind == "multi_label":
-        parts = label if isinstance(label, list) else str(label).split(_LABEL_SEPARATOR)
-        return tuple(str(part).strip() for part in parts if str(part).strip())
-    return str(label)
+        is_list = isinstance(row.get(column), list)
+        parts = texts(row, column) if is_list else text(row, column).split(_LABEL_SEPARATOR)
+        return tuple(part.strip() for part in parts if part.strip())
+    return text(row, column)
 
 
 def text_columns_of(reading: Reading, row: Row) -> tuple[str, ...]:
@@ -141,7 +142,7 @@ def read_rows(reading: Reading) -> Iterator[Row]:
             else:
                 rows = _csv_fields(file) if name.endswith(".csv") else _tsv_fields(file)
                 yield from _named(reading, rows)
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, csv.Error) as error:
+    except (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
 
 
@@ -157,18 +158,21 @@ def _csv_fields(file) -> Iterator[list[str]]:
 
 def _named(reading: Reading, rows: Iterator[list[str]]) -> Iterator[Row]:
     columns = list(reading.settings.columns) or next(rows, [])
+    repeated = {column for column in columns if column and columns.count(column) > 1}
+    if repeated:
+        raise DataError(f"{reading.path}: expected each column once, got {min(repeated)!r} again")
     if not columns or columns == [""]:
         raise DataError(f"{reading.path}: expected a header with column names, got an empty file")
     first_line = 1 if reading.settings.columns else 2
-    for number, fields in enumerate(rows, start=first_line):
+    for line, fields in enumerate(rows, start=first_line):
         if fields in ([], [""]):
             if reading.strict:
-                raise DataError(f"{reading.path}, line {number}: expected a row, got an empty line")
+                raise DataError(f"{reading.path}, line {line}: expected a row, got an empty line")
             reading.counts["blank_lines"] += 1
         elif len(fields) != len(columns):
             reading.reject(
                 "malformed_rows",
-                f"{reading.path}, line {number}: expected {len(columns)} columns "
+                f"{reading.path}, line {line}: expected {len(columns)} columns "
                 f"({', '.join(columns)}), got {len(fields)}",
             )
         else:
@@ -176,19 +180,14 @@ def _named(reading: Reading, rows: Iterator[list[str]]) -> Iterator[Row]:
 
 
 def _json_rows(reading: Reading, file) -> Iterator[Row]:
-    for number, line in enumerate(file, start=1):
+    for place, line in enumerate(file, start=1):
+        where = f"{reading.path}, line {place}"
         try:
-            row = json.loads(line) if line.strip() else None
-        except json.JSONDecodeError:
-            row = line
-        if isinstance(row, dict):
-            yield row
-        else:
-            shown = line.strip()[:_MAX_SHOWN_CHARS]
-            reading.reject(
-                "malformed_rows",
-                f"{reading.path}, line {number}: expected a JSON object, got {shown!r}",
-            )
+            row = conform(parse_json(line, where), dict[str, Any], where)
+        except DataError as error:
+            reading.reject("malformed_rows", str(error))
+            continue
+        yield row
 
 
 def _tfds_rows(path: str) -> Iterator[Row]:

@@ -14,7 +14,7 @@ import ast
 import difflib
 import errno
 import importlib
-import json
+import io
 import os
 import pkgutil
 import re
@@ -27,10 +27,14 @@ from absl import logging as absl_logging
 
 from official.xlnet import __version__, commands
 from official.xlnet.errors import ConfigError, XLNetError
+from official.xlnet.files.json_files import mended, print_json
+from official.xlnet.runtime.address_space import require_address_space
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
 EXIT_INTERRUPTED = 130
+
+_MAX_MESSAGE_CHARS = 1000
 
 _USAGE = """\
 usage: xlnet VERB [--flag=value ...]
@@ -57,6 +61,9 @@ def main(argv: list[str] | None = None) -> int:
       0
     """
     set_environment_defaults()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # Whatever its encoding can write.
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         verbs = "\n".join(f"  {verb:<10} {line}" for verb, line in _verbs().items())
@@ -101,6 +108,8 @@ def set_environment_defaults() -> None:
 
 
 def _run(verb: str, arguments: list[str]) -> int:
+    _check_arguments(arguments)
+    require_address_space()
     module = load_verb(verb)
     if any(argument in ("-h", "--help", "-help") for argument in arguments):
         print(f"usage: xlnet {verb} [--flag=value ...]\n\n{module.__doc__}")
@@ -109,13 +118,15 @@ def _run(verb: str, arguments: list[str]) -> int:
         return 0
     module.FLAGS.unparse_flags()
     rest = module.FLAGS([f"xlnet {verb}", *arguments])[1:]
+    _check_numbers(module.FLAGS)
     if rest and not getattr(module, "TAKES_ARGUMENTS", False):
         raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
     for name in module.FLAGS["import"].value:
         import_extension(name)
     result = module.run(*rest)
     sys.stderr.flush()
-    print(json.dumps(result), flush=True)
+    print_json(result)
+    sys.stdout.flush()
     return 0
 
 
@@ -154,6 +165,20 @@ def import_extension(name: str) -> None:
         ) from None
 
 
+def _check_arguments(arguments: list[str]) -> None:
+    """Raises `flags.Error` for text that no file and no library takes."""
+    for argument in arguments:
+        if "\0" in argument or mended(argument) != argument:
+            raise flags.Error(f"expected arguments in UTF-8, got {argument!r}")
+
+
+def _check_numbers(values: flags.FlagValues) -> None:
+    """Raises `flags.Error` for NaN, infinities and integers of more than 64 bits."""
+    for name, value in values.flag_values_dict().items():
+        if isinstance(value, int | float) and not abs(value) < 2**63:
+            raise flags.Error(f"--{name}: expected a finite number of at most 64 bits, got {value}")
+
+
 def _verbs() -> dict[str, str]:
     """{verb: first line of its docstring}, parsed without importing the modules."""
     verbs = {}
@@ -171,11 +196,17 @@ def _user_message(error: Exception) -> str | None:
         missing = re.match(r"flag --\w+=None: Flag (--\w+) must have a value", str(error))
         return f"{missing[1]} is required" if missing else _one_line(str(error))
     if isinstance(error, OSError):
-        where = f": {error.filename!r}" if error.filename else ""
+        # Copying names both files, and fails at the second one.
+        name = error.filename2 or error.filename
+        where = f": {name!r}" if name else ""
         return _one_line(f"{error.strerror or error}{where}")
     if isinstance(error, XLNetError):
         return _one_line(str(error))
+    if isinstance(error, MemoryError):
+        return _one_line(f"out of memory; use a smaller model, batch or input {error}")
     if "tensorflow" in sys.modules and isinstance(error, sys.modules["tensorflow"].errors.OpError):
+        if isinstance(error, sys.modules["tensorflow"].errors.ResourceExhaustedError):
+            return _one_line(f"out of memory or disk space: {error.message}")
         # TensorFlow reports errors of the operating system by their message only.
         for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES):
             if os.strerror(code).lower() in error.message.lower():
@@ -184,7 +215,9 @@ def _user_message(error: Exception) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    line = " ".join(text.split())
+    half = _MAX_MESSAGE_CHARS // 2
+    return line if len(line) <= _MAX_MESSAGE_CHARS else f"{line[:half]} … {line[-half:]}"
 
 
 def _fail(message: str, status: int = EXIT_WRONG_INPUT) -> int:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -25,6 +24,9 @@ import tensorflow as tf
 from absl import logging
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.json_files import json_text, read_json
+from official.xlnet.files.schema import conform
 
 _RECORD = re.compile(r"ckpt-(\d+)\.json$")
 _FILE = re.compile(r"(ckpt-\d+)(_temp|\.index|\.data-.*|\.json\.tmp)$")
@@ -59,7 +61,7 @@ def newest_checkpoint(model_dir: str) -> SavedState | None:
     """
     steps = _recorded_steps(model_dir)
     if not steps:
-        path = tf.train.latest_checkpoint(model_dir)
+        path = latest_checkpoint(model_dir)
         return None if path is None else SavedState(path, {})
     damages: list[str] = []
     for step in reversed(steps):
@@ -76,6 +78,27 @@ def newest_checkpoint(model_dir: str) -> SavedState | None:
 def has_records(model_dir: str) -> bool:
     """Whether a directory holds checkpoints that a pre-training run wrote."""
     return bool(_recorded_steps(model_dir))
+
+
+def latest_checkpoint(directory: str) -> str | None:
+    """Prefix of the checkpoint that the file `checkpoint` of a directory names, None without one.
+
+    `tf.train.latest_checkpoint` takes a `[` in the path for a pattern's.
+
+    Raises:
+      DataError: the file is damaged.
+    """
+    path = os.path.join(directory, "checkpoint")
+    if not os.path.isfile(path):
+        return None
+    try:
+        state = tf.train.get_checkpoint_state(directory)
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    if state is None:
+        raise DataError(f"{path} is damaged: expected the name of a checkpoint")
+    prefix = os.path.join(directory, os.path.basename(state.model_checkpoint_path))
+    return prefix if os.path.isfile(f"{prefix}.index") else None
 
 
 class CheckpointWriter:
@@ -128,7 +151,7 @@ class CheckpointWriter:
 
     def _commit(self, prefix: str, record: dict[str, Any]) -> None:
         files = {os.path.basename(path): _sha256(path) for path in _files(prefix)}
-        _write(f"{prefix}.json", json.dumps({**record, "files": files}) + "\n")
+        _write(f"{prefix}.json", json_text({**record, "files": files}) + "\n")
         steps = _recorded_steps(self._model_dir)
         losses = _heldout_losses(self._model_dir)
         best = sorted(losses, key=losses.__getitem__)[:1]
@@ -146,7 +169,7 @@ class CheckpointWriter:
     def _remove_unfinished(self) -> None:
         """Removes the partial files of a run that was killed while saving."""
         recorded = {f"ckpt-{step}" for step in _recorded_steps(self._model_dir)}
-        if not recorded and tf.train.latest_checkpoint(self._model_dir):
+        if not recorded and latest_checkpoint(self._model_dir):
             return  # Not written by a training run, so there are no records.
         for name in os.listdir(self._model_dir):
             match = _FILE.match(name)
@@ -182,7 +205,8 @@ def _check(prefix: str) -> tuple[dict[str, Any], str | None]:
     """Verifies a checkpoint; returns its record and a description of the damage, if any."""
     try:
         record = _read_record(prefix)
-        for name, expected in record["files"].items():
+        files = conform(record.get("files"), dict[str, str], f"{prefix}.json: files")
+        for name, expected in files.items():
             path = os.path.join(os.path.dirname(prefix), name)
             got = _sha256(path)
             if got != expected:
@@ -190,24 +214,26 @@ def _check(prefix: str) -> tuple[dict[str, Any], str | None]:
                     f"checkpoint {prefix} is damaged: {name} has SHA-256 {got[:12]}…, "
                     f"expected {expected[:12]}…"
                 )
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except (OSError, DataError) as error:
         return {}, f"checkpoint {prefix} is damaged: {error}"
     return record, None
 
 
 def _read_record(prefix: str) -> dict[str, Any]:
-    with open(f"{prefix}.json", encoding="utf-8") as file:
-        return json.load(file)
+    path = f"{prefix}.json"
+    return conform(read_json(path), dict[str, Any], path)
 
 
 def _files(prefix: str) -> list[str]:
-    return sorted(tf.io.gfile.glob([f"{prefix}.index", f"{prefix}.data-*"]))
+    folder, start = os.path.split(prefix)
+    names = [name for name in os.listdir(folder or ".") if name.startswith(f"{start}.")]
+    own = [name for name in names if name.removeprefix(start).startswith((".index", ".data-"))]
+    return [os.path.join(folder, name) for name in sorted(own)]
 
 
 def _write(path: str, text: str) -> None:
-    with open(f"{path}.tmp", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(f"{path}.tmp", path)
+    with atomic_write(path) as file:
+        file.write(text.encode())
 
 
 def _sha256(path: str) -> str:

@@ -8,8 +8,8 @@ the attributes `model` (with `encoder`, heads and memory) and, if training can b
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
-import shutil
 from collections.abc import Iterator
 
 import tensorflow as tf
@@ -17,11 +17,18 @@ import tensorflow as tf
 from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.paths import plain_folder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary
+
+# How TensorFlow's warnings about values that were not restored begin.
+_UNRESTORED = (
+    "Detecting that an object or model",
+    "Value in checkpoint could not be found",
+    "An attribute in the restored object",
+)
 
 # Configuration keys that have to match for two models to have compatible weights.
 ARCHITECTURE = (
@@ -146,8 +153,7 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
     if saved is None:
         raise DataError(f"no checkpoint in {model_dir!r}: expected a model directory")
     path = saved.prefix
-    with reading_checkpoint(path):
-        names = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    names = variable_names(path)
     for name, part in parts.items():
         if not any(key.startswith(f"model/{name}/") for key in names):
             lacking = ", ".join(v.name.partition(":")[0] for v in part.variables)
@@ -155,23 +161,54 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
                 f"{model_dir}: expected a checkpoint with {lacking}, got one without them"
             )
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
-    with reading_checkpoint(path):
-        status = checkpoint.restore(path)
-        status.assert_existing_objects_matched().expect_partial()
+    with reading_checkpoint(path) as plain:
+        # Partial first: TensorFlow would warn about every value if the check failed.
+        checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
+
+
+def restore_whole(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
+    """Reads every value of a checkpoint, to continue a run.
+
+    Raises:
+      DataError: it is damaged, or is not of these objects alone.
+    """
+    with reading_checkpoint(prefix) as plain:
+        checkpoint.restore(plain).expect_partial().assert_consumed()
+
+
+def variable_names(prefix: str) -> list[str]:
+    """The keys of a checkpoint.
+
+    Raises:
+      DataError: it is damaged.
+    """
+    with reading_checkpoint(prefix) as plain:
+        return sorted(tf.train.load_checkpoint(plain).get_variable_to_shape_map())
 
 
 @contextlib.contextmanager
-def reading_checkpoint(path: str) -> Iterator[None]:
+def reading_checkpoint(path: str) -> Iterator[str]:
     """Context manager that converts errors of reading a checkpoint to `DataError`.
 
     Args:
-      path: path prefix of the checkpoint, for the message.
+      path: path prefix of the checkpoint.
+
+    Yields:
+      The prefix as TensorFlow can read it, see `plain_folder`.
     """
+    folder, name = os.path.split(path)
     try:
-        yield
+        with plain_folder(folder) as plain:
+            yield os.path.join(plain, name)
     except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
+        tf.get_logger().addFilter(_is_no_unrestored_value)
         message = str(error).strip().partition("\n")[0]
         raise DataError(f"checkpoint {path} cannot be used: {message}") from error
+
+
+def _is_no_unrestored_value(record: logging.LogRecord) -> bool:
+    """Filters TensorFlow's warnings, one for each value, after an error that says why."""
+    return not record.getMessage().startswith(_UNRESTORED)
 
 
 def create_model_dir(model_dir: str, config: XLNetConfig, vocab_file: str) -> None:
@@ -180,12 +217,10 @@ def create_model_dir(model_dir: str, config: XLNetConfig, vocab_file: str) -> No
     Args:
       model_dir: the model directory; created if it does not exist.
       config: written to `config.yaml`.
-      vocab_file: copied to `spiece.model`.
+      vocab_file: copied to `spiece.model`, with its checksum beside it.
     """
     os.makedirs(model_dir, exist_ok=True)
-    target = os.path.join(model_dir, VOCAB_FILE)
-    shutil.copyfile(vocab_file, target + ".tmp")
-    os.replace(target + ".tmp", target)
+    copy_vocabulary(vocab_file, model_dir)
     config.save(model_dir)
 
 

@@ -32,6 +32,7 @@ _MEM_LEN = flags.DEFINE_integer(
     None,
     "Memory length in tokens, for pre-trained models; default: as in training. May be longer.",
     lower_bound=0,
+    upper_bound=2**31 - 1,
     flag_values=FLAGS,
 )
 _OUTPUT = flags.DEFINE_string(

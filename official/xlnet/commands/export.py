@@ -21,7 +21,12 @@ _OUTPUT = flags.DEFINE_string(
     "output", None, "Base directory of the model's versions.", required=True, flag_values=FLAGS
 )
 _VERSION = flags.DEFINE_integer(
-    "version", None, "Version number; default: the latest plus one.", flag_values=FLAGS
+    "version",
+    None,
+    "Version number; default: the latest plus one.",
+    lower_bound=1,
+    upper_bound=2**63 - 1,
+    flag_values=FLAGS,
 )
 _HEAD = flags.DEFINE_enum(
     "head",
@@ -34,6 +39,8 @@ _MAX_LENGTH = flags.DEFINE_integer(
     "max_length",
     None,
     "Maximum sequence length in tokens; default: as in training.",
+    lower_bound=1,
+    upper_bound=2**31 - 1,
     flag_values=FLAGS,
 )
 _BUCKETS = flags.DEFINE_list(
@@ -52,17 +59,25 @@ _MAX_CHARACTERS = flags.DEFINE_integer(
     "max_characters",
     200_000,
     "Maximum characters per text; longer texts are rejected.",
-    1,
+    lower_bound=1,
+    upper_bound=2**31 - 1,
     flag_values=FLAGS,
 )
 _MAX_WINDOWS = flags.DEFINE_integer(
-    "max_windows", 512, "Maximum windows per text; longer texts are rejected.", 1, flag_values=FLAGS
+    "max_windows",
+    512,
+    "Maximum windows per text; longer texts are rejected.",
+    lower_bound=1,
+    upper_bound=2**31 - 1,
+    flag_values=FLAGS,
 )
 
 
 def run() -> dict[str, Any]:
     """Runs the export; returns `path`, `signatures`, `bytes`, `buckets` and `warmup_requests`."""
-    if not all(bucket.isdigit() for bucket in _BUCKETS.value):
+    if not all(
+        bucket.isascii() and bucket.isdecimal() and len(bucket) < 10 for bucket in _BUCKETS.value
+    ):
         raise ConfigError(f"--buckets: expected integers, got {','.join(_BUCKETS.value)}")
     from official.xlnet.serving.export import export
 

@@ -23,24 +23,48 @@ _OUTPUT = flags.DEFINE_string(
     "output", None, "Output file (JSON lines); default: standard output.", flag_values=FLAGS
 )
 _NUM_TOKENS = flags.DEFINE_integer(
-    "num_tokens", 64, "Maximum number of generated word pieces.", flag_values=FLAGS
+    "num_tokens",
+    64,
+    "Maximum number of generated word pieces.",
+    lower_bound=0,
+    upper_bound=1_000_000,
+    flag_values=FLAGS,
 )
 _MAX_BLANK_LENGTH = flags.DEFINE_integer(
     "max_blank_length",
     1,
     "Maximum length of a blank without a given length, in word pieces.",
+    lower_bound=1,
+    upper_bound=1000,
     flag_values=FLAGS,
 )
 _TEMPERATURE = flags.DEFINE_float(
-    "temperature", 1.0, "Sampling temperature; 0 is greedy decoding.", flag_values=FLAGS
+    "temperature",
+    1.0,
+    "Sampling temperature; 0 is greedy decoding.",
+    lower_bound=0,
+    upper_bound=1e6,
+    flag_values=FLAGS,
 )
 _TOP_K = flags.DEFINE_integer(
-    "top_k", 0, "Sample from the k most probable pieces; 0: all.", flag_values=FLAGS
+    "top_k",
+    0,
+    "Sample from the k most probable pieces; 0: all.",
+    lower_bound=0,
+    upper_bound=2**31 - 1,
+    flag_values=FLAGS,
 )
 _TOP_P = flags.DEFINE_float(
-    "top_p", 1.0, "Nucleus sampling: cumulative probability of the candidates.", flag_values=FLAGS
+    "top_p",
+    1.0,
+    "Nucleus sampling: cumulative probability of the candidates.",
+    lower_bound=0,
+    upper_bound=1,
+    flag_values=FLAGS,
 )
-_SEED = flags.DEFINE_integer("seed", 0, "Random seed of sampling.", flag_values=FLAGS)
+_SEED = flags.DEFINE_integer(
+    "seed", 0, "Random seed of sampling.", lower_bound=0, upper_bound=2**32 - 1, flag_values=FLAGS
+)
 
 
 def run() -> dict[str, Any]:

@@ -20,6 +20,7 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.files.atomic import atomic_write
 
 TAKES_ARGUMENTS = True
 FLAGS = flags.FlagValues()
@@ -27,12 +28,29 @@ FLAGS.set_gnu_getopt(True)  # Flags may follow positional arguments.
 _SPLIT = flags.DEFINE_string(
     "split", "train", "records: split, train or heldout.", flag_values=FLAGS
 )
-_LANE = flags.DEFINE_integer("lane", 0, "records: index of the lane.", flag_values=FLAGS)
+_LANE = flags.DEFINE_integer(
+    "lane",
+    0,
+    "records: index of the lane.",
+    lower_bound=0,
+    upper_bound=2**31 - 1,
+    flag_values=FLAGS,
+)
 _INDEX = flags.DEFINE_integer(
-    "index", 0, "records: index of the window in its lane.", flag_values=FLAGS
+    "index",
+    0,
+    "records: index of the window in its lane.",
+    lower_bound=0,
+    upper_bound=2**31 - 1,
+    flag_values=FLAGS,
 )
 _EPOCH = flags.DEFINE_integer(
-    "epoch", 0, "records: epoch for which targets are sampled.", flag_values=FLAGS
+    "epoch",
+    0,
+    "records: epoch for which targets are sampled.",
+    lower_bound=0,
+    upper_bound=2**31 - 1,
+    flag_values=FLAGS,
 )
 _CONFIG = flags.DEFINE_string(
     "config",
@@ -59,6 +77,7 @@ _MAX_TOKENS = flags.DEFINE_integer(
     128,
     "attention: maximum number of tokens; longer texts are truncated.",
     lower_bound=1,
+    upper_bound=4096,
     flag_values=FLAGS,
 )
 _OUTPUT = flags.DEFINE_string(
@@ -165,6 +184,5 @@ def _numbers(flag: flags.FlagHolder, limit: int) -> list[int]:
 
 
 def _write(path: str, content: bytes) -> None:
-    with open(path + ".tmp", "wb") as file:
+    with atomic_write(path) as file:
         file.write(content)
-    os.replace(path + ".tmp", path)

@@ -9,9 +9,7 @@ Apache Beam; --output is then a file prefix, and invalid rows are written to sep
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +18,9 @@ from absl import flags
 
 from data_prep.tasks.task_data import stream_task
 from official.xlnet.errors import ConfigError
+from official.xlnet.files.arguments import split_options
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.json_files import json_text
 from official.xlnet.runtime.extras import require_extra
 
 _MIN_SECONDS = 1e-9  # Avoids division by zero.
@@ -50,11 +51,20 @@ _SIGNATURE = flags.DEFINE_string(
 _TASK = flags.DEFINE_string(
     "task", None, "Task type; default: inferred from the signature.", flag_values=FLAGS
 )
-_BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Rows per request.", 1, flag_values=FLAGS)
-_TIMEOUT = flags.DEFINE_float(
-    "timeout", 60.0, "Timeout per attempt, in seconds.", 0.001, flag_values=FLAGS
+_BATCH_SIZE = flags.DEFINE_integer(
+    "batch_size", 32, "Rows per request.", lower_bound=1, upper_bound=65_536, flag_values=FLAGS
 )
-_RETRIES = flags.DEFINE_integer("retries", 5, "Maximum retries per request.", 0, flag_values=FLAGS)
+_TIMEOUT = flags.DEFINE_float(
+    "timeout",
+    60.0,
+    "Timeout per attempt, in seconds.",
+    lower_bound=0.001,
+    upper_bound=100_000,
+    flag_values=FLAGS,
+)
+_RETRIES = flags.DEFINE_integer(
+    "retries", 5, "Maximum retries per request.", lower_bound=0, upper_bound=1000, flag_values=FLAGS
+)
 _BEAM_OPTIONS = flags.DEFINE_string(
     "beam_options", "", "Command-line options of Beam and its runner.", flag_values=FLAGS
 )
@@ -107,7 +117,7 @@ def _in_bulk() -> dict[str, Any]:
         _INPUT.value,
         _OUTPUT.value,
         _BATCH_SIZE.value,
-        shlex.split(_BEAM_OPTIONS.value),
+        split_options(_BEAM_OPTIONS.value, "beam_options"),
     )
     seconds = max(time.monotonic() - start, _MIN_SECONDS)
     return {**counts, "rows_per_second": round(counts["rows"] / seconds, 1)}
@@ -115,16 +125,10 @@ def _in_bulk() -> dict[str, Any]:
 
 def _write(predictions: Iterator[dict[str, Any]]) -> int:
     """Writes predictions to the output file atomically; returns their number."""
-    temporary = _OUTPUT.value + ".tmp"
-    os.makedirs(os.path.dirname(os.path.abspath(temporary)), exist_ok=True)
+    os.makedirs(os.path.dirname(os.path.abspath(_OUTPUT.value)), exist_ok=True)
     rows = 0
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            for prediction in predictions:
-                file.write(json.dumps(prediction, ensure_ascii=False) + "\n")
-                rows += 1
-        os.replace(temporary, _OUTPUT.value)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+    with atomic_write(_OUTPUT.value) as file:
+        for prediction in predictions:
+            file.write(json_text(prediction).encode() + b"\n")
+            rows += 1
     return rows

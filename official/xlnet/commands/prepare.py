@@ -6,7 +6,6 @@ Running the same command again resumes an interrupted run.
 from __future__ import annotations
 
 import functools
-import shlex
 from typing import Any
 
 from absl import flags
@@ -14,6 +13,7 @@ from absl import flags
 from data_prep.pipelines.prepare import prepare
 from data_prep.settings import FORMATS
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.files.arguments import split_options
 from official.xlnet.runtime.extras import require_extra
 
 FLAGS = flags.FlagValues()
@@ -44,6 +44,8 @@ _NUM_WORKERS = flags.DEFINE_integer(
     "num_workers",
     None,
     "Number of worker processes; default: number of CPU cores.",
+    lower_bound=1,
+    upper_bound=1024,
     flag_values=FLAGS,
 )
 _FORMAT = flags.DEFINE_enum(
@@ -60,7 +62,12 @@ _ON_BAD_UTF8 = flags.DEFINE_enum(
     flag_values=FLAGS,
 )
 _MIN_WORDS = flags.DEFINE_integer(
-    "min_words", 0, "Drop documents with fewer words.", flag_values=FLAGS
+    "min_words",
+    0,
+    "Drop documents with fewer words.",
+    lower_bound=0,
+    upper_bound=2**31 - 1,
+    flag_values=FLAGS,
 )
 _DROP_LOW_QUALITY = flags.DEFINE_bool(
     "drop_low_quality", False, "Drop documents that fail the quality heuristics.", flag_values=FLAGS
@@ -96,7 +103,10 @@ def run() -> dict[str, Any]:
             require_extra("distributed", "dask", f"--runner={_RUNNER.value}")
         from data_prep.pipelines.beam_pipeline import prepare_on_beam
 
-        beam_options = [f"--runner={_RUNNER.value}", *shlex.split(_BEAM_OPTIONS.value)]
+        beam_options = [
+            f"--runner={_RUNNER.value}",
+            *split_options(_BEAM_OPTIONS.value, "beam_options"),
+        ]
         run_passes = functools.partial(prepare_on_beam, beam_options=beam_options)
     else:
         run_passes = functools.partial(prepare, num_workers=_NUM_WORKERS.value, progress=True)

@@ -27,10 +27,16 @@ _STEPS = flags.DEFINE_integer(
     None,
     "Stop at this step; default: training.num_steps, over which the learning rate is scheduled.",
     lower_bound=1,
+    upper_bound=2**31 - 1,
     flag_values=FLAGS,
 )
 _MINUTES = flags.DEFINE_float(
-    "minutes", None, "Stop after this time, in minutes.", lower_bound=0, flag_values=FLAGS
+    "minutes",
+    None,
+    "Stop after this time, in minutes.",
+    lower_bound=0,
+    upper_bound=10_000_000,
+    flag_values=FLAGS,
 )
 _INIT_FROM = flags.DEFINE_string(
     "init_from", None, "Model directory to initialize the weights from.", flag_values=FLAGS
@@ -43,6 +49,7 @@ _CPU_DEVICES = flags.DEFINE_integer(
     1,
     "Number of logical CPU devices, for --strategy=mirrored without GPUs.",
     lower_bound=1,
+    upper_bound=256,
     flag_values=FLAGS,
 )
 _SET = flags.DEFINE_multi_string(

@@ -5,13 +5,13 @@ Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats)
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from absl import flags
 
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.data.text_files import read_texts, write_json_lines
+from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 FLAGS = flags.FlagValues()
@@ -29,9 +29,21 @@ _ORDER = flags.DEFINE_enum(
     flag_values=FLAGS,
 )
 _NUM_ORDERS = flags.DEFINE_integer(
-    "num_orders", 8, "Number of orders to average over, for --order=random.", flag_values=FLAGS
+    "num_orders",
+    8,
+    "Number of orders to average over, for --order=random.",
+    lower_bound=1,
+    upper_bound=10_000,
+    flag_values=FLAGS,
 )
-_SEED = flags.DEFINE_integer("seed", 0, "Random seed, for --order=random.", 0, flag_values=FLAGS)
+_SEED = flags.DEFINE_integer(
+    "seed",
+    0,
+    "Random seed, for --order=random.",
+    lower_bound=0,
+    upper_bound=2**32 - 1,
+    flag_values=FLAGS,
+)
 
 
 def run() -> dict[str, Any]:
@@ -60,5 +72,5 @@ def run() -> dict[str, Any]:
         "texts": len(texts),
         "tokens": num_tokens,
         "log_likelihood": total,
-        "perplexity": math.exp(-total / num_tokens),
+        "perplexity": perplexity(-total / max(1, num_tokens)),
     }

@@ -24,7 +24,12 @@ _OUTPUT = flags.DEFINE_string(
     "output", None, "Output directory for spiece.model.", required=True, flag_values=FLAGS
 )
 _SIZE = flags.DEFINE_integer(
-    "size", 32000, "Vocabulary size, including special tokens.", flag_values=FLAGS
+    "size",
+    32000,
+    "Vocabulary size, including special tokens.",
+    lower_bound=18,
+    upper_bound=2**21,
+    flag_values=FLAGS,
 )
 _LOWERCASE = flags.DEFINE_bool(
     "lowercase",
@@ -42,9 +47,13 @@ _SAMPLE_BYTES = flags.DEFINE_integer(
     "sample_bytes",
     100_000_000,
     "Approximate amount of text to sample for training, in bytes.",
+    lower_bound=1,
+    upper_bound=2**62,
     flag_values=FLAGS,
 )
-_SEED = flags.DEFINE_integer("seed", 0, "Random seed of the sample.", flag_values=FLAGS)
+_SEED = flags.DEFINE_integer(
+    "seed", 0, "Random seed of the sample.", lower_bound=0, upper_bound=2**32 - 1, flag_values=FLAGS
+)
 _FORMAT = flags.DEFINE_enum(
     "format", "auto", FORMATS, "Format of the input files.", flag_values=FLAGS
 )

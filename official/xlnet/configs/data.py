@@ -5,7 +5,27 @@ from __future__ import annotations
 import dataclasses
 
 from official.xlnet.configs.base import Config
-from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.configs.validation import (
+    COUNT,
+    COUNT_OR_NONE,
+    RATE,
+    Allowed,
+    Range,
+    check_values,
+    require,
+)
+
+_ALLOWED: dict[str, Allowed] = {
+    "seq_len": COUNT,
+    "reuse_len": COUNT_OR_NONE,
+    "num_predict": COUNT,
+    "target_ratio": Range(1),
+    "target_unit": ("word", "token"),
+    "max_span": COUNT,
+    "num_lanes": Range(1, 99_999),  # Names of files have so many digits.
+    "heldout_fraction": RATE,
+    "seed": Range(-(2**63), 2**63 - 1),
+}
 
 
 @dataclasses.dataclass
@@ -45,6 +65,7 @@ class DataConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
+        check_values("data", self, _ALLOWED)
         require(
             0 <= self.reuse_len < self.seq_len - 3,
             "data.reuse_len",
@@ -57,25 +78,15 @@ class DataConfig(Config):
             f"from 1 to seq_len - 3 = {self.seq_len - 3} (SEP and CLS are never targets)",
             self.num_predict,
         )
-        require(self.target_ratio >= 1, "data.target_ratio", "at least 1", self.target_ratio)
-        require_one_of("data.target_unit", self.target_unit, ("word", "token"))
-        require(self.max_span >= 1, "data.max_span", "at least 1", self.max_span)
         require(
             not self.phrases or self.target_unit == "word",
             "data.target_unit",
             "word with data.phrases",
             self.target_unit,
         )
-        require(self.num_lanes >= 1, "data.num_lanes", "at least 1", self.num_lanes)
         require(
             not self.bidirectional or self.num_lanes % 2 == 0,
             "data.num_lanes",
             "an even number with bidirectional data",
             self.num_lanes,
-        )
-        require(
-            0 <= self.heldout_fraction < 1,
-            "data.heldout_fraction",
-            "in [0, 1)",
-            self.heldout_fraction,
         )

@@ -31,6 +31,9 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.schema import shown
+from official.xlnet.files.yaml_files import parse_yaml, read_yaml
 
 CONFIG_FILE = "config.yaml"
 
@@ -87,11 +90,7 @@ class XLNetConfig(Config):
             raise ConfigError(
                 f"no configuration at {path!r}: expected a YAML file or a model directory"
             )
-        try:
-            with open(path, encoding="utf-8") as file:
-                tree = yaml.safe_load(file) or {}
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not valid YAML: {error}") from None
+        tree = read_yaml(path) or {}
         if not isinstance(tree, dict):
             raise ConfigError(f"{path}: expected a mapping of sections, got {type(tree).__name__}")
         config = cls.from_dict(tree, source=path, base=base)
@@ -120,7 +119,7 @@ class XLNetConfig(Config):
             if name not in sections:
                 raise ConfigError(f"{source}: unknown key {name!r}{_nearest(name, sections)}")
             if not isinstance(values, dict):
-                raise ConfigError(f"{source}: {name}: expected a mapping, got {values!r}")
+                raise ConfigError(f"{source}: {name}: expected a mapping, got {shown(values)}")
             for key, value in values.items():
                 _assign(sections[name], name, key, value, source)
         return config
@@ -152,7 +151,13 @@ class XLNetConfig(Config):
             if not owners:
                 raise ConfigError(f"--set={override}: unknown key {key!r}{_nearest(key, known)}")
             section = owners[0]
-        _assign(sections[section], section, key, yaml.safe_load(text), f"--set={override}")
+        _assign(
+            sections[section],
+            section,
+            key,
+            parse_yaml(text, f"--set={override}"),
+            f"--set={override}",
+        )
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
@@ -175,9 +180,8 @@ class XLNetConfig(Config):
         """Writes `config.yaml` to a model directory atomically; creates the directory if needed."""
         os.makedirs(directory, exist_ok=True)
         path = os.path.join(directory, CONFIG_FILE)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            yaml.safe_dump(self.as_dict(), file, sort_keys=False)
-        os.replace(path + ".tmp", path)
+        with atomic_write(path) as file:
+            file.write(yaml.safe_dump(self.as_dict(), sort_keys=False).encode())
 
 
 def _assign(section: Config, name: str, key: str, value: Any, source: str) -> None:
@@ -192,14 +196,18 @@ def _assign(section: Config, name: str, key: str, value: Any, source: str) -> No
         default = 0.0
     expected = type(default)
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, OverflowError):
             value = float(value)  # YAML parses 1e-4 as a string.
     if expected is tuple and isinstance(value, list):
         if not all(isinstance(item, str | int | float) for item in value):
-            raise ConfigError(f"{source}: {name}.{key}: expected a list of strings, got {value!r}")
+            raise ConfigError(
+                f"{source}: {name}.{key}: expected a list of strings, got {shown(value)}"
+            )
         value = tuple(str(item) for item in value)
     if type(value) is not expected:
-        raise ConfigError(f"{source}: {name}.{key}: expected {expected.__name__}, got {value!r}")
+        raise ConfigError(
+            f"{source}: {name}.{key}: expected {expected.__name__}, got {shown(value)}"
+        )
     setattr(section, key, value)
 
 

@@ -5,9 +5,34 @@ from __future__ import annotations
 import dataclasses
 
 from official.xlnet.configs.base import Config
-from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.configs.validation import (
+    COUNT,
+    COUNT_OR_NONE,
+    RATE,
+    Allowed,
+    Range,
+    check_values,
+    require,
+)
 
 _NUM_SPECIAL = 9  # Equals `tokenization.special_tokens.NUM_SPECIAL`.
+
+_ALLOWED: dict[str, Allowed] = {
+    "vocab_size": Range(_NUM_SPECIAL + 1, 2**31 - 1),
+    "num_layers": Range(1, 1000),
+    "d_model": COUNT,
+    "num_heads": COUNT,
+    "d_inner": COUNT,
+    "activation": ("gelu", "gelu_exact", "relu"),
+    "attention_type": ("bi", "uni"),
+    "clamp_len": COUNT_OR_NONE,
+    "mem_len": COUNT_OR_NONE,
+    "dropout": RATE,
+    "activation_dropout": RATE,
+    "dropatt": RATE,
+    "init_std": Range(0, 100),
+    "recompute": ("none", "attention", "block"),
+}
 
 
 @dataclasses.dataclass
@@ -57,16 +82,21 @@ class ModelConfig(Config):
         """Size of one attention head, H."""
         return self.d_model // self.num_heads
 
+    @property
+    def num_parameters(self) -> int:
+        """Number of parameters of the encoder.
+
+        V·D + D embeddings; per layer 5·D² in attention, 2·D·F + F + D in the feed-forward network,
+        2·D of segments and 4·D of layer norms; 3·D biases, per layer if they are untied.
+        """
+        width, inner = self.d_model, self.d_inner
+        biases = 3 * width * (self.num_layers if self.untie_r else 1)
+        layer = 5 * width**2 + 2 * width * inner + inner + width + 2 * width + 4 * width
+        return self.vocab_size * width + width + self.num_layers * layer + biases
+
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        require(
-            self.vocab_size > _NUM_SPECIAL,
-            "model.vocab_size",
-            f"more than the {_NUM_SPECIAL} special ids",
-            self.vocab_size,
-        )
-        for key in ("num_layers", "d_model", "num_heads", "d_inner"):
-            require(getattr(self, key) > 0, f"model.{key}", "at least 1", getattr(self, key))
+        check_values("model", self, _ALLOWED)
         require(
             self.d_model % self.num_heads == 0,
             "model.num_heads",
@@ -74,11 +104,3 @@ class ModelConfig(Config):
             self.num_heads,
         )
         require(self.d_model % 2 == 0, "model.d_model", "an even number", self.d_model)
-        require_one_of("model.activation", self.activation, ("gelu", "gelu_exact", "relu"))
-        require_one_of("model.attention_type", self.attention_type, ("bi", "uni"))
-        require_one_of("model.recompute", self.recompute, ("none", "attention", "block"))
-        for key in ("dropout", "activation_dropout", "dropatt"):
-            rate = getattr(self, key)
-            require(rate is None or 0 <= rate < 1, f"model.{key}", "in [0, 1)", rate)
-        require(self.mem_len >= 0, "model.mem_len", "0 or more", self.mem_len)
-        require(self.clamp_len >= 0, "model.clamp_len", "0 or more", self.clamp_len)

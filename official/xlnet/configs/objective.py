@@ -5,7 +5,19 @@ from __future__ import annotations
 import dataclasses
 
 from official.xlnet.configs.base import Config
-from official.xlnet.configs.validation import require
+from official.xlnet.configs.validation import (
+    COUNT_OR_NONE,
+    SHARE,
+    Allowed,
+    check_values,
+    require,
+)
+
+_ALLOWED: dict[str, Allowed] = {
+    "target_draws": COUNT_OR_NONE,
+    "mask_share": SHARE,
+    "random_share": SHARE,
+}
 
 
 @dataclasses.dataclass
@@ -29,10 +41,10 @@ class ObjectiveConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        require(self.target_draws >= 0, "objective.target_draws", "0 or more", self.target_draws)
+        check_values("objective", self, _ALLOWED)
         shares = self.mask_share, self.random_share
         require(
-            min(shares) >= 0 and sum(shares) <= 1,
+            sum(shares) <= 1,
             "objective.mask_share and random_share",
             "probabilities that sum to at most 1",
             shares,

@@ -5,7 +5,42 @@ from __future__ import annotations
 import dataclasses
 
 from official.xlnet.configs.base import Config
-from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.configs.validation import (
+    COUNT,
+    COUNT_OR_NONE,
+    FINITE,
+    NOT_NEGATIVE,
+    RATE,
+    Allowed,
+    Range,
+    check_values,
+)
+
+_ALLOWED: dict[str, Allowed] = {
+    "max_length": COUNT,
+    "truncation_side": ("right", "left"),
+    "num_buckets": COUNT,
+    "summary": ("last", "first", "mean", "attn"),
+    "patience": COUNT_OR_NONE,
+    "class_weights": ("none", "balanced"),
+    "label_smoothing": RATE,
+    "epochs": NOT_NEGATIVE,
+    "long_texts": ("truncate", "windows", "memory"),
+    "window_stride": COUNT,
+    "max_windows": COUNT,
+    "pooling": ("mean", "max"),
+    "query_length": COUNT,
+    "answer_length": COUNT,
+    "start_n_top": COUNT,
+    "end_n_top": COUNT,
+    "n_best": COUNT,
+    "null_threshold": FINITE,
+    "num_choices": Range(2, 1000),
+    "scoring": ("kernel", "summary"),
+    "cutoff": COUNT,
+    "highest_grade": Range(0, 100),
+    "rerank_depth": COUNT_OR_NONE,
+}
 
 
 @dataclasses.dataclass
@@ -86,27 +121,4 @@ class TaskConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        for key, allowed in (
-            ("summary", ("last", "first", "mean", "attn")),
-            ("class_weights", ("none", "balanced")),
-            ("truncation_side", ("right", "left")),
-            ("long_texts", ("truncate", "windows", "memory")),
-            ("pooling", ("mean", "max")),
-            ("scoring", ("kernel", "summary")),
-        ):
-            require_one_of(f"task.{key}", getattr(self, key), allowed)
-        for key in (
-            *("max_length", "num_buckets", "window_stride", "max_windows", "query_length"),
-            *("answer_length", "start_n_top", "end_n_top", "n_best", "cutoff"),
-        ):
-            require(getattr(self, key) > 0, f"task.{key}", "at least 1", getattr(self, key))
-        for key in ("highest_grade", "rerank_depth"):
-            require(getattr(self, key) >= 0, f"task.{key}", "0 or more", getattr(self, key))
-        require(self.num_choices > 1, "task.num_choices", "at least 2", self.num_choices)
-        require(
-            0 <= self.label_smoothing < 1,
-            "task.label_smoothing",
-            "in [0, 1)",
-            self.label_smoothing,
-        )
-        require(self.epochs >= 0, "task.epochs", "0 or more", self.epochs)
+        check_values("task", self, _ALLOWED)

@@ -5,7 +5,43 @@ from __future__ import annotations
 import dataclasses
 
 from official.xlnet.configs.base import Config
-from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.configs.validation import (
+    COUNT,
+    COUNT_OR_NONE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    RATE,
+    SEED,
+    Allowed,
+    Range,
+    check_values,
+    require,
+)
+
+_ALLOWED: dict[str, Allowed] = {
+    "batch_size": COUNT,
+    "num_steps": COUNT,
+    "learning_rate": POSITIVE,
+    "warmup_steps": COUNT_OR_NONE,
+    "end_learning_rate": NOT_NEGATIVE,
+    "decay_power": NOT_NEGATIVE,
+    "optimizer": ("adamw", "lamb"),
+    "weight_decay": NOT_NEGATIVE,
+    "adam_beta_1": RATE,
+    "adam_beta_2": RATE,
+    "adam_epsilon": POSITIVE,
+    "clip_norm": NOT_NEGATIVE,
+    "layer_decay": Range(0, 1, open_low=True),
+    "accumulate_steps": COUNT,
+    "parallel_slices": COUNT,
+    "precision": ("float32", "mixed_bfloat16"),
+    "steps_per_execution": COUNT,
+    "checkpoint_steps": COUNT,
+    "keep_checkpoints": COUNT,
+    "evaluation_steps": COUNT_OR_NONE,
+    "on_bad_step": ("stop", "skip"),
+    "seed": SEED,
+}
 
 
 @dataclasses.dataclass
@@ -88,30 +124,17 @@ class TrainingConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        require(self.batch_size >= 1, "training.batch_size", "at least 1", self.batch_size)
+        check_values("training", self, _ALLOWED)
         slices = self.accumulate_steps, self.parallel_slices
         require(
-            min(slices) >= 1 and self.batch_size % (slices[0] * slices[1]) == 0,
+            self.batch_size % (slices[0] * slices[1]) == 0,
             "training.accumulate_steps and parallel_slices",
             f"together a divisor of batch_size = {self.batch_size}",
             slices,
         )
-        require(self.num_steps >= 1, "training.num_steps", "at least 1", self.num_steps)
         require(
             0 <= self.warmup_steps <= self.num_steps,
             "training.warmup_steps",
             f"from 0 to num_steps = {self.num_steps}",
             self.warmup_steps,
         )
-        require(self.learning_rate > 0, "training.learning_rate", "above 0", self.learning_rate)
-        for key in ("checkpoint_steps", "keep_checkpoints", "steps_per_execution"):
-            require(getattr(self, key) >= 1, f"training.{key}", "at least 1", getattr(self, key))
-        require(
-            self.evaluation_steps >= 0,
-            "training.evaluation_steps",
-            "0 or more",
-            self.evaluation_steps,
-        )
-        require_one_of("training.optimizer", self.optimizer, ("adamw", "lamb"))
-        require_one_of("training.on_bad_step", self.on_bad_step, ("stop", "skip"))
-        require_one_of("training.precision", self.precision, ("float32", "mixed_bfloat16"))

@@ -2,9 +2,79 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from official.xlnet.errors import ConfigError
+
+_FLOAT32_MAX = 3.4e38
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The numbers that a key may have; all of them are finite, in float32, too.
+
+    Attributes:
+      low: the least.
+      high: the greatest.
+      open_low: whether `low` itself is left out.
+      open_high: whether `high` itself is left out.
+
+    Example:
+      >>> Range(0, 1, open_high=True).holds(1.0)
+      False
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is in the range; NaN and infinities never are."""
+        above = value > self.low if self.open_low else value >= self.low
+        below = value < self.high if self.open_high else value <= self.high
+        return above and below and abs(value) <= _FLOAT32_MAX
+
+    def __str__(self) -> str:
+        if self.high == math.inf:
+            if self.low == -math.inf:
+                return "a finite number"
+            return f"above {self.low} and finite" if self.open_low else f"at least {self.low}"
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        return f"in {left}{self.low}, {self.high}{right}"
+
+
+FINITE = Range()
+POSITIVE = Range(0, open_low=True)
+NOT_NEGATIVE = Range(0)
+SHARE = Range(0, 1)
+RATE = Range(0, 1, open_high=True)
+COUNT = Range(1, 2**31 - 1)
+COUNT_OR_NONE = Range(0, 2**31 - 1)
+SEED = Range(0, 2**32 - 1)
+
+Allowed = Range | tuple[str, ...]
+
+
+def check_values(section: str, values: Any, allowed: Mapping[str, Allowed]) -> None:
+    """Raises `ConfigError` unless every value of a section is one that its key may have.
+
+    Args:
+      section: name of the section, for the message.
+      values: the section.
+      allowed: {key: its range, or the words that it may be}.
+    """
+    for key, expected in allowed.items():
+        value = getattr(values, key)
+        if value is None:
+            continue  # A key that may be left open.
+        if isinstance(expected, tuple):
+            require_one_of(f"{section}.{key}", value, expected)
+        else:
+            require(expected.holds(value), f"{section}.{key}", str(expected), value)
 
 
 def require(condition: bool, key: str, expected: str, got: Any) -> None:

@@ -28,6 +28,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.errors import DataError
+from official.xlnet.files.schema import conform
+
 
 class Piece(NamedTuple):
     """A partially read lane.
@@ -79,12 +82,29 @@ class Position:
 
     @classmethod
     def from_dict(cls, tree: dict[str, Any]) -> Position:
-        """Creates a position from the result of `as_dict`."""
-        return cls(
-            rows=tuple(None if piece is None else Piece(*piece) for piece in tree["rows"]),
-            waiting=tuple(Piece(*piece) for piece in tree["waiting"]),
-            next_number=tree["next_number"],
-        )
+        """Creates a position from the result of `as_dict`.
+
+        Raises:
+          DataError: the tree is not a position.
+        """
+        saved = conform(tree, _SavedPosition, "position")
+        try:
+            return cls(
+                rows=tuple(None if piece is None else Piece(*piece) for piece in saved.rows),
+                waiting=tuple(Piece(*piece) for piece in saved.waiting),
+                next_number=saved.next_number,
+            )
+        except TypeError:
+            raise DataError("position: expected three numbers for each lane") from None
+
+
+@dataclasses.dataclass
+class _SavedPosition:
+    """Schema of `Position.as_dict`."""
+
+    rows: list[list[int] | None]
+    waiting: list[list[int]]
+    next_number: int
 
 
 class LaneSchedule:

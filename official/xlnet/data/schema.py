@@ -29,13 +29,14 @@ Example, with seq_len 10, reuse_len 3 and the tokens t0 t1 t2 … of the text:
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from typing import Any
 
 import numpy as np
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.schema import conform
 from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEGMENT_B, SEGMENT_CLS
 
 SCHEMA_VERSION = 1
@@ -105,10 +106,7 @@ class Manifest:
     def save(self, directory: str) -> None:
         """Writes `manifest.json` to a directory atomically."""
         path = os.path.join(directory, MANIFEST_FILE)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            json.dump(dataclasses.asdict(self), file, indent=1)
-            file.write("\n")
-        os.replace(path + ".tmp", path)
+        write_json(path, dataclasses.asdict(self))
 
     @classmethod
     def load(cls, directory: str) -> Manifest:
@@ -122,22 +120,40 @@ class Manifest:
         """
         path = os.path.join(directory, MANIFEST_FILE)
         try:
-            with open(path, encoding="utf-8") as file:
-                tree = json.load(file)
+            tree = read_json(path)
         except FileNotFoundError:
             raise DataError(
                 f"no data set at {directory!r}: expected the {MANIFEST_FILE} of `xlnet prepare`"
             ) from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} is damaged: {error}") from None
         version = tree.get("schema_version") if isinstance(tree, dict) else None
         if version != SCHEMA_VERSION:
             raise DataError(f"{path}: expected schema_version {SCHEMA_VERSION}, got {version!r}")
-        try:
-            splits = {name: SplitManifest(**split) for name, split in tree.pop("splits").items()}
-            return cls(splits=splits, **tree)
-        except (TypeError, KeyError, AttributeError) as error:
-            raise DataError(f"{path} is damaged: {error}") from None
+        manifest = conform(tree, cls, path)
+        manifest._check(path)
+        return manifest
+
+    def _check(self, path: str) -> None:
+        """Raises `DataError` where a number cannot be, or numbers contradict each other."""
+        facts: dict[str, bool] = {
+            "seq_len": self.seq_len > 3,
+            "reuse_len": 0 <= self.reuse_len < self.seq_len - 3,
+            "vocab_size": self.vocab_size > 0,
+            "compression": self.compression in ("", "GZIP"),
+        }
+        for name, split in self.splits.items():
+            facts |= {
+                f"splits: {name}: num_lanes": 0 < split.num_lanes == len(split.files),
+                f"splits: {name}: windows_per_lane": split.windows_per_lane > 0,
+                f"splits: {name}: windows": (
+                    split.windows == split.num_lanes * split.windows_per_lane
+                ),
+                f"splits: {name}: documents": split.documents >= 0,
+                f"splits: {name}: tokens": min(split.tokens, split.dropped_tokens) >= 0,
+                f"splits: {name}: files": not any(os.path.dirname(file) for file in split.files),
+            }
+        for key, holds in facts.items():
+            if not holds:
+                raise DataError(f"{path} is damaged: {key}: expected a value that can be")
 
 
 def lane_file(split: str, lane: int, num_lanes: int) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import sys
 from collections.abc import Iterable
 from typing import Any
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.json_files import json_text, print_json
 
 
 def read_texts(texts: list[str], path: str | None) -> list[str]:
@@ -44,11 +42,10 @@ def write_json_lines(path: str | None, rows: Iterable[dict[str, Any]]) -> None:
       path: the output file, written atomically; None for standard output.
       rows: JSON-serializable dictionaries.
     """
-    with contextlib.ExitStack() as stack:
-        file = sys.stdout
-        if path is not None:
-            file = stack.enter_context(open(path + ".tmp", "w", encoding="utf-8"))
+    if path is None:
         for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    if path is not None:
-        os.replace(path + ".tmp", path)
+            print_json(row)
+        return
+    with atomic_write(path) as file:
+        for row in rows:
+            file.write(json_text(row).encode() + b"\n")

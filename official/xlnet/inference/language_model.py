@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tensorflow as tf
-
-from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
+from official.xlnet.checkpoints.model_directory import load_pretrainer, variable_names
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -21,8 +20,8 @@ def load_language_model(model_dir: str) -> XLNetPretrainer:
     """
     config = XLNetConfig.load(model_dir)
     config.training = config.training.in_one_piece(batch_size=1)
-    path = tf.train.latest_checkpoint(model_dir)
-    if path is not None and not _has_lm_head(path):
+    saved = newest_checkpoint(model_dir)
+    if saved is not None and not _has_lm_head(saved.prefix):
         raise DataError(
             f"{model_dir!r} has no LM head: expected a pre-trained model, got an encoder that "
             "was saved alone or with the head of a task"
@@ -41,8 +40,4 @@ def bucket(length: int) -> int:
 
 
 def _has_lm_head(path: str) -> bool:
-    try:
-        names = tf.train.load_checkpoint(path).get_variable_to_shape_map()
-    except (tf.errors.OpError, ValueError):
-        return True  # A damaged checkpoint is for `load_pretrainer` to explain.
-    return any(name.startswith("model/lm_head/") for name in names)
+    return any(name.startswith("model/lm_head/") for name in variable_names(path))

@@ -24,6 +24,7 @@ from official.xlnet.modeling.models.xlnet_task_model import (
     XLNetTaskModel,
     bucket_lengths,
 )
+from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.batching import Unit, bucket, collate
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
@@ -43,6 +44,7 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     config = XLNetConfig.load(model_dir)
     if not config.task.name:
         raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    require_memory(config, config.training.batch_size, config.task.max_length)
     task = task_class(config.task.name)(config, load_tokenizer(model_dir))
     tf_keras.mixed_precision.set_global_policy(config.training.precision)
     model = XLNetTaskModel(config)

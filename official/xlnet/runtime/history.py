@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.json_files import json_text, parse_json
+from official.xlnet.files.schema import conform
+
 HISTORY_FILE = "history.jsonl"
+_TYPES: dict[str, Any] = {"step": int, "loss": float}
 
 
 def read_history(model_dir: str) -> list[dict[str, Any]]:
@@ -18,12 +22,24 @@ def read_history(model_dir: str) -> list[dict[str, Any]]:
     Returns:
       One dictionary per step, e.g. `{"step": 1, "loss": 7.2}`; empty if there is no history. An
       incomplete last line, left by a killed process, is ignored.
+
+    Raises:
+      DataError: a line does not hold a step and its loss.
     """
+    path = os.path.join(model_dir, HISTORY_FILE)
     try:
-        with open(os.path.join(model_dir, HISTORY_FILE), encoding="utf-8") as file:
-            return [json.loads(line) for line in file if line.endswith("\n")]
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = [line for line in file if line.endswith("\n")]
     except FileNotFoundError:
         return []
+    history = []
+    for number, text in enumerate(lines, start=1):
+        where = f"{path}, line {number}"
+        line = conform(parse_json(text, where), dict[str, Any], where)
+        for key in ("step", "loss"):
+            line[key] = conform(line.get(key), _TYPES[key], f"{where}: {key}")
+        history.append(line)
+    return history
 
 
 class HistoryWriter:
@@ -38,14 +54,13 @@ class HistoryWriter:
     def __init__(self, model_dir: str, step: int):
         path = os.path.join(model_dir, HISTORY_FILE)
         kept = [line for line in read_history(model_dir) if line["step"] <= step]
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for line in kept)
-        os.replace(path + ".tmp", path)
+        with atomic_write(path) as file:
+            file.writelines(json_text(line).encode() + b"\n" for line in kept)
         self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115
 
     def write(self, **metrics: float) -> None:
         """Appends one line, e.g. `write(step=1, loss=7.2)`."""
-        self._file.write(json.dumps(metrics) + "\n")
+        self._file.write(json_text(metrics) + "\n")
         self._file.flush()
 
     def close(self) -> None:

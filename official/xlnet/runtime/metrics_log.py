@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from official.xlnet.files.json_files import json_text
 from official.xlnet.runtime.history import HistoryWriter
 from official.xlnet.runtime.progress import Progress
 
@@ -92,4 +92,4 @@ class RunLog:
 
 def _append(path: str, line: dict[str, Any]) -> None:
     with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+        file.write(json_text(line) + "\n")

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.locks import only_writer
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.samples import write_samples
@@ -63,17 +64,18 @@ def export(
         raise DataError(f"version: expected at least 1, got {version}")
     if version is not None and os.path.exists(os.path.join(output, str(version))):
         raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
-    service = create_service(
-        model_dir,
-        head=head,
-        lengths=lengths,
-        max_length=max_length,
-        weights=weights,
-        text_columns=text_columns,
-        max_characters=max_characters,
-        max_windows=max_windows,
-    )
-    return write_version(service, output, version)
+    with only_writer(output):
+        service = create_service(
+            model_dir,
+            head=head,
+            lengths=lengths,
+            max_length=max_length,
+            weights=weights,
+            text_columns=text_columns,
+            max_characters=max_characters,
+            max_windows=max_windows,
+        )
+        return write_version(service, output, version)
 
 
 def write_version(service: Service, output: str, version: int | None = None) -> dict[str, Any]:

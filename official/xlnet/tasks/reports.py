@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 
 from official.xlnet.data.examples import Example
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.json_files import json_text, write_json
 from official.xlnet.tasks.task import Prediction, Task
 
 METRICS_FILE = "metrics.json"
@@ -33,18 +34,9 @@ def write_report(
     os.makedirs(directory, exist_ok=True)
     write_json(os.path.join(directory, METRICS_FILE), metrics)
     path = os.path.join(directory, PREDICTIONS_FILE)
-    with open(path + ".tmp", "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(p, ensure_ascii=False) + "\n" for p in predictions)
-    os.replace(path + ".tmp", path)
+    with atomic_write(path) as file:
+        file.writelines(json_text(p).encode() + b"\n" for p in predictions)
     _draw(os.path.join(directory, PICTURE_FILE), task, examples, predictions)
-
-
-def write_json(path: str, tree) -> None:
-    """Writes a JSON file atomically, by renaming a temporary file."""
-    with open(path + ".tmp", "w", encoding="utf-8") as file:
-        json.dump(tree, file, indent=1, ensure_ascii=False)
-        file.write("\n")
-    os.replace(path + ".tmp", path)
 
 
 def _draw(path, task, examples, predictions):
@@ -53,8 +45,8 @@ def _draw(path, task, examples, predictions):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(6, 5))
-    task.draw(axes, examples, predictions)
-    figure.savefig(path + ".tmp", format="png", dpi=120, bbox_inches="tight")
-    plt.close(figure)
-    os.replace(path + ".tmp", path)
+    with plt.rc_context({"text.parse_math": False}), atomic_write(path) as file:
+        figure, axes = plt.subplots(figsize=(6, 5))  # Labels with a $ are no formulas.
+        task.draw(axes, examples, predictions)
+        figure.savefig(file, format="png", dpi=120, bbox_inches="tight")
+        plt.close(figure)

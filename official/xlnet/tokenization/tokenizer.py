@@ -22,10 +22,14 @@ import numpy as np
 import sentencepiece
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, SPECIAL_PIECES, VOCAB_FILE
 from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
 
 WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # Marks the space before a word in SentencePiece.
+
+
+_RECORD = ".sha256"  # Added to the name of a vocabulary.
 
 
 class Tokenizer:
@@ -57,12 +61,13 @@ class Tokenizer:
           keep_accents: whether to keep accents; they are stripped by default.
 
         Raises:
-          DataError: the file is missing, empty, not a SentencePiece model, or its first pieces
-            are not the special tokens.
+          DataError: the file is missing, empty, not a SentencePiece model, not the one that the
+            checksum beside it belongs to, or its first pieces are not the special tokens.
         """
         self.model_file = model_file
         self.model_proto = _read(model_file)
         self.sha256 = hashlib.sha256(self.model_proto).hexdigest()
+        _check_record(model_file, self.sha256)
         self.lowercase = lowercase
         self.keep_accents = keep_accents
         self._processor = _processor(model_file, self.model_proto)
@@ -228,6 +233,34 @@ def load_tokenizer(model_dir: str) -> Tokenizer:
 
     data = XLNetConfig.load(model_dir).data
     return Tokenizer(os.path.join(model_dir, VOCAB_FILE), data.lowercase, data.keep_accents)
+
+
+def copy_vocabulary(vocab_file: str, directory: str) -> None:
+    """Copies a vocabulary to `spiece.model`, and its checksum to `spiece.model.sha256` beside it.
+
+    `Tokenizer` compares the two, so that a model is never read with another model's vocabulary;
+    so does `sha256sum --check`.
+    """
+    target = os.path.join(directory, VOCAB_FILE)
+    content = _read(vocab_file)
+    record = f"{hashlib.sha256(content).hexdigest()}  {VOCAB_FILE}\n"
+    for path, data in ((target, content), (target + _RECORD, record.encode())):
+        with atomic_write(path) as file:
+            file.write(data)
+
+
+def _check_record(model_file: str, sha256: str) -> None:
+    try:
+        with open(model_file + _RECORD, "rb") as file:
+            expected = file.read(64).decode("ascii", "replace")
+    except FileNotFoundError:
+        return  # A vocabulary alone, or a directory of before there were records.
+    if sha256 != expected:
+        raise DataError(
+            f"vocabulary {model_file!r}: expected SHA-256 {expected[:12]}…, as in the "
+            f"{os.path.basename(model_file)}{_RECORD} beside it, got {sha256[:12]}…: the file is "
+            "damaged, or is another model's"
+        )
 
 
 def _read(model_file: str) -> bytes:

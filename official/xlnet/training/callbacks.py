@@ -13,6 +13,7 @@ from official.xlnet.checkpoints.checkpoint_files import CheckpointWriter, best_h
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.distribution import is_chief, on_any_worker
 from official.xlnet.runtime.metrics_log import RunLog
+from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import minutes_and_seconds
 from official.xlnet.training.divergence import Watch
@@ -112,7 +113,7 @@ class RunCallback(tf_keras.callbacks.Callback):
     def _log_scalars(self, step: int, metrics: dict[str, float]) -> None:
         self._log.scalars(
             step,
-            perplexity=float(np.exp(metrics["loss"])),
+            perplexity=perplexity(metrics["loss"]),
             learning_rate=float(tf.convert_to_tensor(self.model.optimizer.learning_rate)),
             tokens_per_second=self.tokens_per_second,
             **metrics,
@@ -126,7 +127,7 @@ class RunCallback(tf_keras.callbacks.Callback):
             result = self.model.evaluate(data, steps=num_batches, verbose=0, return_dict=True)
             heldout_loss = float(result["loss"])
             self._log.scalars(
-                step, heldout_loss=heldout_loss, heldout_perplexity=float(np.exp(heldout_loss))
+                step, heldout_loss=heldout_loss, heldout_perplexity=perplexity(heldout_loss)
             )
         is_best = heldout_loss is not None and heldout_loss < self._best_loss
         if is_best or step - self._saved_step >= self._training.checkpoint_steps:

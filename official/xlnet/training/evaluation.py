@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 
 import numpy as np
@@ -18,6 +17,7 @@ from official.xlnet.data.pretraining_dataset import (
 )
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
@@ -76,7 +76,7 @@ def evaluate(
     metrics = {
         "loss": loss,
         "unigram_loss": nats / targets,
-        "perplexity": math.exp(loss),
+        "perplexity": perplexity(loss),
         "targets": int(targets),
     }
     if config.objective.kind == "causal":

@@ -19,14 +19,18 @@ import tf_keras
 
 from official.common import distribute_utils
 from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import ConfigError, DataError, PreemptedError
+from official.xlnet.errors import ConfigError, DataError, DivergedError, PreemptedError
+from official.xlnet.files.locks import only_writer
+from official.xlnet.files.paths import plain_folder
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.allocator import release_memory
 from official.xlnet.runtime.distribution import limit_threads
 from official.xlnet.runtime.history import HistoryWriter
+from official.xlnet.runtime.memory import require_training_memory
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import Progress, minutes_and_seconds
 from official.xlnet.tasks.batching import TrainingBatches
@@ -74,37 +78,39 @@ def finetune(
 
     Raises:
       ConfigError: the configuration is invalid or does not match the data or a model directory.
-      DataError: the examples or a model directory cannot be used, or the loss is not finite.
+      DataError: the examples or a model directory cannot be used.
+      DivergedError: the loss is not finite.
       PreemptedError: SIGTERM was received; a checkpoint was saved.
     """
     task, batches, counts = _prepare(config, train, dev, init_from, vocab)
-    run_dir = os.path.join(output, RUN_DIR)
-    latest = tf.train.latest_checkpoint(run_dir)
-    if latest:
-        _check_resumable(config, output)
-    with _distribution(strategy).scope():
-        run = _create_run(config, None if latest else init_from)
-    model_directory.create_model_dir(output, config, task.tokenizer.model_file)
-    os.makedirs(run_dir, exist_ok=True)
-    if latest:
-        with model_directory.reading_checkpoint(latest):
-            run.restore(latest).assert_consumed()
-    run.model.compile(run.optimizer, jit_compile=config.training.jit_compile)
-    if int(run.optimizer.iterations) < config.training.num_steps and not run.state.stopped:
-        _fit(run, task, batches, dev, output)
-    model_directory.restore(output, encoder=run.model.encoder, head=run.model.head)
-    predictions, _ = evaluate_examples(run.model, task, dev)
-    task.finish(dev, predictions)
-    config.save(output)
-    predictions, metrics = evaluate_examples(run.model, task, dev)
-    metrics |= {
-        "step": run.state.best_step,
-        "steps": int(run.optimizer.iterations),
-        "train_examples": len(train),
-        **counts,
-    }
-    write_report(output, task, dev, predictions, metrics)
-    return metrics
+    with only_writer(output):
+        run_dir = os.path.join(output, RUN_DIR)
+        latest = latest_checkpoint(run_dir)
+        if latest:
+            _check_resumable(config, output, task.tokenizer)
+        with _distribution(strategy).scope():
+            run = _create_run(config, None if latest else init_from)
+        model_directory.create_model_dir(output, config, task.tokenizer.model_file)
+        os.makedirs(run_dir, exist_ok=True)
+        if latest:
+            model_directory.restore_whole(run, latest)
+        run.model.compile(run.optimizer, jit_compile=config.training.jit_compile)
+        if int(run.optimizer.iterations) < config.training.num_steps and not run.state.stopped:
+            with plain_folder(output) as folder:
+                _fit(run, task, batches, dev, output, folder)
+        model_directory.restore(output, encoder=run.model.encoder, head=run.model.head)
+        predictions, _ = evaluate_examples(run.model, task, dev)
+        task.finish(dev, predictions)
+        config.save(output)
+        predictions, metrics = evaluate_examples(run.model, task, dev)
+        metrics |= {
+            "step": run.state.best_step,
+            "steps": int(run.optimizer.iterations),
+            "train_examples": len(train),
+            **counts,
+        }
+        write_report(output, task, dev, predictions, metrics)
+        return metrics
 
 
 def _prepare(
@@ -125,6 +131,7 @@ def _prepare(
             f"{len(dev)} for dev"
         )
     require_labels(dev)
+    require_training_memory(config, config.task.max_length)
     limit_threads(config.training)
     release_memory(config.training)
     kind = task_class(config.task.name)
@@ -173,6 +180,7 @@ def _fit(
     batches: TrainingBatches,
     dev: Sequence[Example],
     output: str,
+    folder: str,
 ) -> None:
     """Trains until the last step, early stopping or SIGTERM.
 
@@ -180,7 +188,7 @@ def _fit(
       PreemptedError: SIGTERM was received; a checkpoint was saved.
     """
     step = int(run.optimizer.iterations)
-    callback = _FineTuning(task, dev, output, run)
+    callback = _FineTuning(task, dev, output, run, folder)
     log = tf_keras.callbacks.TensorBoard(
         os.path.join(output, LOG_DIR), write_graph=False, update_freq=10
     )
@@ -215,16 +223,16 @@ class _RunState(tf.train.experimental.PythonState):
 class _FineTuning(tf_keras.callbacks.Callback):
     """Keras callback of a fine-tuning run: evaluation, checkpoints, early stopping, preemption."""
 
-    def __init__(self, task, dev, output, run: tf.train.Checkpoint):
+    def __init__(self, task, dev, output, run: tf.train.Checkpoint, folder):
         super().__init__()
         self._task, self._dev, self._output = task, dev, output
         self._config = task.config
         self._state = run.state
-        self._run = tf.train.CheckpointManager(run, os.path.join(output, RUN_DIR), max_to_keep=1)
+        self._run = tf.train.CheckpointManager(run, os.path.join(folder, RUN_DIR), max_to_keep=1)
         # Not the model itself, which would include the optimizer.
         parts = tf.train.Checkpoint(encoder=run.model.encoder, head=run.model.head)
         self._best = tf.train.CheckpointManager(
-            tf.train.Checkpoint(model=parts), output, max_to_keep=1
+            tf.train.Checkpoint(model=parts), folder, max_to_keep=1
         )
         self._progress = Progress(sys.stderr)
         self.termination = TerminationSignal()
@@ -242,12 +250,12 @@ class _FineTuning(tf_keras.callbacks.Callback):
         step = self._start + batch + 1
         if batch == 0:
             self._first_step_done = time.monotonic()
-        self._history.write(step=step, loss=float(logs["loss"]))
         if not np.isfinite(logs["loss"]):
-            raise DataError(
+            raise DivergedError(
                 f"step {step}: expected a finite loss, got {logs['loss']}; "
                 "a lower training.learning_rate may help"
             )
+        self._history.write(step=step, loss=float(logs["loss"]))
         is_preempted = self.termination.received  # Read once, as it may change at any moment.
         if step % training.checkpoint_steps == 0 or step == training.num_steps:
             self._evaluate(step)
@@ -334,7 +342,7 @@ def _distribution(name: str) -> tf.distribute.Strategy:
     return distribute_utils.get_distribution_strategy(name, num_gpus)
 
 
-def _check_resumable(config: XLNetConfig, output: str) -> None:
+def _check_resumable(config: XLNetConfig, output: str, tokenizer: Tokenizer) -> None:
     """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
     saved = XLNetConfig.load(output)
     for section, keys in (
@@ -343,3 +351,5 @@ def _check_resumable(config: XLNetConfig, output: str) -> None:
         ("training", ("batch_size", "seed", "num_steps", "learning_rate")),
     ):
         model_directory.check_same(saved, config, section, keys, output)
+    if Tokenizer(os.path.join(output, VOCAB_FILE)).sha256 != tokenizer.sha256:
+        raise ConfigError(f"vocab: expected the vocabulary of the run in {output}, got another one")

@@ -22,6 +22,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading_errors
 from official.xlnet.errors import DataError, PreemptedError
+from official.xlnet.files.locks import only_writer
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.allocator import release_memory
 from official.xlnet.runtime.distribution import (
@@ -31,6 +32,7 @@ from official.xlnet.runtime.distribution import (
     limit_threads,
 )
 from official.xlnet.runtime.history import read_history
+from official.xlnet.runtime.memory import require_training_memory
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.training.callbacks import RunCallback
@@ -83,47 +85,51 @@ def pretrain(
     limit_threads(config.training)
     release_memory(config.training)
     distribution = create_strategy(strategy, cpu_devices)
+    require_training_memory(config, config.data.seq_len, distribution.num_replicas_in_sync)
     tf_keras.mixed_precision.set_global_policy(config.training.precision)
     tf_keras.utils.set_random_seed(config.training.seed)
     # Checked before anything is written, so that wrong data leaves no incomplete model directory.
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     pretraining_dataset(data_dir, config.training.batch_size, config=config, vocab=vocab)
     data = RunData(config, data_dir, os.path.join(model_dir, VOCAB_FILE), distribution)
-    saved = newest_checkpoint(model_dir)
-    _write_model_dir(config, model_dir, vocab, saved, is_chief(distribution))
-    with distribution.scope():
-        state = _create_state(config, init_from if saved is None else None)
-    if saved is not None:
-        with model_directory.reading_checkpoint(saved.prefix):
-            state.restore(saved.prefix).assert_consumed()
-    start_step = int(state.optimizer.iterations.numpy())
-    data.go_to(start_step, saved)
-    state.model.compile(
-        state.optimizer,
-        jit_compile=config.training.jit_compile and can_compile(distribution),
-        steps_per_execution=config.training.steps_per_execution,
-    )
-    tokens_per_second = 0.0
-    if start_step < steps:
-        writer = CheckpointWriter(
-            state, model_dir, config.training.keep_checkpoints, is_chief(distribution)
+    with only_writer(model_dir, is_chief(distribution)):
+        saved = newest_checkpoint(model_dir)
+        _write_model_dir(config, model_dir, vocab, saved, is_chief(distribution))
+        with distribution.scope():
+            state = _create_state(config, init_from if saved is None else None)
+        if saved is not None:
+            model_directory.restore_whole(state, saved.prefix)
+        start_step = int(state.optimizer.iterations.numpy())
+        data.go_to(start_step, saved)
+        state.model.compile(
+            state.optimizer,
+            jit_compile=config.training.jit_compile and can_compile(distribution),
+            steps_per_execution=config.training.steps_per_execution,
         )
-        with TerminationSignal() as termination:
-            run = RunCallback(config, model_dir, data, writer, termination, steps, minutes)
-            with reading_errors(data_dir, "train"):
-                state.model.fit(
-                    data.training(), steps_per_epoch=steps - start_step, verbose=0, callbacks=[run]
-                )
-        tokens_per_second = run.tokens_per_second
-        if run.preempted:
-            step = int(state.optimizer.iterations.numpy())
-            raise PreemptedError(f"preempted at step {step}; checkpoint saved in {model_dir}")
-    losses = [line["loss"] for line in read_history(model_dir)]
-    return {
-        "step": int(state.optimizer.iterations.numpy()),
-        "loss": float(np.mean(losses[-_FINAL_STEPS:])),
-        "tokens_per_second": tokens_per_second,
-    }
+        tokens_per_second = 0.0
+        if start_step < steps:
+            writer = CheckpointWriter(
+                state, model_dir, config.training.keep_checkpoints, is_chief(distribution)
+            )
+            with TerminationSignal() as termination:
+                run = RunCallback(config, model_dir, data, writer, termination, steps, minutes)
+                with reading_errors(data_dir, "train"):
+                    state.model.fit(
+                        data.training(),
+                        steps_per_epoch=steps - start_step,
+                        verbose=0,
+                        callbacks=[run],
+                    )
+            tokens_per_second = run.tokens_per_second
+            if run.preempted:
+                step = int(state.optimizer.iterations.numpy())
+                raise PreemptedError(f"preempted at step {step}; checkpoint saved in {model_dir}")
+        losses = [line["loss"] for line in read_history(model_dir)]
+        return {
+            "step": int(state.optimizer.iterations.numpy()),
+            "loss": float(np.mean(losses[-_FINAL_STEPS:])),
+            "tokens_per_second": tokens_per_second,
+        }
 
 
 def _write_model_dir(

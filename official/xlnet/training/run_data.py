@@ -12,6 +12,7 @@ from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.pretraining_dataset import evaluation_batch_size, pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.schema import conform
 
 
 class RunData:
@@ -81,11 +82,11 @@ class RunData:
         if saved is None or "position" not in saved.record:
             position = LaneSchedule(Position.start(batch_size), shape[1]).position(step)
         else:
-            expected = saved.record["lanes_and_windows"]
+            expected = conform(saved.record.get("lanes_and_windows"), list[int], saved.prefix)
             if shape != expected:
                 raise DataError(
                     f"{self._path}: expected the data set that the run started with, with "
-                    f"{expected[0]} lanes of {expected[1]} windows, got {shape[0]} of {shape[1]}"
+                    f"{expected} lanes and windows per lane, got {shape}"
                 )
             position = Position.from_dict(saved.record["position"]).resized(batch_size)
         self._position = position

@@ -101,7 +101,7 @@ def test_only_the_chief_writes(state, tmp_path):
 
 def test_a_failure_in_the_background_is_raised(state, tmp_path, monkeypatch):
     writer = CheckpointWriter(state, str(tmp_path), 2, is_chief=True)
-    monkeypatch.setattr(json, "dumps", lambda *_: 1 / 0)
+    monkeypatch.setattr(json, "dumps", lambda *_, **__: 1 / 0)
     writer.save(3)
     with pytest.raises(ZeroDivisionError):
         writer.save(5)

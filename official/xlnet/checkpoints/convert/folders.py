@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import uuid
@@ -11,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import json_files
+from official.xlnet.files.schema import conform, shown
 
 
 @contextlib.contextmanager
@@ -47,21 +48,12 @@ def read_json(path: str) -> dict[str, Any]:
     Raises:
       DataError: the file is not valid JSON or does not contain an object.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            tree = json.load(file)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(tree, dict):
-        raise DataError(f"{path}: expected a JSON object, got {type(tree).__name__}")
-    return tree
+    return conform(json_files.read_json(path), dict[str, Any], path)
 
 
 def write_json(path: str, tree: dict[str, Any]) -> None:
     """Writes an object to a JSON file."""
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(tree, file, indent=2)
-        file.write("\n")
+    json_files.write_json(path, tree, indent=2)
 
 
 def value_of(tree: dict[str, Any], key: str, path: str, expected: type, default: Any = None) -> Any:
@@ -83,5 +75,5 @@ def value_of(tree: dict[str, Any], key: str, path: str, expected: type, default:
     if expected is float and type(value) is int:
         value = float(value)
     if type(value) is not expected:
-        raise DataError(f"{path}: {key}: expected {expected.__name__}, got {value!r}")
+        raise DataError(f"{path}: {key}: expected {expected.__name__}, got {shown(value)}")
     return value

@@ -5,18 +5,22 @@ Checkpoints are read and written directly, without building a TF1 graph.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import weakref
 
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint
 from official.xlnet.checkpoints.convert.folders import read_json, value_of, write_json
 from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
 from official.xlnet.checkpoints.model_directory import reading_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.paths import plain_folder
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
 CONFIG_FILE = "xlnet_config.json"
@@ -68,8 +72,11 @@ class CheckpointFile:
 
     def __init__(self, prefix: str):
         self._prefix = prefix
-        with reading_checkpoint(prefix):
-            self._reader = tf.train.load_checkpoint(prefix)
+        folder, name = os.path.split(prefix)
+        with reading_checkpoint(prefix), contextlib.ExitStack() as stack:
+            plain = stack.enter_context(plain_folder(folder))
+            self._reader = tf.train.load_checkpoint(os.path.join(plain, name))
+            weakref.finalize(self, stack.pop_all().close)  # Values are read later.
             shapes = self._reader.get_variable_to_shape_map()
             self._dtypes = self._reader.get_variable_to_dtype_map()
         self.shapes = {name: tuple(shape) for name, shape in sorted(shapes.items())}
@@ -179,7 +186,7 @@ def _find_checkpoint(path: str) -> str:
         for name in sorted(os.listdir(path))
         if name.endswith(".index")
     ]
-    release, latest = os.path.join(path, CHECKPOINT), tf.train.latest_checkpoint(path)
+    release, latest = os.path.join(path, CHECKPOINT), latest_checkpoint(path)
     if release in prefixes:
         return release
     if latest in prefixes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from official.xlnet.checkpoints.convert.variable_map import Weights, variables_o
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+from official.xlnet.tokenization.tokenizer import copy_vocabulary
 
 _PREFIX, _SUFFIX = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -71,7 +71,7 @@ def write_xlnet(folder: str, weights: Weights, vocab_file: str) -> None:
             branch = branch.setdefault(parent, {})
         branch[last] = tf.Variable(value)
     tf.train.Checkpoint(model=_trackable(tree)).save(os.path.join(folder, "ckpt"))
-    shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
+    copy_vocabulary(vocab_file, folder)
     weights.config.save(folder)
 
 

@@ -20,6 +20,7 @@ from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
+from official.xlnet.runtime.memory import require_memory
 
 # Features that `fit` and `evaluate` read and a call does not take.
 _FIT_ONLY = {"can_be_target", "context_length", "target_mask"}
@@ -55,6 +56,7 @@ class XLNetPretrainer(TrainableModel):
         # Metrics are those of all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
         config, policy = self.config, self.dtype_policy
+        require_memory(config, config.training.batch_size)
         self.encoder = XLNetEncoder(config, dtype=policy)
         self.lm_head = LMHead(config.model.vocab_size, dtype=policy, name="lm_head")
         self.next_sentence = None

@@ -19,6 +19,7 @@ from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
 from official.xlnet.modeling.ops.rematerialization import recomputed
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call, fold_in
+from official.xlnet.runtime.memory import require_memory
 
 # What the dropout seed of a call is folded with; block n has FIRST_BLOCK + n.
 EMBEDDING, SINE, COSINE, OUTPUT, FIRST_BLOCK = range(5)
@@ -89,6 +90,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         if isinstance(config, dict):
             config = XLNetConfig.from_dict(config)
         config.check()
+        require_memory(config)
         self.config = config
         self.reuse_len = config.data.reuse_len if reuse_len is None else reuse_len
         model = config.model

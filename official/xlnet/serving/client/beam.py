@@ -8,7 +8,6 @@ rows do not stop the pipeline: they are written to a separate file with the erro
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,6 +18,8 @@ from apache_beam.ml.inference.base import ModelHandler, RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import json_text, parse_json
+from official.xlnet.files.paths import plain_folder
 from official.xlnet.serving.client.prediction import row_of
 
 _WRONG = "wrong"
@@ -49,7 +50,8 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         import tensorflow as tf
         import tensorflow_text  # noqa: F401  Registers the operations.
 
-        return tf.saved_model.load(self._version_dir)
+        with plain_folder(self._version_dir) as folder:
+            return tf.saved_model.load(folder)
 
     def run_inference(
         self, batch: Sequence[Row], model: Any, inference_args: dict[str, Any] | None = None
@@ -115,7 +117,7 @@ def predict_in_bulk(
     for name, part in (("", split["rows"]), ("-wrong", wrong)):
         _ = (
             part
-            | f"Json{name}" >> beam.Map(lambda row: json.dumps(row, ensure_ascii=False))
+            | f"Json{name}" >> beam.Map(lambda row: json_text(row))
             | f"Write{name}" >> WriteToText(output + name, ".jsonl")
         )
     result = pipeline.run()
@@ -129,10 +131,10 @@ def predict_in_bulk(
 
 def _parse(line: str) -> Any:
     try:
-        row = json.loads(line)
+        row = parse_json(line, "row")
         if isinstance(row, dict):
             return row
-    except ValueError:
+    except DataError:
         pass
     return _wrong({"error": "expected a JSON object", "row": line})
 

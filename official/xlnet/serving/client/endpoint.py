@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import json
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -21,6 +20,8 @@ from tensorflow_serving.apis import (
 )
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import json_text, parse_json
+from official.xlnet.files.schema import conform
 
 _MAX_MESSAGE_BYTES = 1 << 30
 _FIRST_BACKOFF_SECONDS = 0.2
@@ -177,29 +178,34 @@ class RestEndpoint(Endpoint):
         self._url = f"{self.address.rstrip('/')}/v1/models/{self.name}"
 
     def _signatures(self):
-        tree = self._call("GET", f"{self._url}/metadata")
-        signatures = tree["metadata"]["signature_def"]["signature_def"]
+        signatures = self._metadata()
         return {n: list(s["inputs"]) for n, s in signatures.items() if s.get("inputs")}
 
     def _predict(self, inputs):
         columns = {n: np.asarray(x, object).tolist() for n, x in inputs.items()}
         body = {"signature_name": self.signature, "inputs": columns}
-        outputs = self._call("POST", f"{self._url}:predict", body)["outputs"]
+        outputs = self._call("POST", f"{self._url}:predict", body).get("outputs")
         if not isinstance(outputs, dict):  # REST omits the name of a single output.
             outputs = {self._only_output(): outputs}
         return {name: np.asarray(value) for name, value in outputs.items()}
 
     def _only_output(self):
+        return next(iter(self._metadata()[self.signature]["outputs"]))
+
+    def _metadata(self):
         tree = self._call("GET", f"{self._url}/metadata")
-        signature = tree["metadata"]["signature_def"]["signature_def"][self.signature]
-        return next(iter(signature["outputs"]))
+        try:
+            signatures = tree["metadata"]["signature_def"]["signature_def"]
+            return conform(signatures, dict[str, dict[str, Any]], self._url)
+        except (KeyError, TypeError):
+            raise self._wrong("expected the metadata of a model, got something else") from None
 
     def _call(self, method, url, body=None):
         try:
             response = self._pool.request(
                 method,
                 url,
-                body=None if body is None else json.dumps(body).encode(),
+                body=None if body is None else json_text(body).encode(),
                 headers={"Content-Type": "application/json"},
                 timeout=self.timeout_seconds,
             )
@@ -209,8 +215,8 @@ class RestEndpoint(Endpoint):
         if response.status in _RETRIABLE_HTTP:
             raise _TransientError(f"HTTP {response.status}: {text[:500]}")
         try:
-            tree = json.loads(text)
-        except json.JSONDecodeError:
+            tree = conform(parse_json(text, url), dict[str, Any], url)
+        except DataError:
             tree = {"error": text[:500]}
         if response.status != 200 or "error" in tree:
             raise self._wrong(f"HTTP {response.status}: {tree.get('error', text[:500])}")

@@ -1,0 +1,78 @@
+"""Rows to examples: values as the type they have to be; rows of another form are rejected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from official.xlnet.data.reading import Reading
+from official.xlnet.files.schema import shown
+
+Row = dict[str, Any]
+Example = TypeVar("Example")
+MAX_NUMBER = 1e18  # Its square is finite in float32.
+
+
+class WrongRowError(Exception):
+    """A row that cannot be used.
+
+    Args:
+      expected: what was expected and what was found.
+      reason: what the row is counted as.
+    """
+
+    def __init__(self, expected: str, reason: str = "malformed_rows"):
+        super().__init__(expected)
+        self.reason = reason
+
+
+def usable(
+    reading: Reading, rows: Iterable[Row], example_of: Callable[[Row, int], Example]
+) -> Iterator[Example]:
+    """Yields an example for every row; one that is wrong is counted, or an error if strict.
+
+    Args:
+      reading: says whether it is an error.
+      rows: the rows.
+      example_of: makes an example of a row and its number, from 1; raises `WrongRowError`.
+    """
+    for number, row in enumerate(rows, start=1):
+        try:
+            example = example_of(row, number)
+        except WrongRowError as error:
+            reading.reject(error.reason, f"{reading.path}, row {number}: {error}")
+            continue
+        yield example
+
+
+def text(row: Row, column: str) -> str:
+    """A text; numbers of JSON are texts, too."""
+    return _text(row.get(column), column)
+
+
+def texts(row: Row, column: str) -> list[str]:
+    """A list of texts."""
+    value = row.get(column)
+    if not isinstance(value, list):
+        raise WrongRowError(f"expected a list in {column!r}, got {shown(value)}")
+    return [_text(item, column) for item in value]
+
+
+def number(row: Row, column: str, most: float = MAX_NUMBER) -> float:
+    """A finite number from `-most` to `most`."""
+    try:
+        value = float(text(row, column))
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= most:
+        raise WrongRowError(
+            f"expected a number of at most {most:g} in {column!r}, got {shown(row[column])}"
+        )
+    return value
+
+
+def _text(value: Any, column: str) -> str:
+    if not isinstance(value, str | int | float):
+        raise WrongRowError(f"expected text in {column!r}, got {shown(value)}")
+    return str(value)

@@ -1,0 +1,42 @@
+"""Atomic file writes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[BinaryIO]:
+    """Context manager that writes a file atomically.
+
+    Yields a temporary file, which is renamed to `path` if the block succeeds, and removed
+    otherwise.
+
+    Args:
+      path: the file to write; replaced if it exists.
+      temporary_dir: directory of the temporary file, on the same file system; that of `path` by
+        default.
+
+    Raises:
+      OSError: the file cannot be written; the error names `path`.
+
+    Example:
+      >>> with atomic_write("out/manifest.json") as file:
+      ...     file.write(b"{}")
+    """
+    folder = os.path.dirname(path) if temporary_dir is None else temporary_dir
+    temporary = os.path.join(folder, f"{os.path.basename(path)}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno and not error.filename:
+            raise OSError(error.errno, error.strerror, path) from None  # ENOSPC has no file name.
+        raise

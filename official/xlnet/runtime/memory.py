@@ -1,0 +1,76 @@
+"""Model sizes against the memory of the machine, before anything is built."""
+
+from __future__ import annotations
+
+import os
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError
+from official.xlnet.runtime.address_space import limit_bytes, needed_bytes
+
+_FLOAT32_BYTES = 4
+_TRAINED_ARRAYS = 4  # Weights, gradients and the two moments of the optimizer.
+_CGROUP_LIMITS = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
+
+
+def require_memory(
+    config: XLNetConfig, rows: int = 0, tokens: int = 0, training: bool = False
+) -> None:
+    """Raises `ConfigError` if the machine has no memory for a model and its batches.
+
+    Counts what cannot be avoided: the weights, in training four times (gradients and the two
+    moments of the optimizer); the recurrent memory; the hidden states of a layer, in training of
+    all; the attention scores of a layer. A run needs more than that.
+
+    Args:
+      config: the experiment configuration.
+      rows: number of rows of a batch on one device; 0 for the weights alone.
+      tokens: number of tokens per row.
+      training: whether the model is trained.
+
+    Example:
+      >>> require_memory(XLNetConfig.from_dict({"model": {"d_inner": 10**9}}))
+      ConfigError: memory: 18,433,158,835,200 parameters: expected at least 73,732.6 GB, got …
+    """
+    model = config.model
+    weights = model.num_parameters * (_TRAINED_ARRAYS if training else 1)
+    memory = model.num_layers * rows * model.mem_len * model.d_model
+    states = (model.num_layers if training else 1) * rows * tokens * model.d_model
+    scores = rows * model.num_heads * tokens * (tokens + model.mem_len)
+    needed, there = _FLOAT32_BYTES * (weights + memory + states + scores), machine_bytes()
+    if needed > there:
+        batch = f", batches of {rows:,} rows of {tokens:,} tokens" if rows else ""
+        raise ConfigError(
+            f"memory: {model.num_parameters:,} parameters{batch}: expected at least "
+            f"{needed / 1e9:,.1f} GB, got {there / 1e9:,.1f} GB; use a smaller model or batch"
+        )
+
+
+def require_training_memory(config: XLNetConfig, tokens: int, num_replicas: int = 1) -> None:
+    """Raises `ConfigError` if the machine has no memory for a training run.
+
+    Args:
+      config: the experiment configuration.
+      tokens: number of tokens per row.
+      num_replicas: number of replicas that share a batch.
+    """
+    slices = num_replicas * config.training.accumulate_steps
+    require_memory(config, -(-config.training.batch_size // slices), tokens, training=True)
+
+
+def machine_bytes() -> int:
+    """Returns the memory that this process may have: of the machine, its container and `ulimit`."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for path in _CGROUP_LIMITS:
+        try:
+            with open(path, encoding="ascii") as file:
+                limits.append(int(file.read()))
+        except (OSError, ValueError):  # No such limit; "max".
+            continue
+    limit = limit_bytes()
+    if limit is not None:
+        limits.append(max(0, limit - needed_bytes()))
+    return min(limits)

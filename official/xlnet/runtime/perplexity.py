@@ -1,0 +1,20 @@
+"""Perplexity that is always a number."""
+
+from __future__ import annotations
+
+import math
+
+_LARGEST_EXPONENT = 700.0  # Of a float64.
+
+
+def perplexity(loss: float) -> float:
+    """Returns exp(loss); of a loss above 700, exp(700).
+
+    Args:
+      loss: mean loss in nats.
+
+    Example:
+      >>> perplexity(math.log(7))
+      7.0
+    """
+    return math.exp(min(loss, _LARGEST_EXPONENT))

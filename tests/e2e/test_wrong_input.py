@@ -1,0 +1,683 @@
+"""Wrong input, verb by verb: one sentence and status 2, whatever is wrong.
+
+The numbers are those of a list of some 70 attempts that once ended otherwise.
+"""
+
+import gzip
+import json
+import math
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from data_prep.corpus.vocabulary import train_vocabulary
+from official.xlnet import cli
+from official.xlnet.files.locks import LOCK_FILE, only_writer
+from official.xlnet.runtime.history import read_history
+from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf, write_tf1
+from tests.helpers.corpora import as_text, random_documents
+from tests.helpers.wrong_input import digest, make_world, refused, run, strict_json
+
+ODD = "o [1]* é?={x},y"  # A name of a folder, with characters that mean something elsewhere.
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+def pretrain(world, model_dir, *arguments, config=None):
+    config = config or world / "config.yaml"
+    data = f"--data={world / 'data'}"
+    return ["pretrain", f"--config={config}", data, f"--model_dir={model_dir}", *arguments]
+
+
+def finetune(world, output, *arguments, task="classification", train=None, dev=None):
+    return [
+        *("finetune", f"--task={task}", f"--train={train or world / 'train.tsv'}"),
+        *(f"--dev={dev or world / 'dev.tsv'}", f"--config={world / 'recipe.yaml'}"),
+        *(f"--vocab={world / 'vocab/spiece.model'}", f"--output={output}", *arguments),
+    ]
+
+
+# 1. Characters of patterns in paths.
+
+
+def test_every_verb_works_under_any_path(world, tmp_path, capfd):
+    """What is written under an odd path equals what is written under a plain one."""
+    results = {}
+    for name in ("plain", ODD):
+        here = tmp_path / name
+        here.mkdir()
+        for part in ("data", "text.txt", "vocab", "config.yaml", "train.tsv", "dev.tsv"):
+            copy = shutil.copytree if (world / part).is_dir() else shutil.copy
+            copy(world / part, here / part)
+        for part in ("recipe.yaml", "texts.txt"):
+            shutil.copy(world / part, here / part)
+        model, task = here / "model", here / "task"
+        # The flag is a list; a name with a comma is put in quotes.
+        text = f'--input="{here / "text.txt"}"'
+        verbs = {
+            "vocab": ["vocab", text, f"--output={here / 'v'}", "--size=150"],
+            "prepare": [
+                *("prepare", text, f"--vocab={here / 'vocab'}", "--num_workers=1"),
+                *(f"--config={here / 'config.yaml'}", f"--output={here / 'prepared'}"),
+            ],
+            "pretrain": [*pretrain(here, model), "--steps=2"],
+            "continue": pretrain(here, model, "--set=keep_checkpoints=1"),
+            "evaluate": ["evaluate", f"--model={model}", f"--data={here / 'data'}"],
+            "score": ["score", f"--model={model}", f"--input={here / 'texts.txt'}"],
+            "generate": ["generate", f"--model={model}", "--text=the", "--num_tokens=2"],
+            "convert": ["convert", f"--source={model}", f"--output={here / 'hf'}", "--to=hf"],
+            "convert back": ["convert", f"--source={here / 'hf'}", f"--output={here / 'again'}"],
+            "convert tf1": ["convert", f"--source={model}", f"--output={here / 't'}", "--to=tf1"],
+            "convert from tf1": ["convert", f"--source={here / 't'}", f"--output={here / 'x'}"],
+            "finetune": finetune(here, task),
+            "finetune from": [
+                *("finetune", "--task=classification", f"--init_from={model}"),
+                *(f"--train={here / 'train.tsv'}", f"--dev={here / 'dev.tsv'}"),
+                *(f"--output={here / 'task2'}", "--set=max_length=23", "--set=num_steps=2"),
+                *("--set=warmup_steps=0", "--set=training.batch_size=7"),
+            ],
+            "evaluate task": ["evaluate", f"--model={task}", f"--data={here / 'dev.tsv'}"],
+            "predict": [
+                *("predict", f"--model={task}", f"--input={here / 'dev.tsv'}"),
+                f"--output={here / 'predictions.jsonl'}",
+            ],
+            "export": ["export", f"--model={task}", f"--output={here / 'exported'}"],
+            "predict on beam": [
+                *("predict", f"--saved_model={here / 'exported/1'}", "--batch_size=5"),
+                *(f"--input={world / 'text.jsonl'}", f"--output={here / 'bulk'}"),
+            ],
+            "inspect records": [
+                *("inspect", "records", here / "data"),
+                f"--output={here / 'window.html'}",
+            ],
+        }
+        for verb, arguments in verbs.items():
+            outcome = run(capfd, *arguments)
+            assert outcome.status == 0, (verb, name, outcome.err)
+            results.setdefault(verb, []).append(outcome.result)
+        steps = sorted(path.name for path in model.glob("ckpt-*.json"))
+        assert steps == ["ckpt-4.json"]
+        assert json.loads((model / "ckpt-4.json").read_text())["files"]
+        assert len(list(model.glob("ckpt-*.index"))) == 1
+        assert len(list((task / "run").glob("*.index"))) == 1
+    for verb in ("pretrain", "continue", "evaluate", "score", "evaluate task", "finetune"):
+        plain, odd = results[verb]
+        for key in ("loss", "log_likelihood", "accuracy"):
+            assert plain.get(key) == odd.get(key), verb
+
+
+def test_a_file_with_the_name_of_a_pattern_is_read_itself(tmp_path, capfd):
+    """Not the file that the pattern would match."""
+    from data_prep.corpus.corpus import find_shards
+    from data_prep.settings import ReadOptions
+
+    for name in ("a1.txt", "a[1].txt"):
+        (tmp_path / name).write_text(name)
+    (shard,) = find_shards([str(tmp_path / "a[1].txt")], ReadOptions())
+    assert shard.path == str(tmp_path / "a[1].txt")
+
+
+# 2. Numbers that are none.
+
+
+def test_grades_and_labels_that_are_no_numbers(world, tmp_path, capfd):
+    rows = ["query\tdocument\trelevance"]
+    rows += [f"q{n % 3}\tthe water {n}\t{n % 2}" for n in range(12)] + ["q1\tthe first\tnan"]
+    (tmp_path / "r.tsv").write_text("\n".join(rows) + "\n")
+    table = tmp_path / "r.tsv"
+    ranking = finetune(world, tmp_path / "o", task="ranking", train=table, dev=table)
+    outcome = run(capfd, *ranking)
+    assert outcome.status == 0, outcome.err
+    assert outcome.result["train_malformed_rows"] == outcome.result["dev_malformed_rows"] == 1
+    rows = ["label\ttext", "nan\tthe", "inf\tof", "1e300\tand", "5\tto", "3\tin"]
+    (tmp_path / "s.tsv").write_text("\n".join(rows) + "\n")
+    table = tmp_path / "s.tsv"
+    regression = finetune(world, tmp_path / "p", task="regression", train=table, dev=table)
+    outcome = run(capfd, *regression)
+    assert outcome.status == 0, outcome.err
+    assert outcome.result["train_malformed_rows"] == 3
+    for path in tmp_path.rglob("*.json*"):
+        for line in path.read_text().splitlines() if path.suffix == ".jsonl" else ():
+            strict_json(line)
+
+
+def test_judgements_that_are_no_numbers(world, tmp_path, capfd):
+    for grade in ("nan", "inf", "1e999", "9" * 400, "x"):
+        folder = tmp_path / grade[:5]
+        folder.mkdir()
+        (folder / "queries.tsv").write_text("q\tthe water\n")
+        (folder / "documents.tsv").write_text("d\tthe first\ne\tbut not\n")
+        (folder / "qrels").write_text(f"q 0 d 1\nq 0 e {grade}\n")
+        ranking = finetune(world, tmp_path / "o", task="ranking", train=folder, dev=folder)
+        assert "qrels, line 2: expected a number" in refused(run(capfd, *ranking))
+
+
+# 3. Sizes.
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"n_layer": 10**9},
+        {"n_layer": 10**8, "d_inner": 1},
+        {"d_inner": 10**11},
+        {"vocab_size": 10**14},
+        {"d_model": 10**9, "n_head": 2, "d_head": 5 * 10**8},
+    ],
+)
+def test_sizes_that_no_machine_has(sizes, vocab_file, tmp_path, capfd):
+    source = tmp_path / "hf"
+    write_hf(str(source), vocab_file, hf_of_tf1(random_values(tf1_shapes())))
+    tree = json.loads((source / "config.json").read_text())
+    (source / "config.json").write_text(json.dumps(tree | sizes))
+    start = time.monotonic()
+    refused(run(capfd, "convert", f"--source={source}", f"--output={tmp_path / 'o'}"))
+    assert time.monotonic() - start < 20
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["num_layers=100000000", "d_inner=2000000000", "training.batch_size=2000000000"],
+)
+def test_runs_that_no_machine_holds(setting, world, tmp_path, capfd):
+    refused(run(capfd, *pretrain(world, tmp_path / "p", f"--set={setting}")))
+    refused(run(capfd, *finetune(world, tmp_path / "f", f"--set={setting}")))
+    assert os.listdir(tmp_path) == []
+
+
+def test_inputs_longer_than_any_memory(world, tmp_path, capfd):
+    refused(run(capfd, *finetune(world, tmp_path / "f", "--set=max_length=2000000000")))
+    language, data = f"--model={world / 'language'}", f"--data={world / 'data'}"
+    refused(run(capfd, "evaluate", language, data, "--mem_len=2000000000"))
+
+
+# 4. Ranges: tests/unit/configs/test_validation.py has them all.
+
+
+@pytest.mark.parametrize(
+    "setting", ["weight_decay=-5", "adam_beta_1=2", "clip_norm=.nan", "learning_rate=.inf"]
+)
+def test_settings_out_of_range(setting, world, tmp_path, capfd):
+    sentence = refused(run(capfd, *pretrain(world, tmp_path / "p", f"--set={setting}")))
+    assert f"training.{setting.partition('=')[0]}: expected" in sentence
+    assert os.listdir(tmp_path) == []
+
+
+def test_every_number_on_the_command_line_has_bounds():
+    from absl import flags
+
+    for verb in cli._verbs():
+        module = cli.load_verb(verb)
+        for name in module.FLAGS:
+            flag = module.FLAGS[name]
+            if isinstance(flag.parser, flags.IntegerParser | flags.FloatParser):
+                assert None not in (flag.parser.lower_bound, flag.parser.upper_bound), (verb, name)
+
+
+def test_numbers_on_the_command_line(world, capfd):
+    generate = ["generate", f"--model={world / 'language'}", "--text=the"]
+    for flag in ("temperature=nan", "temperature=-1", "num_tokens=-1", f"top_k={'9' * 40}"):
+        assert flag.partition("=")[0] in refused(run(capfd, *generate, f"--{flag}"))
+
+
+# 5. The vocabulary of another model.
+
+
+@pytest.fixture(scope="module")
+def other_vocabulary(tmp_path_factory):
+    """A vocabulary of the same size, of words that are written backwards."""
+    folder = tmp_path_factory.mktemp("other")
+    text = as_text(random_documents(random.Random(5), 300))
+    (folder / "text.txt").write_text(text[::-1], encoding="utf-8")
+    train_vocabulary([str(folder / "text.txt")], str(folder), 211)
+    return folder / "spiece.model"
+
+
+def test_the_vocabulary_of_another_model_is_noticed(other_vocabulary, world, tmp_path, capfd):
+    for model in ("language", "task"):
+        shutil.copytree(world / model, tmp_path / model)
+        shutil.copy(other_vocabulary, tmp_path / model / "spiece.model")
+    score = ["score", f"--model={tmp_path / 'language'}", "--text=the water"]
+    predict = ["predict", f"--input={world / 'dev.tsv'}", f"--output={tmp_path / 'o.jsonl'}"]
+    for arguments in (score, [*predict, f"--model={tmp_path / 'task'}"]):
+        assert "is another model's" in refused(run(capfd, *arguments))
+    # A directory of before there were records still loads.
+    os.remove(tmp_path / "language/spiece.model.sha256")
+    assert run(capfd, *score).status == 0
+
+
+def test_a_run_goes_on_with_its_own_vocabulary_only(other_vocabulary, world, tmp_path, capfd):
+    output = tmp_path / "o"
+    assert run(capfd, *finetune(world, output)).status == 0
+    before = digest(output)
+    again = finetune(world, output, f"--vocab={other_vocabulary}")
+    assert "expected the vocabulary of the run" in refused(run(capfd, *again))
+    assert digest(output) == before
+
+
+# 6. Characters that cannot be written.
+
+
+def test_lone_surrogates_in_labels(world, tmp_path, capfd):
+    labels = ["a\ud800", "b$x_{"]  # The second one is a broken formula to matplotlib.
+    rows = [{"text": f"the water {n}", "label": labels[n % 2]} for n in range(20)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = tmp_path / "t.jsonl"
+    outcome = run(capfd, *finetune(world, tmp_path / "o", train=table, dev=table))
+    assert outcome.status == 0, outcome.err
+    lines = (tmp_path / "o/predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    assert set(strict_json(lines[0])["probabilities"]) == {"a\ufffd", "b$x_{"}
+    predict = ["predict", f"--model={tmp_path / 'o'}", f"--input={table}"]
+    assert run(capfd, *predict, f"--output={tmp_path / 'p.jsonl'}").status == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_output_in_any_encoding(encoding, world):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": os.getcwd()}
+    command = [sys.executable, "-m", "official.xlnet.cli", "score"]
+    command += [f"--model={world / 'language'}", "--text=naïve 时间"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    row, _ = (strict_json(line) for line in done.stdout.decode(encoding).splitlines())
+    assert row["text"] == "naïve 时间"
+    command = [sys.executable, "-m", "official.xlnet.cli", "score", "--model=时间"]
+    done = subprocess.run(command, env=environment, capture_output=True)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+
+
+def test_arguments_that_are_no_text(capfd):
+    for argument in ("--text=\udcff", "--model=a\0b"):
+        assert "expected arguments in UTF-8" in refused(run(capfd, "score", argument))
+
+
+# 7. Task files.
+
+GOOD = '{"text": "the water", "label": "good"}\n{"text": "but not", "label": "bad"}\n'
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"label": "good"}',
+        '{"text": null, "label": "good"}',
+        '{"text": ["the"], "label": "good"}',
+        '{"text": "the", "label": ["good"]}',
+        '{"text": "the", "label": null}',
+        '{"text": "the", "label": {}}',
+        f'{{"text": "the", "label": {"9" * 5000}}}',
+        f'{{"text": {DEEP}, "label": "good"}}',
+        '{"text": "the", "label": NaN}',
+        '{"text": "the", "label": "good"',
+        "[1]",
+        "\0",
+    ],
+)
+def test_a_wrong_line_is_counted_in_training_and_refused_in_prediction(
+    line, world, tmp_path, capfd
+):
+    (tmp_path / "t.jsonl").write_text(GOOD + line + "\n" + GOOD)
+    from data_prep.tasks.task_data import read_task, stream_task
+    from official.xlnet.configs.task import TaskConfig
+    from official.xlnet.errors import DataError
+
+    examples, counts = read_task(str(tmp_path / "t.jsonl"), TaskConfig(name="classification"))
+    assert [example.label for example in examples] == ["good", "bad"] * 2
+    assert counts == {"malformed_rows": 1}
+    if '"text": "the"' not in line or not line.endswith("}"):
+        task = TaskConfig(name="classification", text_columns=("text",))
+        with pytest.raises(DataError, match=r"t\.jsonl, (row|line) 3"):
+            list(stream_task(str(tmp_path / "t.jsonl"), task))
+
+
+def test_a_damaged_compressed_table(world, tmp_path, capfd):
+    data = bytearray(gzip.compress((world / "train.tsv").read_bytes()))
+    data[20:24] = b"\xff\xff\xff\xff"
+    (tmp_path / "t.tsv.gz").write_bytes(data)
+    outcome = run(capfd, *finetune(world, tmp_path / "o", train=tmp_path / "t.tsv.gz"))
+    assert "t.tsv.gz cannot be read" in refused(outcome)
+
+
+SQUAD = {
+    "data": [
+        {
+            "paragraphs": [
+                {
+                    "context": "the water",
+                    "qas": [
+                        {
+                            "id": "1",
+                            "question": "what?",
+                            "answers": [{"text": "water", "answer_start": 4}],
+                        }
+                    ],
+                }
+            ]
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"question": None},
+        {"question": 5},
+        {"answers": [{"text": 5, "answer_start": 0}]},
+        {"answers": [{"text": "water", "answer_start": "4"}]},
+        {"answers": [5]},
+        {"answers": 5},
+        {"id": None},
+        {"id": [1]},
+    ],
+)
+def test_wrong_questions(change, world, tmp_path, capfd):
+    tree = json.loads(json.dumps(SQUAD))
+    tree["data"][0]["paragraphs"][0]["qas"][0] |= change
+    (tmp_path / "s.json").write_text(json.dumps(tree))
+    file = tmp_path / "s.json"
+    squad = finetune(world, tmp_path / "o", task="squad", train=file, dev=file)
+    assert "expected SQuAD's JSON" in refused(run(capfd, *squad))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"choices": 5},
+        {"choices": None},
+        {"choices": [None]},
+        {"choices": [["a"], "b"]},
+        {"choices": ["a", "b"], "label": "²"},
+        {"choices": ["a", "b"], "label": 2},
+        {"choices": ["a", "b"], "label": [0]},
+        {"choices": ["a", "b"], "label": True},
+        {"choices": ["a", "b"], "text": None},
+        {"choices": ["a", "b"], "texts": 5},
+    ],
+)
+def test_wrong_choices(row, tmp_path):
+    from data_prep.tasks.task_data import read_task
+    from official.xlnet.configs.task import TaskConfig
+
+    good = {"text": "the", "choices": ["a", "b"], "label": 1}
+    lines = [json.dumps(good), json.dumps({"text": "the", "label": 0} | row)]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines) + "\n")
+    (example,), counts = read_task(str(tmp_path / "c.jsonl"), TaskConfig(name="multiple_choice"))
+    assert example.label == 1 and sum(counts.values()) == 1
+
+
+@pytest.mark.parametrize("name", ["qrels", "queries.tsv", "documents.tsv"])
+def test_trec_files_that_are_not_utf8(name, world, tmp_path, capfd):
+    files = {"queries.tsv": b"q\tthe\n", "documents.tsv": b"d\tof\n", "qrels": b"q 0 d 1\n"}
+    for file, content in files.items():
+        (tmp_path / file).write_bytes(content + (b"\xff\n" if file == name else b""))
+    ranking = finetune(world, tmp_path / "o", task="ranking", train=tmp_path, dev=tmp_path)
+    assert f"{name}: expected UTF-8" in refused(run(capfd, *ranking))
+
+
+@pytest.mark.parametrize("grade", ["null", "1e999", "1000", '"x"', "[1]", "NaN"])
+def test_wrong_grades(grade, tmp_path):
+    from data_prep.tasks.task_data import read_task
+    from official.xlnet.configs.task import TaskConfig
+
+    lines = [
+        f'{{"query": "q", "document": "d", "relevance": {value}}}' for value in ("1", grade, "0")
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(lines))
+    examples, counts = read_task(str(tmp_path / "r.jsonl"), TaskConfig(name="ranking"))
+    assert [example.relevance for example in examples] == [1.0, 0.0]
+    assert counts == {"malformed_rows": 1}
+
+
+# 8. Configurations: tests/unit/files/test_yaml_files.py has the rest.
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "learning_rate=[",
+        "learning_rate=!!python/object/apply:os.system ['false']",
+        "learning_rate=2020-13-45",
+        f"learning_rate={'9' * 5000}",
+        f"learning_rate={'[' * 5000}",
+        "learning_rate={1: 2}",
+        "learning_rate={null: 2}",
+    ],
+)
+def test_overrides_that_are_no_values(setting, world, tmp_path, capfd):
+    sentence = refused(run(capfd, *pretrain(world, tmp_path / "p", f"--set={setting}")))
+    assert "learning_rate" in sentence
+
+
+# 9. `prepare` and `vocab`.
+
+
+def test_json_lines_with_long_integers(world, tmp_path, capfd):
+    (tmp_path / "t.jsonl").write_text(f'{{"text": "the", "n": {"9" * 5000}}}\n')
+    text, config = f"--input={tmp_path / 't.jsonl'}", f"--config={world / 'config.yaml'}"
+    prepare = ["prepare", text, f"--vocab={world / 'vocab'}", config, "--num_workers=1"]
+    for verb in (prepare, ["vocab", text]):
+        sentence = refused(run(capfd, *verb, f"--output={tmp_path / 'o'}"))
+        assert "at most 20 digits" in sentence
+
+
+def test_text_of_nothing_but_spaces(world, tmp_path, capfd):
+    spaces = [chr(c) for c in range(0x110000) if chr(c).isspace()]
+    spaces += ["\u200b", "\u2060", "\ufeff", "\u00ad", "\u180e", "\u2800", "\u3164", "\u034f"]
+    for number, text in enumerate(["".join(spaces), *spaces, "\u200b \u2060\n\n\u3164"]):
+        (tmp_path / "t.txt").write_text(text, encoding="utf-8")
+        vocab = ["vocab", f"--input={tmp_path / 't.txt'}", "--size=40"]
+        refused(run(capfd, *vocab, f"--output={tmp_path / f'v{number}'}"))
+
+
+@pytest.mark.parametrize("size", ["99999999999", "-1", "0", "2097153"])
+def test_impossible_sizes_of_a_vocabulary(size, world, tmp_path, capfd):
+    vocab = ["vocab", f"--input={world / 'text.txt'}", f"--output={tmp_path / 'v'}"]
+    assert "--size" in refused(run(capfd, *vocab, f"--size={size}"))
+
+
+def test_a_loop_of_symbolic_links_is_read_once(tmp_path):
+    from data_prep.corpus.corpus import find_shards
+    from data_prep.settings import ReadOptions
+
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/t.txt").write_text("text")
+    (tmp_path / "a/b").symlink_to(tmp_path / "a", target_is_directory=True)
+    (tmp_path / "a/u.txt").symlink_to(tmp_path / "a/t.txt")
+    shards = find_shards([str(tmp_path / "**/*.txt")], ReadOptions())
+    assert [shard.path for shard in shards] in (
+        [str(tmp_path / "a/t.txt")],
+        [str(tmp_path / "a/u.txt")],
+    )
+
+
+# 10. Metadata.
+
+
+@pytest.fixture(scope="module")
+def trained(world, tmp_path_factory):
+    """A pre-training run that stopped half-way."""
+    model_dir = tmp_path_factory.mktemp("trained") / "m"
+    assert cli.main(pretrain(world, model_dir, "--steps=2")) == 0
+    return model_dir
+
+
+@pytest.mark.parametrize(
+    "record",
+    ["[1]", "{}", "null", '{"files": 5}', '{"files": {"a": 1}}', '{"files": [1]}', "\0", DEEP, "1"],
+)
+def test_wrong_records_of_checkpoints(record, trained, world, tmp_path, capfd):
+    model_dir = shutil.copytree(trained, tmp_path / "m")
+    for path in model_dir.glob("ckpt-*.json"):
+        path.write_text(record)
+    evaluate = ["evaluate", f"--model={model_dir}", f"--data={world / 'data'}"]
+    for arguments in (evaluate, pretrain(world, model_dir)):
+        assert "no valid checkpoint" in refused(run(capfd, *arguments))
+
+
+@pytest.mark.parametrize(
+    "position", [5, None, {"rows": 5}, {"rows": [[1]], "waiting": [], "next_number": 0}]
+)
+def test_wrong_positions(position, trained, world, tmp_path, capfd):
+    model_dir = shutil.copytree(trained, tmp_path / "m")
+    (path,) = model_dir.glob("ckpt-*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"position": position}))
+    refused(run(capfd, *pretrain(world, model_dir)))
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b"model_checkpoint_path: 5", b""])
+def test_a_damaged_list_of_checkpoints(content, world, tmp_path, capfd):
+    shutil.copytree(world / "task", tmp_path / "m")
+    (tmp_path / "m/checkpoint").write_bytes(content)
+    outcome = run(capfd, "evaluate", f"--model={tmp_path / 'm'}", f"--data={world / 'dev.tsv'}")
+    assert outcome.status == 2 and "Traceback" not in outcome.err
+    assert len(outcome.err.splitlines()) <= 3
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("windows_per_lane", 0),
+        ("windows_per_lane", "5"),
+        ("windows_per_lane", None),
+        ("num_lanes", -1),
+        ("num_lanes", 5.5),
+        ("files", []),
+        ("files", {"a": 5}),
+        ("files", {"../../a": "b"}),
+        ("windows", 10**6),
+        ("seq_len", "29"),
+        ("seq_len", 0),
+        ("reuse_len", [11]),
+        ("bidirectional", 1),
+        ("vocab_sha256", None),
+        ("vocab_size", True),
+        ("splits", []),
+        ("splits", {"train": 5}),
+        ("source", 5),
+        ("compression", "ZIP"),
+        ("extra", 1),
+    ],
+)
+def test_wrong_manifests(key, value, world, tmp_path, capfd):
+    shutil.copytree(world / "data", tmp_path / "data")
+    path = tmp_path / "data/manifest.json"
+    tree = json.loads(path.read_text())
+    if key in tree["splits"]["train"]:
+        tree["splits"]["train"][key] = value
+    else:
+        tree[key] = value
+    path.write_text(json.dumps(tree))
+    outcome = run(capfd, *pretrain(tmp_path, tmp_path / "m", config=world / "config.yaml"))
+    assert key in refused(outcome)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_damaged_history(world, tmp_path, capfd):
+    (tmp_path / "history.jsonl").write_text('{"step": 1, "loss": 5}\n{"step": "x"}\n')
+    runs = ["inspect", "runs", str(tmp_path), f"--output={tmp_path / 'x.png'}"]
+    assert "history.jsonl, line 2" in refused(run(capfd, *runs))
+
+
+# 11. Noise, and who is blamed.
+
+
+def test_a_changed_configuration_is_one_sentence(world, tmp_path, capfd):
+    shutil.copytree(world / "task", tmp_path / "m")
+    path = tmp_path / "m/config.yaml"
+    path.write_text(path.read_text().replace("d_inner: 31", "d_inner: 37"))
+    predict = ["predict", f"--model={tmp_path / 'm'}", f"--input={world / 'dev.tsv'}"]
+    refused(run(capfd, *predict, f"--output={tmp_path / 'p'}"))
+    path.write_text(path.read_text().replace("num_layers: 1", "num_layers: 2"))
+    refused(run(capfd, *predict, f"--output={tmp_path / 'p'}"))
+
+
+def test_divergence_has_one_status(world, tmp_path, capfd):
+    outcome = run(capfd, *finetune(world, tmp_path / "o", "--set=learning_rate=1e38"))
+    assert outcome.status == 70 and "expected a finite loss" in outcome.err, outcome.err
+    assert all(math.isfinite(line["loss"]) for line in read_history(str(tmp_path / "o")))
+
+
+@pytest.mark.parametrize("to", ["hf", "tf1", "xlnet"])
+def test_convert_on_a_full_disk_names_what_cannot_be_written(to, world, tmp_path, capfd):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        arguments = [f"--source={world / 'language'}", f"--output={tmp_path / 'o'}", f"--to={to}"]
+        outcome = run(capfd, "convert", *arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
+    sentence = refused(outcome)
+    assert str(tmp_path / "o") in sentence and str(world) not in sentence
+    assert os.listdir(tmp_path) == []
+
+
+# 12. Two at once.
+
+
+@pytest.mark.parametrize("verb", ["pretrain", "finetune", "prepare", "export"])
+def test_a_second_writer_is_refused(verb, world, tmp_path, capfd):
+    output = tmp_path / "o"
+    arguments = {
+        "pretrain": pretrain(world, output),
+        "finetune": finetune(world, output),
+        "prepare": [
+            *("prepare", f"--input={world / 'text.txt'}", f"--vocab={world / 'vocab'}"),
+            *(f"--config={world / 'config.yaml'}", f"--output={output}", "--num_workers=1"),
+        ],
+        "export": ["export", f"--model={world / 'task'}", f"--output={output}"],
+    }[verb]
+    with only_writer(str(output)):
+        sentence = refused(run(capfd, *arguments))
+        assert f"process {os.getpid()} on" in sentence
+        assert os.listdir(output) == [LOCK_FILE]
+    # The lock of a process that was killed does not count.
+    output.mkdir(exist_ok=True)
+    import socket
+
+    dead = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": "5"}
+    (output / LOCK_FILE).write_text(json.dumps(dead))
+    assert run(capfd, *arguments).status == 0
+    assert not (output / LOCK_FILE).exists()
+
+
+# 13. Limits of the address space.
+
+
+def test_a_small_address_space_is_a_sentence():
+    program = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30));"
+        "from official.xlnet import cli; sys.exit(cli.main(['score', '--model=x']))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True)
+    assert done.returncode == 2, done.stderr
+    assert b"ulimit -v: expected an address space of at least" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_folders_of_other_forms(vocab_file, tmp_path, capfd):
+    """Weights of another shape than the configuration says are refused, in every form."""
+    values = random_values(tf1_shapes())
+    write_hf(str(tmp_path / "hf"), vocab_file, hf_of_tf1(values))
+    write_tf1(str(tmp_path / "tf1"), vocab_file, values)
+    for form, file, key in (
+        ("hf", "config.json", "d_inner"),
+        ("tf1", "xlnet_config.json", "d_inner"),
+    ):
+        path = tmp_path / form / file
+        path.write_text(json.dumps(json.loads(path.read_text()) | {key: 30}))
+        convert = ["convert", f"--source={tmp_path / form}", f"--output={tmp_path / 'o'}"]
+        refused(run(capfd, *convert))

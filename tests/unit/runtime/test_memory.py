@@ -1,0 +1,62 @@
+"""Sizes against the machine: parameters by formula, and one sentence where they do not fit."""
+
+import time
+
+import pytest
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.runtime import memory
+from tests.helpers.tiny import tiny_config
+
+
+@pytest.mark.parametrize("changes", [{}, {"untie_r": False}, {"num_layers": 3, "d_inner": 31}])
+def test_the_number_of_parameters_is_that_of_the_encoder(changes):
+    encoder = XLNetEncoder(tiny_config(**changes))
+    encoder.build()
+    assert encoder.config.model.num_parameters == encoder.count_params()
+
+
+def test_the_published_models():
+    large = XLNetConfig.from_dict(
+        {"model": {"num_layers": 24, "d_model": 1024, "num_heads": 16, "d_inner": 4096}}
+    )
+    assert large.model.num_parameters == pytest.approx(360e6, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [{"d_inner": 10**9}, {"vocab_size": 2**31 - 1}, {"d_model": 2**21, "num_heads": 2**20}],
+)
+def test_a_model_that_no_machine_holds_is_a_sentence(sizes):
+    start = time.monotonic()
+    with pytest.raises(ConfigError, match=r"parameters: expected at least [\d,.]+ GB, got"):
+        XLNetEncoder(XLNetConfig.from_dict({"model": sizes}))
+    assert time.monotonic() - start < 1
+
+
+def test_batches_count(monkeypatch):
+    """B 3, T 13, M 7, D 22, N 2, L 2: by hand."""
+    config = tiny_config()
+    parameters = config.model.num_parameters
+    needed = {
+        (0, 0, False): parameters,
+        (3, 13, False): parameters + 2 * 3 * 7 * 22 + 3 * 13 * 22 + 3 * 2 * 13 * 20,
+        (3, 13, True): 4 * parameters + 2 * 3 * 7 * 22 + 2 * 3 * 13 * 22 + 3 * 2 * 13 * 20,
+    }
+    for (rows, tokens, training), numbers in needed.items():
+        monkeypatch.setattr(memory, "machine_bytes", lambda n=numbers: 4 * n)
+        memory.require_memory(config, rows, tokens, training)
+        monkeypatch.setattr(memory, "machine_bytes", lambda n=numbers: 4 * n - 1)
+        with pytest.raises(ConfigError, match="use a smaller model or batch"):
+            memory.require_memory(config, rows, tokens, training)
+
+
+def test_the_machine_has_memory_and_ulimit_counts(monkeypatch):
+    there = memory.machine_bytes()
+    assert there > 1 << 28
+    monkeypatch.setattr(memory, "limit_bytes", lambda: there // 2 + memory.needed_bytes())
+    assert memory.machine_bytes() == there // 2
+    monkeypatch.setattr(memory, "limit_bytes", lambda: 1 << 30)
+    assert memory.machine_bytes() == 0
