@@ -61,8 +61,6 @@ SECTIONS = {
     "Training and evaluation": (
         "official.xlnet.training.pretraining",
         "official.xlnet.training.optimization",
-        "official.xlnet.training.adamw",
-        "official.xlnet.training.lamb",
         "official.xlnet.training.evaluation",
     ),
     "Fine-tuning tasks": (

@@ -18,7 +18,8 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
 from official.xlnet.runtime.history import HistoryWriter, read_history
-from tests.helpers.corpora import WORDS, vocabulary_dir
+from tests.helpers.corpora import WORDS
+from tests.helpers.finetune_command import finetune, read_json, run
 from tests.helpers.task_corpora import labelled, sentence, task_config, write_table
 
 SQUAD = pathlib.Path(__file__).parents[3] / "shared/data/squad/sample.json"
@@ -35,33 +36,6 @@ def files(tmp_path_factory):
 
 def lines_of(path):
     return pathlib.Path(path).read_text(encoding="utf-8").splitlines()
-
-
-def read_json(*path):
-    return json.loads(pathlib.Path(*path).read_text())
-
-
-def finetune(task, train, dev, output, *arguments, mem_len=0, **overrides):
-    """Runs the command; returns its status."""
-    tree = task_config(mem_len=mem_len).as_dict()
-    tree["task"] = {"max_length": 23, "num_buckets": 1}
-    os.makedirs(output, exist_ok=True)
-    path = os.path.join(output, "recipe.yaml")
-    with open(path, "w") as file:
-        yaml.safe_dump(tree, file)
-    sets = [f"--set={name}={value}" for name, value in overrides.items()]
-    return cli.main(
-        [
-            *("finetune", f"--task={task}", f"--train={train}", f"--dev={dev}"),
-            *(f"--output={output}", f"--config={path}", *sets, *arguments),
-            f"--vocab={vocabulary_dir()}/spiece.model",
-        ]
-    )
-
-
-def run(capfd, *arguments):
-    assert cli.main(list(arguments)) == 0, capfd.readouterr().err
-    return json.loads(capfd.readouterr().out.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")

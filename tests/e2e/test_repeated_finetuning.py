@@ -11,7 +11,7 @@ import pytest
 from official.xlnet import cli
 from official.xlnet.errors import PreemptedError
 from official.xlnet.training import repeated_finetuning
-from tests.e2e.test_finetune import finetune, read_json, run
+from tests.helpers.finetune_command import finetune, read_json, run
 from tests.helpers.task_corpora import labelled, write_table
 
 SETTINGS = {"num_steps": 12, "warmup_steps": 2, "checkpoint_steps": 6}

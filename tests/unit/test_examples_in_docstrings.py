@@ -25,8 +25,8 @@ MODULES = [
     "tasks.question_answering",
     "tasks.ranking_metrics",
     "tasks.registry",
-    "training.adamw",
     "training.evaluation",
+    "training.optimization",
 ]
 
 

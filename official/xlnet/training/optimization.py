@@ -1,17 +1,173 @@
-"""The optimizer of a run: AdamW or LAMB, with linear warmup and polynomial decay.
+"""AdamW and LAMB with linear warmup, polynomial decay, clipping and layer-wise rate decay.
 
-The schedule is implemented here because that of tf-models-official cannot be deserialized from a
-saved model.
+AdamW is that of tf_keras with two changes. The update runs in TensorFlow's fused Adam kernel, which
+reads and writes each array once. Layer-wise rate decay scales the update of a variable rather than
+its gradient, because Adam is invariant to the scale of the gradient. The schedule is implemented
+here because that of tf-models-official cannot be deserialized from a saved model.
 """
 
 from __future__ import annotations
+
+import re
+from typing import NamedTuple
 
 import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.training.adamw import AdamW
-from official.xlnet.training.lamb import LAMB
+
+# Variables without weight decay: biases and layer normalization, as in the original code.
+NOT_DECAYED = ("bias", "gamma", "beta")
+
+
+class _Step(NamedTuple):
+    """Numbers of one update of a variable.
+
+    Attributes:
+      rate: learning rate of the variable.
+      factor: scale of the gradient, from clipping.
+      beta_1: decay rate of the first moment, β1.
+      beta_2: decay rate of the second moment, β2.
+      power_1: β1 to the power of the step.
+      power_2: β2 to the power of the step.
+    """
+
+    rate: tf.Tensor
+    factor: tf.Tensor
+    beta_1: tf.Tensor
+    beta_2: tf.Tensor
+    power_1: tf.Tensor
+    power_2: tf.Tensor
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class AdamW(tf_keras.optimizers.AdamW):
+    """AdamW optimizer (Loshchilov and Hutter, 2019) with layer-wise learning rate decay.
+
+        m = β1 m + (1 - β1) g;   v = β2 v + (1 - β2) g²
+        w = w - s·lr·(m̂ / (√v̂ + ε) + decay·w)
+
+    Biases and layer normalization weights are not decayed. A step with a non-finite gradient
+    leaves weights and moments unchanged.
+
+    Args:
+      learning_rate: lr, a float or a learning rate schedule.
+      num_layers: number of encoder layers, L.
+      layer_decay: α in (0, 1]; the rate of layer m is scaled by s = α^(L-m) (see `layer_of`).
+        1 for the same rate everywhere.
+      decay_embedding: whether the embedding counts as layer 0; False for the full rate.
+      **kwargs: further arguments of `tf_keras.optimizers.AdamW`.
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        num_layers=0,
+        layer_decay=1.0,
+        decay_embedding=True,
+        **kwargs,
+    ):
+        super().__init__(learning_rate, **kwargs)
+        self.num_layers, self.layer_decay = num_layers, layer_decay
+        self.decay_embedding = decay_embedding
+        self._factor = tf.constant(1.0)
+        self.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_layers": self.num_layers,
+            "layer_decay": self.layer_decay,
+            "decay_embedding": self.decay_embedding,
+        }
+
+    def _apply_weight_decay(self, variables):
+        """Does nothing: weight decay is part of `update_step`."""
+
+    def _clip_gradients(self, grads):
+        """Computes the global-norm clipping factor, which `update_step` applies.
+
+        Sparse gradients are made dense first, which sums duplicate rows. Any non-finite gradient
+        makes the factor non-finite.
+        """
+        grads = [tf.convert_to_tensor(gradient) for gradient in grads]
+        norm = tf.linalg.global_norm(grads)
+        self._factor = 1 + 0 * norm
+        if not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        self._factor *= self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
+        return grads
+
+    def update_step(self, gradient, variable):
+        """Updates one variable and its moments in place.
+
+        Allocating new arrays instead would fragment memory.
+        """
+        index = self._index_dict[self._var_key(variable)]
+        m, v = self._momentums[index], self._velocities[index]
+        step, dtype = self._step_of(variable), gradient.dtype
+        if self._use_weight_decay(variable):
+            variable.assign_sub(variable * tf.cast(step.rate * self.weight_decay, dtype))
+        epsilon = self.epsilon * tf.sqrt(1 - step.power_2)  # ε is added to √v̂.
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=m.handle,
+            v=v.handle,
+            beta1_power=tf.cast(step.power_1, dtype),
+            beta2_power=tf.cast(step.power_2, dtype),
+            lr=tf.cast(step.rate, dtype),
+            beta1=tf.cast(step.beta_1, dtype),
+            beta2=tf.cast(step.beta_2, dtype),
+            epsilon=tf.cast(epsilon, dtype),
+            grad=tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype)),
+        )
+
+    def _step_of(self, variable) -> _Step:
+        """The numbers of this step; those of a step with a non-finite gradient change nothing."""
+        layer = layer_of(variable.name, self.num_layers)
+        layers_above = self.num_layers - layer if layer or self.decay_embedding else 0
+        number = tf.cast(self.iterations + 1, tf.float32)
+        is_good = tf.math.is_finite(self._factor)
+        return _Step(
+            rate=tf.where(is_good, self.learning_rate * self.layer_decay**layers_above, 0.0),
+            factor=tf.where(is_good, self._factor, 0.0),
+            beta_1=tf.where(is_good, self.beta_1, 1.0),
+            beta_2=tf.where(is_good, self.beta_2, 1.0),
+            power_1=tf.pow(self.beta_1, number),
+            power_2=tf.pow(self.beta_2, number),
+        )
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class LAMB(AdamW):
+    """LAMB optimizer (You et al., 2020), for large batches.
+
+        u = m̂ / (√v̂ + ε) + decay·w;   w = w - s·lr·(‖w‖ / ‖u‖)·u
+
+    The ratio of norms is 1 where one of them is 0, and for biases and layer normalization weights.
+    Everything else, the arguments included, is as in `AdamW`. The LAMB of tf-models-official makes
+    the same updates, but has no layer-wise decay and no guard against non-finite gradients.
+    """
+
+    def update_step(self, gradient, variable):
+        """Updates one variable and its moments in place."""
+        index = self._index_dict[self._var_key(variable)]
+        m, v = self._momentums[index], self._velocities[index]
+        step = self._step_of(variable)
+        dtype = gradient.dtype
+        gradient = tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype))
+        beta_1, beta_2 = tf.cast(step.beta_1, dtype), tf.cast(step.beta_2, dtype)
+        m.assign(beta_1 * m + (1 - beta_1) * gradient)
+        v.assign(beta_2 * v + (1 - beta_2) * tf.square(gradient))
+        m_hat = m / tf.cast(1 - step.power_1, dtype)
+        update = m_hat / (tf.sqrt(v / tf.cast(1 - step.power_2, dtype)) + self.epsilon)
+        rate = tf.cast(step.rate, dtype)
+        if self._use_weight_decay(variable):
+            update += self.weight_decay * variable
+            sizes = tf.norm(variable), tf.norm(update)
+            rate *= tf.where(tf.reduce_all(tf.stack(sizes) > 0), sizes[0] / sizes[1], 1.0)
+        variable.assign_sub(rate * update)
+
 
 OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB}
 
@@ -89,3 +245,20 @@ def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
         layer_decay=training.layer_decay,
         decay_embedding=training.decay_embedding,
     )
+
+
+def layer_of(variable_name: str, num_layers: int) -> int:
+    """Returns the layer of a variable: 0 for embeddings, 1 … L for encoder blocks, L for heads.
+
+    Args:
+      variable_name: name of the variable, with the path of its layer.
+      num_layers: number of encoder layers, L.
+
+    Example:
+      >>> layer_of("xlnet_encoder/layer_0/attention/query_kernel:0", num_layers=12)
+      1
+    """
+    block = re.search(r"(?:^|/)layer_(\d+)/", variable_name)
+    if block:
+        return int(block.group(1)) + 1
+    return 0 if re.search(r"(?:word|mask)_embedding", variable_name) else num_layers

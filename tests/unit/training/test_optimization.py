@@ -7,8 +7,7 @@ from official.modeling.optimization import lamb
 
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.training.adamw import layer_of
-from official.xlnet.training.optimization import create_optimizer
+from official.xlnet.training.optimization import create_optimizer, layer_of
 from tests.helpers.tiny import tiny_config
 
 NUM_LAYERS = 3
