@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-_LARGEST_EXPONENT = 700.0  # Of a float64.
+LARGEST_EXPONENT = 700.0  # Of a float64.
 
 
 def perplexity(loss: float) -> float:
@@ -17,4 +17,4 @@ def perplexity(loss: float) -> float:
       >>> perplexity(math.log(7))
       7.0
     """
-    return math.exp(min(loss, _LARGEST_EXPONENT))
+    return math.exp(min(loss, LARGEST_EXPONENT))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 
 import numpy as np
@@ -17,13 +18,12 @@ from official.xlnet.data.pretraining_dataset import (
 )
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.objectives import create_objective
-from official.xlnet.runtime.perplexity import perplexity
+from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
 _COUNTED_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
 _COUNTING_ROWS = 64  # Batch size for counting.
-_LARGEST_EXPONENT = 700.0  # Of a float64.
 
 
 def evaluate(
@@ -104,8 +104,8 @@ def text_metrics(nats: float, words: int, characters: int) -> dict[str, float]:
         "characters": characters,
         "bits_per_character": nats / (characters * math.log(2)),
     }
-    if words and nats / words < _LARGEST_EXPONENT:  # Text without spaces may have only one word.
-        metrics["word_perplexity"] = math.exp(nats / words)
+    if words and nats / words < LARGEST_EXPONENT:  # Text without spaces may have only one word.
+        metrics["word_perplexity"] = perplexity(nats / words)
     return metrics
 
 
