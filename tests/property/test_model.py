@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.modeling.objectives import permutation_objective
+from official.xlnet.modeling.objectives.permutation_lm import permutation_objective
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from tests.helpers.tiny import (
     BATCH,

@@ -241,7 +241,7 @@ def test_wrong_input_is_named(text_model, tokenizer):
 
     fails(DataError, "text 2 is empty", generate, ["The", " \n"])
     fails(ConfigError, "num_tokens: expected at least 1, got 0", generate, ["The"], 0)
-    fails(DataError, "is empty", fill_blanks, "")
+    fails(DataError, "got the empty text", fill_blanks, "")
     fails(DataError, "expected a blank, written ____", fill_blanks, "The __ sat")
     fails(DataError, "expected at least 1 piece, got ____{0}", fill_blanks, "The ____{0} sat")
     fails(DataError, "at most 36 pieces, got 2 of text and 35 of", fill_blanks, "The ____{35} for")
