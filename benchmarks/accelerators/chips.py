@@ -14,6 +14,7 @@ class Chip:
       flops: bfloat16 operations per second, dense.
       bandwidth: bytes per second of its memory.
       memory: bytes of its memory.
+      clock: cycles per second.
       devices: devices of a chip.
     """
 
@@ -21,12 +22,13 @@ class Chip:
     flops: float
     bandwidth: float
     memory: float
+    clock: float
     devices: int = 1
 
 
 CHIPS = {
-    "v5e": Chip("v5e:2x2", 197e12, 819e9, 16e9),
-    "v4": Chip("v4:2x2x1", 137.5e12, 614e9, 16e9, devices=2),
-    "v5p": Chip("v5p:2x2x1", 459e12, 2765e9, 95e9),
-    "v6e": Chip("v6e:2x2", 918e12, 1640e9, 32e9),
+    "v5e": Chip("v5e:2x2", 197e12, 819e9, 16e9, 1.5e9),
+    "v4": Chip("v4:2x2x1", 137.5e12, 614e9, 16e9, 1.05e9, devices=2),
+    "v5p": Chip("v5p:2x2x1", 459e12, 2765e9, 95e9, 1.75e9),
+    "v6e": Chip("v6e:2x2", 918e12, 1640e9, 32e9, 1.75e9),
 }

@@ -69,6 +69,47 @@ class Case:
             batch_size=self.batch_size,
         )
 
+    def flops(self) -> int:
+        """Operations of its matrix products, counted by formula; heads of tasks are left out."""
+        with built_for(accelerator=True):
+            return flops.total(flops.computed(self.shape(), self.kind != "serve"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """Cases that differ in the batch size.
+
+    Attributes:
+      config, kind, seq_len: of `Case`.
+      batch_sizes: those of the table.
+    """
+
+    config: str
+    kind: str
+    seq_len: int
+    batch_sizes: tuple[int, ...]
+
+    def case(self, batch_size: int, settings: tuple[str, ...] = ()) -> Case:
+        """The case of a batch size. All are in bfloat16, but for what is served."""
+        precision = "float32" if self.kind == "serve" else "mixed_bfloat16"
+        settings = (f"training.precision={precision}", *settings)
+        return Case(self.config, self.kind, batch_size, self.seq_len, settings)
+
+
+def _families(model: str) -> dict[str, Family]:
+    config = f"configs/{model}.yaml"
+    sizes = 8, 16, 32, 64
+    return {
+        model: Family(config, "pretrain", 0, sizes),
+        f"{model}-classify-128": Family(config, "classify", 128, (32, 64, 128)),
+        f"{model}-classify-512": Family(config, "classify", 512, sizes),
+        f"{model}-squad-512": Family(config, "answer", 512, sizes),
+        f"{model}-serve-512": Family(config, "serve", 512, sizes),
+    }
+
+
+STEPS = _families("base") | _families("large")
+
 
 class Step(NamedTuple):
     """A traced step.
@@ -127,16 +168,13 @@ def write_step(case: Case, step: Step, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, MODULE), "wb") as file:
         file.write(step.module)
-    shape, is_training = case.shape(), case.kind != "serve"
-    with built_for(accelerator=True):
-        computed = flops.total(flops.computed(shape, is_training))
     description = {
         "case": dataclasses.asdict(case),
         "batch": [_spec(x) for x in step.batch],
         "state": [_spec(variable) for variable in step.state],
         "num_results": len(tf.nest.flatten(step.concrete.structured_outputs)),
-        "tokens": shape.tokens,
-        "flops": computed,
+        "tokens": case.shape().tokens,
+        "flops": case.flops(),
     }
     with open(os.path.join(folder, DESCRIPTION), "w", encoding="utf-8") as file:
         json.dump(description, file, indent=1)

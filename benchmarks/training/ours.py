@@ -79,7 +79,7 @@ def _training_work(model, batch) -> Work:
 def finetuner(
     shape: Shape, config, kind: str = "classify"
 ) -> tuple[XLNetTaskModel, dict[str, tf.Tensor]]:
-    """A compiled model of a task, `classify` or `answer`, with its optimizer's slots, and a batch."""
+    """A compiled model of a task (`classify` or `answer`) with its optimizer, and a batch."""
     names = {"classify": "classification", "answer": "question_answering"}
     config.task.name, config.task.labels = names[kind], ("no", "yes")
     config.task.max_length, config.task.num_buckets = shape.seq_len, 1

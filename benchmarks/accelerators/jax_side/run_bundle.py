@@ -125,8 +125,9 @@ def _timed(step, batches, state, description: dict, flags) -> dict:
         seconds.append(time.perf_counter() - start)
     median = statistics.median(seconds[_WARM_UP:])
     kind = jax.devices()[0].device_kind
-    known = [peak for name, peak in _PEAKS.items() if name in kind]
-    peak = 1e12 * flags.peak_tflops if flags.peak_tflops else (known or [None])[0]
+    peak = next((peak for name, peak in _PEAKS.items() if name in kind), None)
+    if flags.peak_tflops:
+        peak = 1e12 * flags.peak_tflops
     rate = description["flops"] / median
     return {
         "seconds": median,

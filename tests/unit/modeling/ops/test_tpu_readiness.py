@@ -16,8 +16,9 @@ DEVICE_OPS = """
 abs add and bitcast-convert broadcast call ceil clamp compare concatenate conditional constant
 convert convolution copy cosine divide dot dynamic-slice dynamic-update-slice exponential
 exponential-minus-one floor gather get-tuple-element iota is-finite log log-plus-one maximum
-minimum multiply negate not opt-barrier or pad parameter power reduce reduce-window remainder reshape reverse
-round-nearest-even rsqrt scatter select set-dimension-size shift-left shift-right-arithmetic
+minimum multiply negate not opt-barrier or pad parameter power reduce reduce-window remainder
+reshape reverse round-nearest-even rsqrt scatter select set-dimension-size shift-left
+shift-right-arithmetic
 shift-right-logical sign sine slice sort sqrt subtract tanh transpose tuple xor
 """
 
