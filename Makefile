@@ -12,6 +12,8 @@ VENV := $(if $(PYTHON),.venvs/$(notdir $(PYTHON)),.venv)
 IN_VENV := $(VENV)/bin/python
 ENVIRONMENT := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml tools/setup_environment.sh | sha256sum | cut -c1-16)
 TORCH := $(ENVIRONMENT)-torch
+JAX_VENV := .venv-tpu
+JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52
 # Two workers: each imports TensorFlow and takes up to 3 GB.
 WORKERS := --numprocesses=2 --dist=worksteal
 SOURCES := official/xlnet data_prep benchmarks tools
@@ -21,7 +23,7 @@ export TF_USE_LEGACY_KERAS ?= 1
 export TF_ENABLE_ONEDNN_OPTS ?= 1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help setup demo test test-slow test-install bazel-test coverage parity check audit format \
+.PHONY: help setup demo test test-slow test-install bazel-test coverage parity tpu-check check audit format \
   release bench docs
 
 help:  ## Show the targets.
@@ -50,6 +52,10 @@ coverage: $(ENVIRONMENT)  ## Run the tests and show which lines they reach.
 
 parity: $(TORCH)  ## Compare with HF transformers; installs PyTorch.
 	$(IN_VENV) -m pytest -m "slow or not slow" tests/parity $(PYTEST_FLAGS)
+
+tpu-check: $(ENVIRONMENT) $(JAX)  ## Compile small steps for a TPU, without one; installs jax.
+	XLNET_JAX_PYTHON=$(CURDIR)/$(JAX_VENV)/bin/python $(IN_VENV) -m pytest -m "slow or not slow" \
+	  tests/unit/benchmarks/test_accelerators.py $(PYTEST_FLAGS)
 
 check: $(ENVIRONMENT)  ## Check format, lint and types.
 	$(IN_VENV) -m ruff format --check .
@@ -82,4 +88,10 @@ $(ENVIRONMENT):
 # PyTorch stays out of the lock: only the comparison with another implementation needs it.
 $(TORCH): $(ENVIRONMENT)
 	$(IN_VENV) -m pip install --progress-bar off torch==2.13.0 transformers==5.23.0
+	touch $@
+
+# The TPU's compiler and jax, 1.1 GB, in an environment of their own: TensorFlow is not needed there.
+$(JAX): $(ENVIRONMENT)
+	$(IN_VENV) -m venv --clear $(JAX_VENV)
+	$(JAX_VENV)/bin/python -m pip install --progress-bar off jax==0.10.2 libtpu==0.0.52
 	touch $@

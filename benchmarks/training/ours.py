@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tensorflow as tf
 import tf_keras
 
@@ -74,8 +76,12 @@ def _training_work(model, batch) -> Work:
     return Work(lambda: float(function(batches)["loss"]), _count(model))
 
 
-def _finetune(shape: Shape, config) -> Work:
-    config.task.name, config.task.labels = "classification", ("no", "yes")
+def finetuner(
+    shape: Shape, config, kind: str = "classify"
+) -> tuple[XLNetTaskModel, dict[str, tf.Tensor]]:
+    """A compiled model of a task (`classify` or `answer`) with its optimizer, and a batch."""
+    names = {"classify": "classification", "answer": "question_answering"}
+    config.task.name, config.task.labels = names[kind], ("no", "yes")
     config.task.max_length, config.task.num_buckets = shape.seq_len, 1
     model = XLNetTaskModel(config)
     optimizer = create_optimizer(config.training, shape.num_layers)
@@ -86,9 +92,23 @@ def _finetune(shape: Shape, config) -> Work:
         "token_ids": token_ids,
         "segment_ids": segment_ids,
         "is_padding": tf.zeros_like(token_ids, tf.bool),
-        "label": tf.range(shape.batch_size) % 2,
         "weight": tf.ones([shape.batch_size]),
     }
+    label = tf.range(shape.batch_size) % 2
+    if kind == "classify":
+        return model, batch | {"label": label}
+    is_paragraph = tf.ones_like(token_ids, tf.bool)
+    return model, batch | {
+        "can_answer": is_paragraph,
+        "may_start": is_paragraph,
+        "start": label + 7,
+        "end": label + 5,
+        "is_impossible": tf.cast(label, tf.float32),
+    }
+
+
+def _finetune(shape: Shape, config) -> Work:
+    model, batch = finetuner(shape, config)
     return _training_work(model, batch)
 
 
@@ -105,13 +125,18 @@ def _encode(shape: Shape, config) -> Work:
 def _serve(shape: Shape, config) -> Work:
     encoder = XLNetEncoder(config)
     encoder.build()
+    return _forward_work(server(encoder, shape), shape, config, encoder)
+
+
+def server(encoder: XLNetEncoder, shape: Shape) -> Callable:
+    """The encoder as it is exported: a function of tokens and segments."""
     packed = PackedEncoder(encoder, shape.seq_len, SEGMENT_CLS + 1)
 
     def encode(token_ids, segment_ids):
         is_padding = tf.zeros_like(token_ids, tf.bool)
         return packed(token_ids, is_padding, segment_ids).vectors
 
-    return _forward_work(encode, shape, config, encoder)
+    return encode
 
 
 def _forward_work(encode, shape: Shape, config, encoder) -> Work:

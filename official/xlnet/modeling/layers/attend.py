@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows, is_static
 from official.xlnet.modeling.layers.two_stream_mask import Keys, Rows, can_attend
+from official.xlnet.modeling.ops.rematerialization import used_after
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.stateless_dropout import dropout, keep_mask
 from official.xlnet.modeling.ops.xla_kernels import compiled, row_sums
@@ -96,14 +97,13 @@ def attend(
         def gradient(d_output_BNQH):
             dots_BNQH = tf.cast(d_output_BNQH, tf.float32) * tf.cast(output_BNQH, tf.float32)
             # Drawing again must not be optimized away to keeping what was drawn first.
-            with tf.control_dependencies([d_output_BNQH]):
-                same_seed = tf.identity(seed)
+            (same_seed,) = used_after(d_output_BNQH, [seed])
             d_value_BNKH = tf.matmul(drop(p_BNQK, same_seed), d_output_BNQH, transpose_a=True)
             with tf.control_dependencies([d_value_BNKH]):  # One array of this size goes first.
                 d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
             mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
             d_content, d_segment = score_gradients(
-                p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys
+                p_BNQK, d_dropped_BNQK, mean_BNQ, same_seed, rows, keys
             )
             d_positional = from_keys(d_content, rows.positions)
             return d_content, d_positional, d_segment, d_value_BNKH

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.modeling.ops.device_forms import has_accelerator
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call
 from official.xlnet.modeling.ops.xla_kernels import fused
@@ -24,13 +25,9 @@ _PAGE_BYTES, _LINE_BYTES = 4096, 64
 
 def inner_width(d_inner: int, dtype: tf.DType = tf.float32) -> int:
     """Width of inner rows, in training and as served: d_inner, or slightly more on a CPU."""
-    if d_inner * dtype.size % _PAGE_BYTES or _has_accelerator():
+    if d_inner * dtype.size % _PAGE_BYTES or has_accelerator():
         return d_inner
     return d_inner + _LINE_BYTES // dtype.size
-
-
-def _has_accelerator() -> bool:
-    return any(device.device_type != "CPU" for device in tf.config.list_logical_devices())
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")

@@ -12,11 +12,18 @@ import dataclasses
 
 import tensorflow as tf
 
+from official.xlnet.modeling.ops.device_forms import has_accelerator
 from official.xlnet.modeling.ops.shapes import Size, sizes
 
 # Rows that share one slice of the position table. A block of c rows computes K + c - 1
-# distances for K keys each; smaller blocks waste less and make more, smaller products.
-BLOCK_SIZE = 256
+# distances for K keys each; smaller blocks waste less and make more, smaller products. On a TPU
+# they are as wide as its matrix unit; larger ones take its compiler many times as long.
+BLOCK_SIZE, ACCELERATOR_BLOCK_SIZE = 256, 128
+
+
+def block_size() -> int:
+    """The most rows of a block."""
+    return ACCELERATOR_BLOCK_SIZE if has_accelerator() else BLOCK_SIZE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +44,7 @@ class ConsecutiveRows:
     @property
     def num_blocks(self) -> int:
         """Number of blocks."""
-        return -(-self.num_tokens // BLOCK_SIZE) if is_static(self) else 1
+        return -(-self.num_tokens // block_size()) if is_static(self) else 1
 
     @property
     def block(self) -> Size:
@@ -120,13 +127,21 @@ class TargetRows:
     def to_keys(self, score_BNPR: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """Scores per distance → scores per key, [B, N, P, K], for rows at `position_BP`."""
         first_BP = self.num_tokens - 1 - position_BP
+        if self._avoids_loops:
+            return _cut(score_BNPR, first_BP, self.num_tokens, self.num_keys)
         return _roll(score_BNPR, -first_BP)[..., : self.num_keys]
 
     def from_keys(self, score_BNPK: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """The transpose of `to_keys`: [B, N, P, K] → [B, N, P, R], 0 where no key is."""
         margin = self.num_tokens - 1
+        if self._avoids_loops:
+            return _place(score_BNPK, margin - position_BP, self.num_tokens)
         padded_BNPR = tf.pad(score_BNPK, [[0, 0]] * 3 + [[0, margin]])
         return _roll(padded_BNPR, margin - position_BP)
+
+    @property
+    def _avoids_loops(self) -> bool:
+        return has_accelerator() and is_static(self)
 
 
 def distance_scores(query: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
@@ -162,3 +177,41 @@ def _roll(x_BNPR: tf.Tensor, shift_BP: tf.Tensor) -> tf.Tensor:
     )
     rolled_BPNR = tf.reshape(rolled_XNR, [-1, num_rows, heads, length])
     return tf.transpose(rolled_BPNR, [0, 2, 1, 3])
+
+
+def _cut(x_BNPR: tf.Tensor, first_BP: tf.Tensor, num_tokens: int, num_keys: int) -> tf.Tensor:
+    """x[b, :, p, first[b, p] :][: num_keys] of every b and p, without a loop over them.
+
+    A barrel shifter: for each binary digit of `first`, from the highest on, rows where it is 1
+    are moved to the left by as much as it stands for. What no later step can reach is left out.
+
+    Args:
+      x_BNPR: R = K + T - 1.
+      first_BP: int32, from 0 to T - 1.
+      num_tokens: T.
+      num_keys: K.
+    """
+    for digit in reversed(range((num_tokens - 1).bit_length())):
+        step = 2**digit
+        length = num_keys + step - 1
+        missing = max(0, length + step - x_BNPR.shape[-1])  # In the first round only.
+        x_BNPR = tf.pad(x_BNPR, [[0, 0]] * 3 + [[0, missing]])
+        moved, kept = x_BNPR[..., step : step + length], x_BNPR[..., :length]
+        x_BNPR = tf.where(_digit(first_BP, digit), moved, kept)
+    return x_BNPR
+
+
+def _place(x_BNPK: tf.Tensor, first_BP: tf.Tensor, num_tokens: int) -> tf.Tensor:
+    """The transpose of `_cut`: [B, N, P, K + T - 1], x[b, n, p] from first[b, p] on, else 0."""
+    length = x_BNPK.shape[-1] + num_tokens - 1
+    for digit in range((num_tokens - 1).bit_length()):
+        step = 2**digit
+        moved = tf.pad(x_BNPK, [[0, 0]] * 3 + [[step, 0]])
+        kept = tf.pad(x_BNPK, [[0, 0]] * 3 + [[0, step]])
+        x_BNPK = tf.where(_digit(first_BP, digit), moved, kept)
+    return x_BNPK[..., :length]
+
+
+def _digit(number_BP: tf.Tensor, digit: int) -> tf.Tensor:
+    """Whether a binary digit is 1, bool [B, 1, P, 1]."""
+    return (tf.bitwise.right_shift(number_BP, digit) % 2 == 1)[:, None, :, None]

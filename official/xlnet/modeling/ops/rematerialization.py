@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+from tensorflow.python.ops import control_flow_util
+
+from official.xlnet.modeling.ops.device_forms import has_accelerator
 
 
 def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -23,7 +27,7 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
         def gradient(upstream, variables=()):
             variables = list(variables)
             with tf.control_dependencies([upstream]), tf.GradientTape() as tape:
-                again = [tf.identity(x) for x in tensors]
+                again = used_after(upstream, tensors)
                 tape.watch(again)
                 output = function(*again)
             gradients = tape.gradient(output, again + variables, upstream)
@@ -35,3 +39,20 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
         return function(*tensors), gradient
 
     return call
+
+
+def used_after(first: tf.Tensor, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """`tensors`, for what has to be computed again when `first` is there.
+
+    Identities with a control dependency, which XLA would see through: it would keep what was
+    computed first. So a step that is compiled for an accelerator has an optimization barrier.
+    """
+    if has_accelerator() and _is_compiled():
+        return gen_xla_ops.xla_optimization_barrier([first, *tensors])[1:]
+    with tf.control_dependencies([first]):
+        return [tf.identity(x) for x in tensors]
+
+
+def _is_compiled() -> bool:
+    """Whether XLA compiles the graph under construction; there is no public way to ask."""
+    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())

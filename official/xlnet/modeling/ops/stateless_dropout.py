@@ -12,7 +12,10 @@ import math
 
 import tensorflow as tf
 
+from official.xlnet.modeling.ops.device_forms import has_accelerator
 from official.xlnet.modeling.ops.shapes import Size, sizes
+
+_FACTOR = 0x9E3779B1  # Of counters; 2³² divided by the golden ratio.
 
 
 def _mix(x: tf.Tensor) -> tf.Tensor:
@@ -26,7 +29,22 @@ def _mix(x: tf.Tensor) -> tf.Tensor:
 
 def _hash(counter: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     key = tf.bitcast(seed, tf.uint32)
-    return _mix(_mix(counter * tf.constant(0x9E3779B1, tf.uint32) + key[0]) ^ key[1])
+    return _mix(_mix(counter * tf.constant(_FACTOR, tf.uint32) + key[0]) ^ key[1])
+
+
+def _hash_by_axes(shape: list[Size], seed: tf.Tensor) -> tf.Tensor:
+    """`_hash` of 0, 1, 2, … in `shape`, as a sum of one small term for each axis.
+
+    The key is added first: without it the sum would be a constant as large as the mask, which
+    the compiler would compute and keep.
+    """
+    key = tf.bitcast(seed, tf.uint32)
+    total = key[0]
+    for axis, size in enumerate(shape):
+        stride = tf.cast(math.prod(shape[axis + 1 :]), tf.uint32)
+        index = tf.bitcast(tf.range(size, dtype=tf.int32), tf.uint32)
+        total = total[..., None] + index * (stride * tf.constant(_FACTOR, tf.uint32))
+    return _mix(_mix(total) ^ key[1])
 
 
 def fold_in(seed: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
@@ -58,8 +76,10 @@ def keep_mask(shape: list[Size], rate: float, seed: tf.Tensor) -> tf.Tensor:
       rate: probability of False, in [0, 1); used to a precision of 2⁻³².
       seed: int32 [2].
     """
-    counter = tf.bitcast(tf.range(math.prod(shape), dtype=tf.int32), tf.uint32)
     threshold = tf.constant(round(rate * 2**32), tf.uint32)
+    if has_accelerator():
+        return _hash_by_axes(shape, seed) >= threshold
+    counter = tf.bitcast(tf.range(math.prod(shape), dtype=tf.int32), tf.uint32)
     return tf.reshape(_hash(counter, seed), shape) >= threshold
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable
 
 import tensorflow as tf
 
+from official.xlnet.modeling.ops.device_forms import has_accelerator
 from official.xlnet.modeling.ops.shapes import sizes
 
 
@@ -32,16 +33,22 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
       *static: its leading arguments that are no tensors. Calls share a kernel where these are
         equal.
     """
-    bound = functools.partial(function, *static)
-    kernel = tf.function(bound, jit_compile=True, autograph=False)
 
     def call(*tensors):
         if tf.executing_eagerly() or not _are_static(tensors):
-            return bound(*tensors)
+            return function(*static, *tensors)
+        kernel = _kernel(has_accelerator(), function, *static)
         # Grappler cannot see the shapes that a compiled kernel returns.
         return tf.nest.map_structure(lambda x: tf.ensure_shape(x, x.shape), kernel(*tensors))
 
     return call
+
+
+@functools.cache
+def _kernel(accelerator: bool, function: Callable, *static: Hashable) -> Callable:
+    """The kernel of one kind of device: what was traced for the other may have other forms."""
+    del accelerator
+    return tf.function(functools.partial(function, *static), jit_compile=True, autograph=False)
 
 
 @functools.cache
@@ -71,8 +78,9 @@ def fused(function: Callable, *static: Hashable) -> Callable:
 def row_sums(x: tf.Tensor) -> tf.Tensor:
     """Sums over the last axis, inside a kernel.
 
-    Written as a product with ones, whose operand XLA computes on the way; for `tf.reduce_sum` it
-    would write the operand to memory and read it again.
+    On a CPU written as a product with ones, whose operand XLA computes on the way; for
+    `tf.reduce_sum` it would write the operand to memory and read it again. An accelerator fuses
+    the sum, and a TPU would round the operands of the product to bfloat16.
 
     Args:
       x: floating [..., K].
@@ -80,6 +88,8 @@ def row_sums(x: tf.Tensor) -> tf.Tensor:
     Returns:
       [...].
     """
+    if has_accelerator():
+        return tf.reduce_sum(x, axis=-1)
     return tf.linalg.matvec(x, tf.ones([sizes(x)[-1]], x.dtype))
 
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from official.xlnet.modeling.layers import relative_shift
 from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows
+from official.xlnet.modeling.ops.device_forms import built_for
 
 BATCH, HEADS, WIDTH, MEMORY = 3, 2, 5, 7
 SHAPES = [  # T, M, block size
@@ -28,7 +29,14 @@ SHAPES = [  # T, M, block size
 def shape(request, monkeypatch):
     num_tokens, num_memory, block_size = request.param
     monkeypatch.setattr(relative_shift, "BLOCK_SIZE", block_size)
+    monkeypatch.setattr(relative_shift, "ACCELERATOR_BLOCK_SIZE", block_size)
     return num_tokens, num_memory
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["cpu", "accelerator"])
+def accelerator(request):
+    with built_for(request.param):
+        yield request.param
 
 
 def random_rows(num_tokens, num_memory, consecutive, table_rows=BATCH):
@@ -82,7 +90,7 @@ def test_from_keys_is_the_transpose_of_to_keys(shape, consecutive):
 def test_blocks_cover_the_rows(shape):
     num_tokens, num_memory = shape
     rows = ConsecutiveRows(num_tokens, num_tokens + num_memory)
-    assert rows.block <= relative_shift.BLOCK_SIZE
+    assert rows.block <= relative_shift.block_size()
     assert 0 <= rows.padding < rows.block
     assert rows.num_blocks * rows.block == num_tokens + rows.padding
 
@@ -126,3 +134,22 @@ for blocks in SHAPES:
     subprocess.run(
         [sys.executable, "-c", script.replace("SHAPES", shapes)], env=environment, check=True
     )
+
+
+def test_accelerators_loop_over_no_rows(shape, accelerator):
+    """A row at a time is fast on a CPU, and nowhere else."""
+    query, table, position, rows = random_rows(*shape, consecutive=False)
+
+    @tf.function
+    def there_and_back(query, table):
+        by_key = rows.to_keys(rows.scores(query, table), tf.constant(position))
+        return rows.from_keys(by_key, tf.constant(position))
+
+    graph = there_and_back.get_concrete_function(query, table).graph
+    kinds = {operation.type for operation in graph.get_operations()}
+    assert bool(kinds & {"While", "StatelessWhile"}) != accelerator
+    assert not kinds & {"GatherV2", "GatherNd", "MatrixDiagPartV3"} or not accelerator
+
+
+def test_accelerators_take_smaller_blocks(accelerator):
+    assert ConsecutiveRows(512, 896).block == (128 if accelerator else 256)

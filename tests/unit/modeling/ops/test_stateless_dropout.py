@@ -1,11 +1,15 @@
 """Dropout as a function of its seed, and kernels with a backward pass of their own."""
 
+import math
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
+from official.xlnet.modeling.ops.device_forms import built_for
 from official.xlnet.modeling.ops.stateless_dropout import dropout, fold_in, keep_mask
 from official.xlnet.modeling.ops.xla_kernels import fused
 
@@ -49,6 +53,45 @@ def test_same_seed_same_mask_everywhere():
         function = tf.function(mask, jit_compile=jit_compile)
         np.testing.assert_array_equal(function(tf.constant(SEED)), wanted)
     assert not np.array_equal(mask(tf.constant([7, 11])), wanted)
+
+
+@pytest.mark.parametrize("shape", [[], [7], [3, 5], [2, 3, 5, 7]], ids=str)
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_accelerators_draw_the_same_bits(shape, jit_compile):
+    seed = tf.constant(SEED)
+    wanted = keep_mask(shape, 0.3, seed)
+    with built_for(accelerator=True):
+        mask = tf.function(lambda seed: keep_mask(shape, 0.3, seed), jit_compile=jit_compile)(seed)
+    assert mask.shape == shape
+    np.testing.assert_array_equal(mask, wanted)
+
+
+@pytest.mark.parametrize("accelerator", [False, True])
+def test_sizes_that_are_not_static_draw_the_same_bits(accelerator):
+    x = tf.ones([3, 5, 7])
+    wanted = dropout(x, 0.3, tf.constant(SEED))
+    with built_for(accelerator):
+        function = tf.function(
+            lambda x: dropout(x, 0.3, tf.constant(SEED)),
+            input_signature=[tf.TensorSpec([None, 5, None])],
+        )
+        np.testing.assert_array_equal(function(x), wanted)
+
+
+def test_masks_of_accelerators_are_no_constants():
+    """TensorFlow computes what depends on no input before it compiles, and hands it over."""
+
+    def largest_constant(accelerator):
+        with built_for(accelerator):
+            function = tf.function(
+                lambda seed: keep_mask([31, 37, 41], 0.3, seed), jit_compile=True
+            )
+            hlo = function.experimental_get_compiler_ir(tf.constant(SEED))(stage="hlo")
+        shapes = re.findall(r" = \w+\[([\d,]*)\]\S* constant\(", hlo)
+        return max(math.prod(int(size) for size in s.split(",") if size) for s in shapes)
+
+    assert largest_constant(accelerator=False) == 31 * 37 * 41
+    assert largest_constant(accelerator=True) <= 41
 
 
 def test_no_seed_or_no_rate_is_no_dropout():

@@ -1,0 +1,74 @@
+"""A training step as a bundle that any device of jax runs, without TensorFlow.
+
+    python -m benchmarks.accelerators.bundle --config=configs/base.yaml --batch_size=8 \
+      --output=base_bundle
+    python base_bundle/run_bundle.py base_bundle     # Where there are jax and NumPy.
+
+Holds the step as StableHLO with the forms of an accelerator, the initial state, a few batches, and
+the losses that TensorFlow computes from them here. `XLNET_JAX_PYTHON` names the interpreter that
+has the jax of `make tpu-check`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks.accelerators import other_python
+from benchmarks.accelerators.steps import DESCRIPTION, Case, trace, write_step
+from benchmarks.harness.workload import windows
+
+
+def write_bundle(case: Case, folder: str, num_batches: int = 3) -> None:
+    """Writes the bundle of a pre-training step.
+
+    Args:
+      case: a step of kind `pretrain`.
+      folder: is created.
+      num_batches: how many batches, and losses.
+    """
+    step = trace(case)
+    write_step(case, step, folder)
+    _save(folder, "state", [variable.numpy() for variable in step.state])
+    losses, results = [], sorted(step.concrete.structured_outputs)
+    for number in range(num_batches):
+        batch = windows(case.shape(), seed=number)
+        _save(folder, f"batch_{number}", tf.nest.flatten(batch))
+        arguments = {name: tf.constant(value) for name, value in batch.items()}
+        losses.append(float(step.concrete(arguments)["loss"]))
+    path = os.path.join(folder, DESCRIPTION)
+    with open(path, encoding="utf-8") as file:
+        description = json.load(file)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({**description, "results": results, "losses": losses}, file, indent=1)
+    other_python.run("write_portable.py", folder)
+    shutil.copy(other_python.FOLDER / "run_bundle.py", folder)
+
+
+def _save(folder: str, name: str, arrays: list[np.ndarray]) -> None:
+    """Writes arrays in their order; those of bfloat16, which NumPy does not have, as bytes."""
+    bfloat16 = tf.bfloat16.as_numpy_dtype
+    stored = [x.view(np.uint16) if x.dtype == bfloat16 else x for x in arrays]
+    np.savez(os.path.join(folder, f"{name}.npz"), *stored)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--config", default="configs/base.yaml", help="recipe")
+    parser.add_argument("--batch_size", type=int, default=8, help="rows of a batch")
+    parser.add_argument("--set", action="append", default=[], help="key=value of the recipe")
+    parser.add_argument("--batches", type=int, default=3, help="batches, and losses")
+    parser.add_argument("--output", required=True, help="folder of the bundle")
+    flags = parser.parse_args()
+    case = Case(flags.config, "pretrain", flags.batch_size, settings=tuple(flags.set))
+    write_bundle(case, flags.output, flags.batches)
+    print(json.dumps({"path": flags.output}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""The rows on file, and the tables of docs/accelerators.md."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from benchmarks.accelerators.chips import CHIPS
+from benchmarks.harness.document import fill_table
+
+RESULTS, DOCUMENT = "docs/accelerators.json", "docs/accelerators.md"
+_KEY = ("step", "chip", "layers", "set", "batch_size")
+_NOT_MEASURED = "Not measured yet: `python -m benchmarks.accelerators`."
+
+
+def read(path: str) -> list[dict[str, Any]]:
+    """The rows on file; none where there is no file."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def add(path: str, row: dict[str, Any]) -> None:
+    """Writes a row to the file, in the place of an older one of the same step, chip and so on."""
+    rows = {_key(old): old for old in read(path)}
+    rows[_key(row)] = row
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
+        json.dump([rows[key] for key in sorted(rows)], file, indent=1)
+        file.write("\n")
+    os.replace(path + ".tmp", path)
+
+
+def write(results: str, document: str) -> None:
+    """Writes the tables of the document."""
+    rows = read(results)
+    fill_table(document, "memory", _table(_MEMORY, rows, _memory))
+    fill_table(document, "speed", _table(_SPEED, [row for row in rows if row["fits"]], _speed))
+    fill_table(document, "largest", _table(_LARGEST, _largest(rows), list))
+
+
+def _key(row: dict[str, Any]) -> tuple:
+    return tuple(json.dumps(row[name]) if name == "set" else row[name] for name in _KEY)
+
+
+_NAME = ["step", "chip", "rows"]
+_MEMORY = [*_NAME, "arguments, GB", "temporaries, GB", "code, MB", "loops", "CPU s"]
+_SPEED = [*_NAME, "TFLOP", "counted", "GB moved", "roofline, ms", "tokens/s/chip", "estimate, ms"]
+_LARGEST = ["step", "chip", "largest that fits", "smallest that does not"]
+
+
+def _table(head: list[str], rows: list, cells) -> str:
+    if not rows:
+        return _NOT_MEASURED
+    lines = [head, ["---"] * len(head), *([str(x) for x in cells(row)] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _name(row: dict[str, Any]) -> str:
+    settings = [setting.partition(".")[2] for setting in row["set"]]
+    return ", ".join([row["step"], *settings])
+
+
+def _memory(row: dict[str, Any]) -> list[str]:
+    name = [_name(row), row["chip"], row["batch_size"]]
+    if not row["fits"]:
+        return [*name, "does not fit", "", "", "", ""]
+    sizes = f"{row['arguments'] / 1e9:.2f}", f"{row['temporaries'] / 1e9:.2f}"
+    code = f"{row['code'] / 1e6:.0f}"
+    return [*name, *sizes, code, row["loops"], f"{row['cpu_seconds']:.0f}"]
+
+
+def _speed(row: dict[str, Any]) -> list[str]:
+    chip = CHIPS[row["chip"]]
+    roofline = max(row["flops"] / chip.flops, row["bytes"] / chip.bandwidth)
+    return [
+        _name(row),
+        row["chip"],
+        row["batch_size"],
+        f"{row['flops'] / 1e12:.2f}",
+        f"{row['counted_flops'] / 1e12:.2f}",
+        f"{row['bytes'] / 1e9:.0f}",
+        f"{1e3 * roofline:.0f}",
+        f"{row['tokens'] * chip.devices / roofline:,.0f}",
+        f"{1e3 * row['cycles'] / chip.clock:.0f}",
+    ]
+
+
+def _largest(rows: list[dict[str, Any]]) -> list[tuple]:
+    """Largest batch that fits and smallest that does not, of whole networks on a chip."""
+    groups: dict[tuple, list] = {}
+    for row in rows:
+        groups.setdefault((_name(row), row["chip"]), []).append(row)
+    found = []
+    for (name, chip), group in groups.items():
+        fits = [row["batch_size"] for row in group if row["fits"]]
+        does_not = [row["batch_size"] for row in group if not row["fits"]]
+        found.append((name, chip, max(fits, default="none"), min(does_not, default="not reached")))
+    return found
