@@ -60,7 +60,7 @@ def test_fine_tuning_tells_the_time_left_from_its_second_step_on(clock, tmp_path
     model.loss_metric, model.optimizer = mock.Mock(), types.SimpleNamespace(iterations=10)
     run = tf.train.Checkpoint(model=model, state=finetuning._RunState())
     task = types.SimpleNamespace(config=config)
-    callback = finetuning._FineTuning(task, [], str(tmp_path), run)
+    callback = finetuning._FineTuning(task, [], str(tmp_path), run, str(tmp_path))
     callback._progress = mock.Mock()
     callback.set_model(model)
     callback.on_train_begin()
