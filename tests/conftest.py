@@ -3,7 +3,7 @@
 import pytest
 
 from official.xlnet.cli import set_environment_defaults
-from tests.helpers import tokenizer_oracle
+from tests.helpers.oracles import tokenizer_oracle
 
 set_environment_defaults()
 

@@ -1,13 +1,9 @@
 """One device, mirrored and multi-worker runs are the same run, and one continues another."""
 
-import json
 import os
 import random
 import shutil
 import signal
-import socket
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -21,6 +17,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import Position
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.pretraining import pretrain
+from tests.helpers.clusters import finish, start_cluster
 
 STEPS, LONG = 9, 50
 LANES, WINDOWS = 8, 7
@@ -44,7 +41,7 @@ CONFIG = {
         "checkpoint_steps": 4,
     },
 }
-CLUSTERS = {"mirrored": ["--cpu_devices=2"], "multi_worker": []}
+CLUSTERS = ["mirrored", "multi_worker"]
 
 
 @pytest.fixture(scope="module")
@@ -63,48 +60,9 @@ def config(files):
 
 def start(files, strategy, model_dir, steps):
     """Starts the processes of a run with two replicas."""
-    command = [
-        *(sys.executable, "-m", "official.xlnet.cli", "pretrain", f"--strategy={strategy}"),
-        *(f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"),
-        *(f"--model_dir={model_dir}", f"--steps={steps}", *CLUSTERS[strategy]),
-    ]
-    environments = [dict(os.environ)]
-    if strategy == "multi_worker":
-        workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
-        environments = [
-            {
-                **os.environ,
-                "TF_CONFIG": json.dumps(
-                    {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
-                ),
-            }
-            for index in range(2)
-        ]
-    pipe = subprocess.PIPE
-    return [
-        subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
-        for environment in environments
-    ]
-
-
-def finish(processes):
-    """Waits for a run; returns the last line of its first process."""
-    for number, process in enumerate(processes):
-        out, err = process.communicate(timeout=500)
-        assert process.returncode == 0, err
-        if number == 0:
-            figures = json.loads(out.splitlines()[-1])
-    return figures
-
-
-def free_ports(number):
-    sockets = [socket.socket() for _ in range(number)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    paths = [f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"]
+    arguments = ["pretrain", *paths, f"--model_dir={model_dir}", f"--steps={steps}"]
+    return start_cluster(strategy, arguments)
 
 
 def losses_of(model_dir):
@@ -150,7 +108,7 @@ def test_replicas_together_are_one_device(files, config, runs, tmp_path):
 
 @pytest.mark.slow
 def test_fifty_steps_on_replicas_are_those_of_one_device(files, config, tmp_path):
-    run_all(files, config, tmp_path, LONG, list(CLUSTERS))
+    run_all(files, config, tmp_path, LONG, CLUSTERS)
     for strategy in CLUSTERS:
         assert_same_run(tmp_path / strategy, tmp_path / "one_device")
     assert_one_device_goes_on(files, config, tmp_path, "multi_worker", LONG + 4)
@@ -173,7 +131,7 @@ def test_half_the_batch_goes_on_from_two_replicas(files, config, runs, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", list(CLUSTERS))
+@pytest.mark.parametrize("strategy", CLUSTERS)
 def test_workers_killed_at_random_moments(files, tmp_path, strategy):
     """XLNET_TEST_KILLS says how often; when one worker dies, the others are ended too."""
     kills = int(os.environ.get("XLNET_TEST_KILLS", "5"))

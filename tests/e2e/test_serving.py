@@ -82,7 +82,7 @@ def keras_probabilities(model, task, texts):
 
 
 def real_texts(number):
-    from tests.helpers.tokenizer_oracle import real_lines
+    from tests.helpers.oracles.tokenizer_oracle import real_lines
 
     texts = real_lines(number - 30) + mixed_texts(26)
     return [*texts, "é" * 100_000, "the of " * 14_286, "", "😀" * 99]

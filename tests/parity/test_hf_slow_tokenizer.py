@@ -15,7 +15,7 @@ import pytest
 from official.xlnet.tokenization import special_tokens
 from official.xlnet.tokenization.packing import pack_texts
 from official.xlnet.tokenization.tokenizer import Tokenizer
-from tests.helpers.tokenizer_oracle import nasty_lines, real_lines
+from tests.helpers.oracles.tokenizer_oracle import nasty_lines, real_lines
 
 HF4_PYTHON = os.environ.get("XLNET_HF4_PYTHON", "")
 SCRIPT = Path(__file__).with_name("hf_slow_tokenizer.py")

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 
 import tensorflow as tf
+import tf_keras
 
 from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
@@ -166,16 +167,6 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
         checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
 
 
-def restore_whole(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
-    """Reads every value of a checkpoint, to continue a run.
-
-    Raises:
-      DataError: it is damaged, or is not of these objects alone.
-    """
-    with reading_checkpoint(prefix) as plain:
-        checkpoint.restore(plain).expect_partial().assert_consumed()
-
-
 def variable_names(prefix: str) -> list[str]:
     """The keys of a checkpoint.
 
@@ -184,6 +175,27 @@ def variable_names(prefix: str) -> list[str]:
     """
     with reading_checkpoint(prefix) as plain:
         return sorted(tf.train.load_checkpoint(plain).get_variable_to_shape_map())
+
+
+def restore_run(path: str, *, optimizer: tf_keras.optimizers.Optimizer, **parts) -> None:
+    """Restores the state of a run, which may continue with or without loss scaling.
+
+    Args:
+      path: path prefix of the checkpoint.
+      optimizer: the optimizer, built. A `LossScaleOptimizer` keeps its scale if the checkpoint,
+        of a run in another precision, has none.
+      **parts: what else the checkpoint holds, by name, e.g. `model=…`.
+
+    Raises:
+      DataError: the checkpoint is damaged or of another model.
+    """
+    was_scaled = any(name.startswith("optimizer/loss_scale/") for name in variable_names(path))
+    is_scaled = isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+    with reading_checkpoint(path) as plain:
+        checkpoint = tf.train.Checkpoint(optimizer=optimizer, **parts)
+        status = checkpoint.restore(plain).expect_partial()
+        if is_scaled == was_scaled:
+            status.assert_consumed()
 
 
 @contextlib.contextmanager

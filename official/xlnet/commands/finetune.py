@@ -20,6 +20,7 @@ from absl import flags
 
 from data_prep.tasks.datasets import task_settings
 from data_prep.tasks.task_data import read_task
+from official.xlnet.configs.choices import STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
@@ -42,10 +43,13 @@ _CONFIG = flags.DEFINE_string(
     "config", None, "Configuration: YAML file or model directory.", flag_values=FLAGS
 )
 _STRATEGY = flags.DEFINE_enum(
-    "strategy",
-    "one_device",
-    ["one_device", "mirrored"],
-    "Distribution strategy.",
+    "strategy", "one_device", STRATEGIES, "Distribution strategy.", flag_values=FLAGS
+)
+_CPU_DEVICES = flags.DEFINE_integer(
+    "cpu_devices",
+    1,
+    "Number of logical CPU devices, for --strategy=mirrored without GPUs.",
+    lower_bound=1,
     flag_values=FLAGS,
 )
 _RUNS = flags.DEFINE_integer(
@@ -62,7 +66,11 @@ _SET = flags.DEFINE_multi_string(
 
 def run() -> dict[str, Any]:
     """Runs fine-tuning; returns the metrics on the validation data and counts of skipped rows."""
+    from official.xlnet.runtime.distribution import prepare_devices
+
     config = task_configuration(_TASK.value, _CONFIG.value, _SET.value, _INIT_FROM.value)
+    # First of all, as some readers use TensorFlow.
+    strategy = prepare_devices(config.training, _STRATEGY.value, _CPU_DEVICES.value)
     train, train_counts = read_task(_TRAIN.value, config.task)
     dev, dev_counts = read_task(_DEV.value, config.task)
     counts = {f"train_{name}": number for name, number in train_counts.items()}
@@ -75,7 +83,7 @@ def run() -> dict[str, Any]:
     start: dict[str, Any] = {
         "init_from": _INIT_FROM.value,
         "vocab": _VOCAB.value,
-        "strategy": _STRATEGY.value,
+        "strategy": strategy,
     }
     output, num_runs = _OUTPUT.value, _RUNS.value
     if num_runs == 1:

@@ -34,7 +34,7 @@ _ALLOWED: dict[str, Allowed] = {
     "layer_decay": Range(0, 1, open_low=True),
     "accumulate_steps": COUNT,
     "parallel_slices": COUNT,
-    "precision": ("float32", "mixed_bfloat16"),
+    "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
     "steps_per_execution": COUNT,
     "checkpoint_steps": COUNT,
     "keep_checkpoints": COUNT,
@@ -71,7 +71,8 @@ class TrainingConfig(Config):
         faster for small networks.
       release_memory: whether freed tensor memory is returned to the operating system immediately
         (CPU only); lowers peak memory, but a step may take twice as long.
-      precision: compute precision, `float32` or `mixed_bfloat16`.
+      precision: compute precision: `float32`, `mixed_bfloat16`, or, with dynamic loss scaling,
+        `mixed_float16`, for GPUs without bfloat16.
       jit_compile: whether the training step is compiled with XLA.
       steps_per_execution: number of steps per call of the compiled training function.
       checkpoint_steps: number of steps between checkpoints.

@@ -96,10 +96,36 @@ def _packed(model: XLNetTaskModel) -> Forward:
 
 
 def _layers(model: XLNetTaskModel) -> Forward:
-    """The model itself at inference; a graph for each length, kept with the model."""
+    """The model itself at inference; a graph for each length, kept with the model.
+
+    The replicas of its distribution strategy share the units of a batch, and all workers get the
+    outputs for all of them, so that they decide alike.
+    """
     if not hasattr(model, "_inference"):
-        model._inference = tf.function(lambda batch: model(batch, training=False), autograph=False)
+        strategy = model.distribute_strategy
+
+        def infer(batch):
+            replica = tf.distribute.get_replica_context()
+            outputs = model(_rows_of_replica(batch, replica), training=False)
+            return replica.all_gather(outputs, axis=0)
+
+        def infer_all(batch):
+            return strategy.experimental_local_results(strategy.run(infer, (batch,)))[0]
+
+        model._inference = tf.function(infer_all, autograph=False)
     return model._inference
+
+
+def _rows_of_replica(batch: Batch, replica: tf.distribute.ReplicaContext) -> Batch:
+    """An equal share of the units of a batch for each replica."""
+    num_units = batch["weight"].shape[0] // replica.num_replicas_in_sync
+    first = replica.replica_id_in_sync_group * num_units
+
+    def rows(x: tf.Tensor) -> tf.Tensor:
+        rest = x.shape[1:].as_list()
+        return tf.slice(x, [first, *[0] * len(rest)], [num_units, *rest])
+
+    return {name: rows(x) for name, x in batch.items()}
 
 
 def _evaluate(

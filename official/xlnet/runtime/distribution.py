@@ -12,10 +12,43 @@ from official.common import distribute_utils
 from official.xlnet.configs.choices import STRATEGIES
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
+from official.xlnet.runtime.allocator import release_memory
 from official.xlnet.runtime.cores import num_cores
+from official.xlnet.runtime.slurm import is_slurm_step, slurm_cluster
 
 # Names that differ in tf-models-official.
 _THEIR_NAME = {"multi_worker": "multi_worker_mirrored"}
+
+
+def prepare_devices(
+    training: TrainingConfig, strategy: str | tf.distribute.Strategy, cpu_devices: int = 1
+) -> tf.distribute.Strategy:
+    """Configures threads, memory and devices of a run; to be called before any use of TensorFlow.
+
+    Args:
+      training: the training configuration.
+      strategy: distribution strategy by name, see `create_strategy`; or what this function has
+        returned already, which is returned again.
+      cpu_devices: number of virtual CPU devices; see `create_strategy`.
+
+    Returns:
+      The strategy.
+
+    Raises:
+      ConfigError: the strategy is unknown, or the devices are not available or do not support
+        `training.precision`.
+    """
+    if not isinstance(strategy, str):
+        return strategy
+    limit_threads(training)
+    release_memory(training)
+    distribution = create_strategy(strategy, cpu_devices)
+    is_tpu = isinstance(distribution, tf.distribute.TPUStrategy)
+    if is_tpu and training.precision == "mixed_float16":
+        raise ConfigError(
+            "training.precision: expected float32 or mixed_bfloat16 on a TPU, got mixed_float16"
+        )
+    return distribution
 
 
 def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
@@ -23,8 +56,8 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
 
     Args:
       name: one of `STRATEGIES`. `mirrored` uses all GPUs, or all logical CPU devices if there is
-        no GPU; `multi_worker` reads the cluster from the environment variable TF_CONFIG; `tpu`
-        uses the local TPUs, or those named by TPU_NAME.
+        no GPU; `multi_worker` reads the cluster from the environment variable TF_CONFIG, or from
+        those of a Slurm job step; `tpu` uses the local TPUs, or those named by TPU_NAME.
       cpu_devices: number of logical devices to split the CPU into, for testing multi-replica
         training without GPUs.
 
@@ -43,7 +76,10 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
     if name == "mirrored" and not num_gpus:
         devices = tf.config.list_logical_devices("CPU")
         return tf.distribute.MirroredStrategy([device.name for device in devices])
+    cluster = slurm_cluster(num_gpus) if name == "multi_worker" and is_slurm_step() else None
     try:
+        if cluster is not None:
+            return tf.distribute.MultiWorkerMirroredStrategy(cluster)
         return distribute_utils.get_distribution_strategy(
             _THEIR_NAME.get(name, name), num_gpus, tpu_address=""
         )
@@ -102,6 +138,11 @@ def on_any_worker(strategy: tf.distribute.Strategy, is_true: bool) -> bool:
         lambda _: tf.constant(int(is_true))
     )
     return bool(strategy.experimental_local_results(_adder(strategy)(flags))[0])
+
+
+def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
+    """Blocks until every worker has called it, e.g. until the chief has written its files."""
+    on_any_worker(strategy, False)
 
 
 @functools.cache

@@ -77,6 +77,11 @@ class RunLog:
         if self._is_chief:
             self._progress.show(text, is_last)
 
+    def keep(self, text: str) -> None:
+        """Shows a line that later updates of the progress line do not overwrite."""
+        if self._is_chief:
+            self._progress.keep(text)
+
     def flush(self) -> None:
         """Flushes the TensorBoard summaries."""
         if self._is_chief:

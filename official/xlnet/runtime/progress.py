@@ -57,3 +57,13 @@ def minutes_and_seconds(seconds: float) -> str:
     """
     minutes, seconds = divmod(round(seconds), 60)
     return f"{minutes}:{seconds:02d}"
+
+
+def interval_passed(interval: int, before: int, step: int) -> bool:
+    """Returns whether a multiple of `interval` lies in (before, step].
+
+    Example:
+      >>> interval_passed(10, before=18, step=21)
+      True
+    """
+    return step // interval > before // interval

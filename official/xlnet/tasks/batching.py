@@ -180,13 +180,35 @@ class TrainingBatches:
                 yield collate([units[i] for i in indices], self._length, self._batch_size)
             epoch, skipped = epoch + 1, 0
 
-    def dataset(self, start_step: int) -> tf.data.Dataset:
-        """Returns a prefetched data set of the batches from `start_step` on."""
-        example = next(self(0))
-        signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in example.items()}
-        dataset = tf.data.Dataset.from_generator(
-            lambda: self(start_step), output_signature=signature
+    def dataset(
+        self, start_step: int, input_context: tf.distribute.InputContext | None = None
+    ) -> tf.data.Dataset:
+        """Returns a prefetched data set of the batches from `start_step` on.
+
+        Args:
+          start_step: step of the first batch.
+          input_context: the argument of `strategy.distribute_datasets_from_function`. Each input
+            pipeline yields its own units of a batch, in batches of one replica's units: replica r
+            of R gets units r·U/R to (r+1)·U/R, where R has to divide U.
+        """
+        context = input_context or tf.distribute.InputContext()
+        rows = self._batch_size // context.num_replicas_in_sync
+        local_replicas = context.num_replicas_in_sync // context.num_input_pipelines
+        first = context.input_pipeline_id * local_replicas
+
+        def parts():
+            for batch in self(start_step):
+                for replica in range(first, first + local_replicas):
+                    part = slice(replica * rows, (replica + 1) * rows)
+                    yield {name: x[part] for name, x in batch.items()}
+
+        signature = {
+            name: tf.TensorSpec([rows, *x.shape[1:]], x.dtype) for name, x in next(self(0)).items()
+        }
+        dataset = tf.data.Dataset.from_generator(parts, output_signature=signature)
+        # With a known end, a strategy of several workers would expect a partial batch and make the
+        # number of rows unknown.
+        dataset = dataset.apply(
+            tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
         )
-        options = tf.data.Options()
-        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-        return dataset.prefetch(4).with_options(options)
+        return dataset.prefetch(4 * local_replicas)

@@ -15,7 +15,7 @@ from official.xlnet.runtime.distribution import is_chief, on_any_worker
 from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.runtime.preemption import TerminationSignal
-from official.xlnet.runtime.progress import minutes_and_seconds
+from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds
 from official.xlnet.training.divergence import Watch
 from official.xlnet.training.run_data import RunData
 
@@ -98,7 +98,7 @@ class RunCallback(tf_keras.callbacks.Callback):
             self.tokens_per_second = tokens / (now - first_time)
         if self._watch.see(before + 1, step, metrics["loss"], metrics["gradient_norm"]):
             self._log.history(step, metrics["loss"])
-            if _passed(_SUMMARY_STEPS, before, step):
+            if interval_passed(_SUMMARY_STEPS, before, step):
                 self._log_scalars(step, metrics)
         self._save_if_due(before, step)
         self._stop_if_due(now)
@@ -111,6 +111,8 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._log.close()
 
     def _log_scalars(self, step: int, metrics: dict[str, float]) -> None:
+        if self.model.has_loss_scale:
+            metrics = {**metrics, "loss_scale": float(self.model.optimizer.loss_scale)}
         self._log.scalars(
             step,
             perplexity=perplexity(metrics["loss"]),
@@ -122,7 +124,7 @@ class RunCallback(tf_keras.callbacks.Callback):
     def _save_if_due(self, before: int, step: int) -> None:
         heldout_loss = None
         interval = self._training.evaluation_steps
-        if interval and _passed(interval, before, step):
+        if interval and interval_passed(interval, before, step):
             data, num_batches = self._data.heldout()
             result = self.model.evaluate(data, steps=num_batches, verbose=0, return_dict=True)
             heldout_loss = float(result["loss"])
@@ -158,8 +160,3 @@ class RunCallback(tf_keras.callbacks.Callback):
             f"{self.tokens_per_second:.0f} tokens/s{left}",
             is_last=step == self._last_step,
         )
-
-
-def _passed(interval: int, before: int, step: int) -> bool:
-    """Returns whether a multiple of `interval` lies in (before, step]."""
-    return step // interval > before // interval

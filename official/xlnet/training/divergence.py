@@ -12,6 +12,7 @@ from official.xlnet.errors import DivergedError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.training import replay
+from official.xlnet.training.overflow import OverflowDetector
 
 _MOST_BAD_STEPS = 10  # Consecutive non-finite steps after which a run stops even when skipping.
 _SPIKE_DEVIATIONS = 6.0
@@ -25,6 +26,9 @@ class Watch:
 
     A loss spike is a loss more than 6 standard deviations above the running mean. Mean and
     deviation are exponential moving averages over about the last hundred steps.
+
+    Steps that dynamic loss scaling skips because of an overflow are reported, not raised: the
+    next step has a lower scale.
 
     Args:
       model: the model being trained.
@@ -56,6 +60,7 @@ class Watch:
         self._log = log
         self._start_step = start_step
         self._skip = skip
+        self._overflows = OverflowDetector(model)
         self._num_bad = 0
         self._num_settled = 0
         self._mean = self._variance = 0.0
@@ -70,12 +75,16 @@ class Watch:
           gradient_norm: mean global gradient norm over the steps, before clipping.
 
         Returns:
-          Whether loss and gradient norm are finite.
+          Whether loss and gradient norm are finite, i.e. no step was skipped.
 
         Raises:
           DivergedError: a value is not finite and steps are not skipped, or 10 steps in a row
             were skipped.
         """
+        overflowed = self._overflows.overflowed()
+        if overflowed and math.isfinite(loss):
+            self._log.event("overflow", step=step, loss_scale=self._overflows.loss_scale)
+            return False
         if math.isfinite(loss) and math.isfinite(gradient_norm):
             self._num_bad = 0
             self._detect_spike(first_step, step, loss)

@@ -6,44 +6,41 @@ that an interrupted run resumes from: the latest weights, the optimizer and the 
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from official.common import distribute_utils
 from official.xlnet.checkpoints import model_directory
-from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import ConfigError, DataError, DivergedError, PreemptedError
+from official.xlnet.errors import ConfigError, DataError, PreemptedError
 from official.xlnet.files.locks import only_writer
-from official.xlnet.files.paths import plain_folder
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.runtime.allocator import release_memory
-from official.xlnet.runtime.distribution import limit_threads
-from official.xlnet.runtime.history import HistoryWriter
+from official.xlnet.runtime.distribution import (
+    can_compile,
+    is_chief,
+    prepare_devices,
+    wait_for_workers,
+)
 from official.xlnet.runtime.memory import require_training_memory
 from official.xlnet.runtime.preemption import TerminationSignal
-from official.xlnet.runtime.progress import Progress, minutes_and_seconds
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Task
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.training.finetuning_callback import (
+    RUN_DIR,
+    EvaluationState,
+    FineTuningCallback,
+)
 from official.xlnet.training.optimization import create_optimizer
-
-RUN_DIR = "run"
-LOG_DIR = "logs"
-_ERRORS = ("loss", "mean_squared_error")  # Metrics for which lower is better.
 
 
 def finetune(
@@ -54,7 +51,8 @@ def finetune(
     *,
     init_from: str | None = None,
     vocab: str | None = None,
-    strategy: str = "one_device",
+    strategy: str | tf.distribute.Strategy = "one_device",
+    cpu_devices: int = 1,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the checkpoint that is best on `dev`.
 
@@ -70,7 +68,9 @@ def finetune(
       output: model directory to create, or to resume from.
       init_from: model directory to initialize the encoder from. None for random initialization.
       vocab: vocabulary file; needed only without `init_from`.
-      strategy: distribution strategy, `one_device` or `mirrored`.
+      strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
+        number of replicas.
+      cpu_devices: number of virtual CPU devices; see `create_strategy`.
 
     Returns:
       The metrics of the task and `loss` on `dev`, `step` of the best checkpoint, `steps` in
@@ -82,34 +82,42 @@ def finetune(
       DivergedError: the loss is not finite.
       PreemptedError: SIGTERM was received; a checkpoint was saved.
     """
+    distribution = prepare_devices(config.training, strategy, cpu_devices)
+    require_training_memory(config, config.task.max_length, distribution.num_replicas_in_sync)
     task, batches, counts = _prepare(config, train, dev, init_from, vocab)
-    with only_writer(output):
-        run_dir = os.path.join(output, RUN_DIR)
-        latest = latest_checkpoint(run_dir)
+    _check_batch_size(config, distribution.num_replicas_in_sync)
+    with only_writer(output, is_chief(distribution)):
+        latest = newest_checkpoint(os.path.join(output, RUN_DIR))
         if latest:
             _check_resumable(config, output, task.tokenizer)
-        with _distribution(strategy).scope():
+        with distribution.scope():
             run = _create_run(config, None if latest else init_from)
-        model_directory.create_model_dir(output, config, task.tokenizer.model_file)
-        os.makedirs(run_dir, exist_ok=True)
+        if is_chief(distribution):
+            model_directory.create_model_dir(output, config, task.tokenizer.model_file)
         if latest:
-            model_directory.restore_whole(run, latest)
-        run.model.compile(run.optimizer, jit_compile=config.training.jit_compile)
-        if int(run.optimizer.iterations) < config.training.num_steps and not run.state.stopped:
-            with plain_folder(output) as folder:
-                _fit(run, task, batches, dev, output, folder)
+            model_directory.restore_run(
+                latest.prefix, model=run.model, optimizer=run.optimizer, state=run.state
+            )
+        run.model.compile(
+            run.optimizer,
+            jit_compile=config.training.jit_compile and can_compile(distribution),
+            steps_per_execution=config.training.steps_per_execution,
+        )
+        _fit(run, task, batches, dev, output)
+        wait_for_workers(distribution)  # The best model is written by the chief.
         model_directory.restore(output, encoder=run.model.encoder, head=run.model.head)
         predictions, _ = evaluate_examples(run.model, task, dev)
         task.finish(dev, predictions)
-        config.save(output)
         predictions, metrics = evaluate_examples(run.model, task, dev)
         metrics |= {
             "step": run.state.best_step,
-            "steps": int(run.optimizer.iterations),
+            "steps": int(run.optimizer.iterations.numpy()),
             "train_examples": len(train),
             **counts,
         }
-        write_report(output, task, dev, predictions, metrics)
+        if is_chief(distribution):
+            config.save(output)
+            write_report(output, task, dev, predictions, metrics)
         return metrics
 
 
@@ -131,9 +139,6 @@ def _prepare(
             f"{len(dev)} for dev"
         )
     require_labels(dev)
-    require_training_memory(config, config.task.max_length)
-    limit_threads(config.training)
-    release_memory(config.training)
     kind = task_class(config.task.name)
     kind.complete(config, train)
     tf_keras.utils.set_random_seed(config.training.seed)
@@ -171,7 +176,7 @@ def _create_run(config: XLNetConfig, init_from: str | None) -> tf.train.Checkpoi
         model_directory.restore(init_from, encoder=model.encoder)
     optimizer = create_optimizer(config.training, config.model.num_layers)
     optimizer.build(model.tuned_variables)
-    return tf.train.Checkpoint(model=model, optimizer=optimizer, state=_RunState())
+    return tf.train.Checkpoint(model=model, optimizer=optimizer, state=EvaluationState())
 
 
 def _fit(
@@ -180,127 +185,25 @@ def _fit(
     batches: TrainingBatches,
     dev: Sequence[Example],
     output: str,
-    folder: str,
 ) -> None:
-    """Trains until the last step, early stopping or SIGTERM.
+    """Trains until the last step, early stopping or SIGTERM; does nothing for a finished run.
 
     Raises:
       PreemptedError: SIGTERM was received; a checkpoint was saved.
     """
-    step = int(run.optimizer.iterations)
-    callback = _FineTuning(task, dev, output, run, folder)
-    log = tf_keras.callbacks.TensorBoard(
-        os.path.join(output, LOG_DIR), write_graph=False, update_freq=10
+    step = int(run.optimizer.iterations.numpy())
+    steps = task.config.training.num_steps - step
+    if steps <= 0 or run.state.stopped:
+        return
+    data = run.model.distribute_strategy.distribute_datasets_from_function(
+        lambda context: batches.dataset(step, context)
     )
-    with callback.termination:
-        run.model.fit(
-            batches.dataset(step),
-            steps_per_epoch=task.config.training.num_steps - step,
-            verbose=0,
-            callbacks=[callback, log],
-        )
-    if callback.termination.received:
-        step = int(run.optimizer.iterations)
+    with TerminationSignal() as termination:
+        callback = FineTuningCallback(task, dev, output, run, termination)
+        run.model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[callback])
+    if callback.preempted:
+        step = int(run.optimizer.iterations.numpy())
         raise PreemptedError(f"preempted at step {step}; checkpoint saved in {output}")
-
-
-class _RunState(tf.train.experimental.PythonState):
-    """Evaluation history of a run, saved in its checkpoints."""
-
-    def __init__(self):
-        self.best: float | None = None
-        self.best_step = 0
-        self.worse = 0  # Evaluations since the best one, for early stopping.
-        self.stopped = False
-
-    def serialize(self):
-        return json.dumps([self.best, self.best_step, self.worse, self.stopped])
-
-    def deserialize(self, string_value):
-        self.best, self.best_step, self.worse, self.stopped = json.loads(string_value)
-
-
-class _FineTuning(tf_keras.callbacks.Callback):
-    """Keras callback of a fine-tuning run: evaluation, checkpoints, early stopping, preemption."""
-
-    def __init__(self, task, dev, output, run: tf.train.Checkpoint, folder):
-        super().__init__()
-        self._task, self._dev, self._output = task, dev, output
-        self._config = task.config
-        self._state = run.state
-        self._run = tf.train.CheckpointManager(run, os.path.join(folder, RUN_DIR), max_to_keep=1)
-        # Not the model itself, which would include the optimizer.
-        parts = tf.train.Checkpoint(encoder=run.model.encoder, head=run.model.head)
-        self._best = tf.train.CheckpointManager(
-            tf.train.Checkpoint(model=parts), folder, max_to_keep=1
-        )
-        self._progress = Progress(sys.stderr)
-        self.termination = TerminationSignal()
-
-    def on_train_begin(self, logs=None):
-        self._start = int(self.model.optimizer.iterations)
-        self._history = HistoryWriter(self._output, self._start)
-        self._writer = tf.summary.create_file_writer(os.path.join(self._output, LOG_DIR, "dev"))
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.model.loss_metric.reset_state()
-
-    def on_train_batch_end(self, batch, logs=None):
-        training = self._config.training
-        step = self._start + batch + 1
-        if batch == 0:
-            self._first_step_done = time.monotonic()
-        if not np.isfinite(logs["loss"]):
-            raise DivergedError(
-                f"step {step}: expected a finite loss, got {logs['loss']}; "
-                "a lower training.learning_rate may help"
-            )
-        self._history.write(step=step, loss=float(logs["loss"]))
-        is_preempted = self.termination.received  # Read once, as it may change at any moment.
-        if step % training.checkpoint_steps == 0 or step == training.num_steps:
-            self._evaluate(step)
-        elif is_preempted:
-            self._run.save(checkpoint_number=step)
-            self._progress.close()
-        else:
-            left = self._left(batch, step)
-            self._progress.show(f"step {step}/{training.num_steps}  loss {logs['loss']:.4f}{left}")
-        if is_preempted:
-            self.model.stop_training = True
-
-    def on_train_end(self, logs=None):
-        self._history.close()
-        self._writer.close()
-
-    def _left(self, batch: int, step: int) -> str:
-        """Returns the estimated remaining time; excludes the first step, which compiles."""
-        if batch == 0:
-            return ""
-        seconds = (time.monotonic() - self._first_step_done) / batch
-        left = minutes_and_seconds(seconds * (self._config.training.num_steps - step))
-        return f"  {left} left"
-
-    def _evaluate(self, step: int) -> None:
-        _, metrics = evaluate_examples(self.model, self._task, self._dev)
-        metric = metric_of(self._task, metrics)
-        with self._writer.as_default(step):
-            for name, value in metrics.items():
-                tf.summary.scalar(name, value)
-        state = self._state
-        if state.best is None or metrics[metric] > state.best:
-            state.best, state.best_step, state.worse = metrics[metric], step, 0
-            self._best.save(checkpoint_number=step)
-        else:
-            state.worse += 1
-        patience = self._config.task.patience
-        state.stopped = bool(patience and state.worse >= patience)
-        self._run.save(checkpoint_number=step)
-        self.model.stop_training = state.stopped
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
-        self._progress.keep(
-            f"step {step}/{self._config.training.num_steps}  {shown}  best {metric} "
-            f"{state.best:.4f} at step {state.best_step}"
-        )
 
 
 def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
@@ -318,28 +221,15 @@ def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
         config.task.epochs = 0.0
 
 
-def metric_of(task: Task, metrics: dict[str, float]) -> str:
-    """Returns the name of the metric that checkpoints are compared by; higher is better.
-
-    Args:
-      task: the task; `task.metric` of its configuration overrides the default metric.
-      metrics: metrics of an evaluation.
-
-    Raises:
-      ConfigError: the metric is unknown, or lower values of it are better.
-    """
-    metric = task.config.task.metric or task.metric
-    known = [name for name in metrics if name not in _ERRORS]
-    if metric not in known:
-        raise ConfigError(f"task.metric: expected one of {', '.join(known)}, got {metric!r}")
-    return metric
-
-
-def _distribution(name: str) -> tf.distribute.Strategy:
-    num_gpus = len(tf.config.list_physical_devices("GPU"))
-    if name == "one_device":
-        num_gpus = min(1, num_gpus)
-    return distribute_utils.get_distribution_strategy(name, num_gpus)
+def _check_batch_size(config: XLNetConfig, num_replicas: int) -> None:
+    """Raises `ConfigError` unless replicas, and their micro-batches, have equal shares."""
+    training = config.training
+    multiple = num_replicas * training.accumulate_steps * training.parallel_slices
+    if training.batch_size % multiple:
+        raise ConfigError(
+            f"training.batch_size: expected a multiple of {multiple}, for {num_replicas} replicas "
+            f"with {multiple // num_replicas} micro-batches, got {training.batch_size}"
+        )
 
 
 def _check_resumable(config: XLNetConfig, output: str, tokenizer: Tokenizer) -> None:

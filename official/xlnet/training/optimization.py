@@ -16,6 +16,10 @@ import tf_keras
 
 from official.xlnet.configs.training import TrainingConfig
 
+INITIAL_LOSS_SCALE = (
+    2.0**15
+)  # Keras' own; overflows halve it within a few steps where it is too high.
+
 # Variables without weight decay: biases and layer normalization, as in the original code.
 NOT_DECAYED = ("bias", "gamma", "beta")
 
@@ -216,8 +220,15 @@ class WarmupThenDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
         return self.settings
 
 
-def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
+def create_optimizer(
+    training: TrainingConfig, num_layers: int
+) -> AdamW | tf_keras.mixed_precision.LossScaleOptimizer:
     """Creates the optimizer of a run, with its learning rate schedule.
+
+    With `training.precision` `mixed_float16` it is wrapped in a `LossScaleOptimizer`: the loss is
+    multiplied by a scale, so that small gradients do not underflow in float16. A step whose
+    gradients overflow leaves the weights unchanged and halves the scale, down to 1; 2000 steps
+    without one double it.
 
     Args:
       training: hyperparameters. `optimizer` is a key of `OPTIMIZERS`. With `layer_decay` α, layer
@@ -228,7 +239,7 @@ def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
     Returns:
       The optimizer.
     """
-    return OPTIMIZERS[training.optimizer](
+    optimizer = OPTIMIZERS[training.optimizer](
         learning_rate=WarmupThenDecay(
             training.learning_rate,
             training.warmup_steps,
@@ -245,6 +256,9 @@ def create_optimizer(training: TrainingConfig, num_layers: int) -> AdamW:
         layer_decay=training.layer_decay,
         decay_embedding=training.decay_embedding,
     )
+    if training.precision != "mixed_float16":
+        return optimizer
+    return tf_keras.mixed_precision.LossScaleOptimizer(optimizer, initial_scale=INITIAL_LOSS_SCALE)
 
 
 def layer_of(variable_name: str, num_layers: int) -> int:

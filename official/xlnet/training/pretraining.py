@@ -24,13 +24,7 @@ from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading
 from official.xlnet.errors import DataError, PreemptedError
 from official.xlnet.files.locks import only_writer
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.runtime.allocator import release_memory
-from official.xlnet.runtime.distribution import (
-    can_compile,
-    create_strategy,
-    is_chief,
-    limit_threads,
-)
+from official.xlnet.runtime.distribution import can_compile, is_chief, prepare_devices
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.memory import require_training_memory
 from official.xlnet.runtime.preemption import TerminationSignal
@@ -82,9 +76,7 @@ def pretrain(
       DivergedError: the loss or gradient norm is not finite.
     """
     steps = config.training.num_steps if steps is None else steps
-    limit_threads(config.training)
-    release_memory(config.training)
-    distribution = create_strategy(strategy, cpu_devices)
+    distribution = prepare_devices(config.training, strategy, cpu_devices)
     require_training_memory(config, config.data.seq_len, distribution.num_replicas_in_sync)
     tf_keras.mixed_precision.set_global_policy(config.training.precision)
     tf_keras.utils.set_random_seed(config.training.seed)
@@ -98,7 +90,7 @@ def pretrain(
         with distribution.scope():
             state = _create_state(config, init_from if saved is None else None)
         if saved is not None:
-            model_directory.restore_whole(state, saved.prefix)
+            model_directory.restore_run(saved.prefix, model=state.model, optimizer=state.optimizer)
         start_step = int(state.optimizer.iterations.numpy())
         data.go_to(start_step, saved)
         state.model.compile(

@@ -16,15 +16,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
+from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_json
 from official.xlnet.tokenization.tokenizer import load_tokenizer
-from official.xlnet.training.finetuning import RUN_DIR, finetune, metric_of
+from official.xlnet.training.finetuning import finetune
+from official.xlnet.training.finetuning_callback import RUN_DIR, metric_of
 
 RUNS_DIR = "runs"
 RUNS_FILE = "runs.json"
@@ -39,7 +42,8 @@ def finetune_repeatedly(
     *,
     init_from: str | None = None,
     vocab: str | None = None,
-    strategy: str = "one_device",
+    strategy: str | tf.distribute.Strategy = "one_device",
+    cpu_devices: int = 1,
 ) -> dict[str, Any]:
     """Fine-tunes a model several times and keeps the one with the best metric on `dev`.
 
@@ -56,6 +60,7 @@ def finetune_repeatedly(
       init_from: see `finetune`.
       vocab: see `finetune`.
       strategy: see `finetune`.
+      cpu_devices: see `finetune`.
 
     Returns:
       The metrics of the best run, and `runs`, `best_run`, `metric` (the name of the metric that is
@@ -66,7 +71,11 @@ def finetune_repeatedly(
       DataError: see `finetune`.
       PreemptedError: see `finetune`.
     """
+    distribution = prepare_devices(config.training, strategy, cpu_devices)
+    chief = is_chief(distribution)
     finished = _read_finished(config, output)
+    if chief:
+        _write_finished(config, output, finished)
     for number in range(num_runs):
         directory = os.path.join(output, RUNS_DIR, str(number))
         if number >= len(finished):
@@ -74,15 +83,18 @@ def finetune_repeatedly(
             own = copy.deepcopy(config)
             own.training.seed += number
             metrics = finetune(
-                own, train, dev, directory, init_from=init_from, vocab=vocab, strategy=strategy
+                own, train, dev, directory, init_from=init_from, vocab=vocab, strategy=distribution
             )
             task = task_class(own.task.name)(own, load_tokenizer(directory))
             metric = metric_of(task, metrics)
-            if all(metrics[metric] > other["metrics"][metric] for other in finished):
-                _publish(directory, output)
+            is_best = all(metrics[metric] > other["metrics"][metric] for other in finished)
             finished.append({"metric": metric, "metrics": metrics})
-            _write_finished(config, output, finished)
-        _remove_weights(directory)
+            if chief:
+                if is_best:
+                    _publish(directory, output)
+                _write_finished(config, output, finished)
+        if chief:
+            _remove_weights(directory)
     return _summary(finished[:num_runs])
 
 
@@ -96,7 +108,6 @@ def _read_finished(config: XLNetConfig, output: str) -> list[dict[str, Any]]:
     if not os.path.exists(path):
         if os.path.exists(os.path.join(output, CONFIG_FILE)):
             raise ConfigError(f"{output}: expected repeated runs or nothing, got a model directory")
-        _write_finished(config, output, [])
         return []
     with open(path, encoding="utf-8") as file:
         tree = json.load(file)

@@ -36,6 +36,10 @@ def check(words, place, is_run):
     """A command exists and knows its flags."""
     while re.fullmatch(r"[A-Z_0-9]+=.*", words[0]):
         words = words[1:]
+    scripts = [word for word in words if word.startswith("tools/launch/")]
+    assert all((ROOT / script).exists() for script in scripts), place
+    if scripts and scripts[0].endswith(".sh"):
+        words = ["xlnet", *words[words.index(scripts[0]) + 1 :]]
     if words[0] == "xlnet":
         check_verb(words[1], words[2:], place)
     elif words[:2] == ["python", "-m"] or words[0].endswith("bin/python"):

@@ -355,7 +355,7 @@ def test_settings():
 @pytest.mark.slow
 def test_offsets_of_real_text(vocab_file):
     from official.xlnet.serving.graph.offsets import OffsetTokenizer
-    from tests.helpers.tokenizer_oracle import nasty_lines, real_lines
+    from tests.helpers.oracles.tokenizer_oracle import nasty_lines, real_lines
 
     for lowercase, keep_accents in ((False, False), (True, True)):
         tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)

@@ -3,6 +3,8 @@
 import itertools
 
 import numpy as np
+import pytest
+import tensorflow as tf
 
 from official.xlnet.modeling.models.xlnet_task_model import bucket_lengths
 from official.xlnet.tasks.batching import TrainingBatches, Unit, collate, epoch_batches
@@ -69,3 +71,21 @@ def test_batches_are_a_function_of_the_step():
     assert whole[:size] != whole[size : 2 * size]
     from_dataset = [b["label"].numpy().tolist() for b in batches.dataset(3).take(4)]
     assert from_dataset == whole[3:7]
+
+
+@pytest.mark.parametrize(("pipelines", "replicas"), [(1, 1), (1, 3), (3, 3), (2, 6)])
+def test_replicas_share_every_batch(pipelines, replicas):
+    """Joined in the order of replicas, their parts are the batch, its filling included."""
+    units = [Unit([{"token_ids": np.arange(5 + n % 7)}], {"label": np.int32(n)}) for n in range(17)]
+    batches = TrainingBatches(units, 12, bucket_lengths(12, 2), 6, seed=1)
+    parts = []
+    for number in range(pipelines):
+        context = tf.distribute.InputContext(pipelines, number, replicas)
+        dataset = batches.dataset(2, context)
+        assert dataset.cardinality() == tf.data.INFINITE_CARDINALITY
+        parts.append(iter(dataset))
+    for expected, _ in zip(batches(2), range(batches.steps_per_epoch), strict=False):
+        local = [next(each) for each in parts for _ in range(replicas // pipelines)]
+        for name, values in expected.items():
+            assert local[0][name].shape == (6 // replicas, *values.shape[1:])
+            np.testing.assert_array_equal(np.concatenate([x[name] for x in local]), values)

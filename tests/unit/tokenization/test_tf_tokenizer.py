@@ -12,7 +12,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.tokenization.packing import pack_columns
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
-from tests.helpers.tokenizer_oracle import SPECIAL_TEXT, nasty_lines, real_lines
+from tests.helpers.oracles.tokenizer_oracle import SPECIAL_TEXT, nasty_lines, real_lines
 
 KINDS = list(itertools.product([False, True], [False, True]))
 

@@ -15,7 +15,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES
 from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
 from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
-from tests.helpers.tokenizer_oracle import (
+from tests.helpers.oracles.tokenizer_oracle import (
     SPECIAL_TEXT,
     nasty_lines,
     real_lines,

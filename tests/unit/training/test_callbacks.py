@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.training import callbacks, finetuning
+from official.xlnet.training import callbacks, finetuning_callback
+from official.xlnet.training.finetuning_callback import FineTuningCallback
 
 STEPS, TOKENS = 150, 3 * 7
 
@@ -34,7 +35,7 @@ def callback(clock, tmp_path):
     callback._strategy = tf.distribute.get_strategy()
     callback._watch, callback._log = mock.Mock(), mock.Mock()
     callback._watch.see.return_value = False
-    callback.set_model(types.SimpleNamespace(stop_training=False))
+    callback.set_model(types.SimpleNamespace(stop_training=False, has_loss_scale=False))
     return callback
 
 
@@ -51,24 +52,26 @@ def test_speed_and_time_left_are_of_the_latest_executions(callback, clock):
     assert told[STEPS].endswith("28:20 left")  # 850 steps.
 
 
-def test_fine_tuning_tells_the_time_left_from_its_second_step_on(clock, tmp_path):
+def test_fine_tuning_tells_the_time_left_from_its_second_step_on(clock, tmp_path, monkeypatch):
     """The first step compiles for 90 s, the others take 2 s."""
     config = XLNetConfig()
     config.training.num_steps, config.training.checkpoint_steps = 40, 100
     model = tf.Module()
     model.encoder, model.head = tf.Module(), tf.Module()
-    model.loss_metric, model.optimizer = mock.Mock(), types.SimpleNamespace(iterations=10)
-    run = tf.train.Checkpoint(model=model, state=finetuning._RunState())
+    model.loss_metric, model.has_loss_scale = mock.Mock(), False
+    model.optimizer = types.SimpleNamespace(iterations=tf.Variable(10), learning_rate=0.1)
+    model.distribute_strategy = tf.distribute.get_strategy()
+    run = tf.train.Checkpoint(model=model, state=finetuning_callback.EvaluationState())
     task = types.SimpleNamespace(config=config)
-    callback = finetuning._FineTuning(task, [], str(tmp_path), run, str(tmp_path))
-    callback._progress = mock.Mock()
+    termination = types.SimpleNamespace(received=False)
+    callback = FineTuningCallback(task, [], str(tmp_path), run, termination)
     callback.set_model(model)
     callback.on_train_begin()
     told = []
+    monkeypatch.setattr(callback._log, "progress", lambda text, is_last: told.append(text))
     for batch in range(3):
         clock.now += 2 if batch else 90
         callback.on_train_batch_end(batch, {"loss": 0.5})
-        told.append(callback._progress.show.call_args.args[0])
     callback.on_train_end()
     assert told == [
         "step 11/40  loss 0.5000",

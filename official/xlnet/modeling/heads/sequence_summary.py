@@ -30,7 +30,11 @@ class SequenceSummary(tf_keras.layers.Layer):
         self.kind = config.task.summary
         model = config.model
         self.projection = tf_keras.layers.Dense(
-            model.d_model, "tanh", kernel_initializer=normal(model.init_std), name="projection"
+            model.d_model,
+            "tanh",
+            kernel_initializer=normal(model.init_std),
+            name="projection",
+            dtype="float32",
         )
 
     def build(self, input_shape):

@@ -21,7 +21,7 @@ class TrainableModel(tf_keras.Model):
     Args:
       config: the configuration, or its dictionary.
       **kwargs: arguments of `tf_keras.Model`. `dtype` is the precision policy; default:
-        `config.training.precision` where that is `mixed_bfloat16`, else Keras' global policy.
+        `config.training.precision` unless that is `float32`, else Keras' global policy.
     """
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
@@ -30,6 +30,8 @@ class TrainableModel(tf_keras.Model):
         if config.training.precision != "float32":
             kwargs.setdefault("dtype", config.training.precision)
         super().__init__(**kwargs)
+        # Metrics are those of all replicas already; Keras would add them up for each worker.
+        self.distribute_reduction_method = "first"
         self.config = config
 
     def __call__(self, inputs, *args, **kwargs):

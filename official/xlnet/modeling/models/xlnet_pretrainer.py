@@ -53,8 +53,6 @@ class XLNetPretrainer(TrainableModel):
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         kwargs.setdefault("name", "xlnet_pretrainer")
         super().__init__(config, **kwargs)
-        # Metrics are those of all replicas already; Keras would add them up for each worker.
-        self.distribute_reduction_method = "first"
         config, policy = self.config, self.dtype_policy
         require_memory(config, config.training.batch_size)
         self.encoder = XLNetEncoder(config, dtype=policy)

@@ -11,7 +11,7 @@ from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.optimization import create_optimizer
-from tests.helpers.causal_reference import causal_logits
+from tests.helpers.oracles.causal_reference import causal_logits
 from tests.helpers.tiny import (
     LAYERS,
     MEMORY,

@@ -7,7 +7,7 @@ from pydoc_data.topics import topics
 
 import sentencepiece
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+SHARED = Path(__file__).parents[4] / "shared" / "data"
 SPECIAL_TEXT = ("<sep>", "<cls>", "<mask>", "<pad>", "<unk>", "<s>", "</s>", "<eod>", "<eop>")
 
 

@@ -1,0 +1,129 @@
+"""Fine-tuning on replicas is fine-tuning on one device, and one continues the other."""
+
+import json
+import os
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+import yaml
+
+from official.xlnet import cli
+from official.xlnet.errors import PreemptedError
+from official.xlnet.inference.task_prediction import load_task
+from official.xlnet.runtime.history import read_history
+from tests.helpers.clusters import finish, start_cluster
+from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.task_corpora import labelled, task_config, write_table
+
+STEPS, PREEMPTED_AT = 23, 4
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """37 examples in batches of 8: the last batch of an epoch has one for the second replica."""
+    directory = tmp_path_factory.mktemp("finetune")
+    rng = random.Random(0)
+    write_table(directory / "train.tsv", ("label", "text"), labelled(rng, 37))
+    write_table(directory / "dev.tsv", ("label", "text"), labelled(rng, 19))
+    settings = {"batch_size": 8, "num_steps": STEPS, "checkpoint_steps": 7}
+    tree = task_config(**settings).as_dict()
+    tree["task"] = {"max_length": 23, "num_buckets": 3}
+    tree["training"]["accumulate_steps"] = 2  # Needs to know the number of rows.
+    (directory / "recipe.yaml").write_text(yaml.safe_dump(tree))
+    return directory
+
+
+def arguments(files, output):
+    paths = (f"--train={files / 'train.tsv'}", f"--dev={files / 'dev.tsv'}", f"--output={output}")
+    vocab = f"--vocab={vocabulary_dir()}/spiece.model"
+    recipe = f"--config={files / 'recipe.yaml'}"
+    return ["finetune", "--task=classification", *paths, recipe, vocab]
+
+
+@pytest.fixture(scope="module")
+def one_device(files, tmp_path_factory):
+    """The model directory of a run on one device."""
+    output = tmp_path_factory.mktemp("runs") / "one_device"
+    assert cli.main(arguments(files, output)) == 0
+    return output
+
+
+def losses_of(output):
+    return [line["loss"] for line in read_history(str(output))]
+
+
+def assert_same_model(output, other, atol=1e-4):
+    """Of losses within `atol`, and the same weights, metrics and predictions."""
+    np.testing.assert_allclose(losses_of(output), losses_of(other), rtol=0, atol=atol)
+    (ours, _), (theirs, _) = load_task(str(output)), load_task(str(other))
+    for weight, expected in zip(ours.weights, theirs.weights, strict=True):
+        np.testing.assert_allclose(weight, expected, rtol=0, atol=1e-3, err_msg=weight.name)
+    found, wanted = (json.loads((path / "metrics.json").read_text()) for path in (output, other))
+    assert found == pytest.approx(wanted, abs=1e-3)
+    lines = [(path / "predictions.jsonl").read_text().splitlines() for path in (output, other)]
+    for line, expected in zip(*lines, strict=True):
+        found, wanted = json.loads(line), json.loads(expected)
+        assert found["id"] == wanted["id"]
+        assert found["probabilities"] == pytest.approx(wanted["probabilities"], abs=1e-3)
+
+
+def wait_for_step(processes, output, step):
+    while len(losses_of(output)) < step and processes[0].poll() is None:
+        time.sleep(0.005)
+
+
+def preempt(processes, output):
+    """Sends SIGTERM to the last process alone; all save and end."""
+    wait_for_step(processes, output, PREEMPTED_AT)
+    processes[-1].send_signal(signal.SIGTERM)
+    finish(processes, PreemptedError.exit_status)
+    assert PREEMPTED_AT <= len(losses_of(output)) < STEPS
+
+
+def test_one_device_continues_a_run_that_was_preempted_on_two(files, one_device, tmp_path):
+    output = tmp_path / "model"
+    preempt(start_cluster("mirrored", arguments(files, output)), output)
+    assert cli.main(arguments(files, output)) == 0
+    assert_same_model(output, one_device)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["mirrored", "multi_worker"])
+def test_replicas_give_the_model_of_one_device(files, one_device, tmp_path, strategy):
+    """Once in one go, and once preempted and resumed."""
+    calm, preempted = tmp_path / "calm", tmp_path / "preempted"
+    metrics = finish(start_cluster(strategy, arguments(files, calm)))
+    assert metrics["steps"] == STEPS
+    assert_same_model(calm, one_device)
+    preempt(start_cluster(strategy, arguments(files, preempted)), preempted)
+    finish(start_cluster(strategy, arguments(files, preempted)))
+    assert_same_model(preempted, calm, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_workers_killed_at_random_moments(files, one_device, tmp_path):
+    """XLNET_TEST_KILLS says how often."""
+    output = tmp_path / "killed"
+    for _ in range(int(os.environ.get("XLNET_TEST_KILLS", "3"))):
+        processes = start_cluster("multi_worker", arguments(files, output))
+        wait_for_step(processes, output, len(losses_of(output)) + random.randint(1, 9))
+        time.sleep(0.05 * random.random())
+        random.shuffle(processes)
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.communicate()
+    finish(start_cluster("multi_worker", arguments(files, output)))
+    assert [line["step"] for line in read_history(str(output))] == list(range(1, STEPS + 1))
+    assert_same_model(output, one_device)
+
+
+def test_a_batch_that_replicas_cannot_share_is_an_error(files, tmp_path):
+    command = [*arguments(files, tmp_path / "model"), "--set=batch_size=6"]
+    (process,) = start_cluster("mirrored", command)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 2
+    assert "training.batch_size: expected a multiple of 4, for 2 replicas" in err

@@ -1,0 +1,65 @@
+"""Processes of distributed runs on this machine."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+
+def start_cluster(strategy, arguments, replicas=2):
+    """Starts the processes of an `xlnet` command on two replicas.
+
+    Args:
+      strategy: `mirrored`, on logical CPU devices of one process; or `multi_worker`, on one
+        process for each replica.
+      arguments: verb and flags, without `--strategy`.
+      replicas: number of replicas.
+
+    Returns:
+      The processes.
+    """
+    command = [sys.executable, "-m", "official.xlnet.cli", *arguments, f"--strategy={strategy}"]
+    environments = [dict(os.environ)]
+    if strategy == "mirrored":
+        command.append(f"--cpu_devices={replicas}")
+    else:
+        workers = [f"127.0.0.1:{port}" for port in free_ports(replicas)]
+        environments = [
+            {
+                **os.environ,
+                "TF_CONFIG": json.dumps(
+                    {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
+                ),
+            }
+            for index in range(replicas)
+        ]
+    return [start_process(command, environment) for environment in environments]
+
+
+def start_process(command, environment):
+    """Starts a process whose output `finish` reads."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
+def finish(processes, status=0):
+    """Waits for processes that end with `status`; returns the JSON line of the first, if any."""
+    result = None
+    for number, process in enumerate(processes):
+        out, err = process.communicate(timeout=500)
+        assert process.returncode == status, err
+        if number == 0 and out:
+            result = json.loads(out.splitlines()[-1])
+    return result
+
+
+def free_ports(number):
+    """Ports that nothing listens on."""
+    sockets = [socket.socket() for _ in range(number)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
