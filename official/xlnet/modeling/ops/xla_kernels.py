@@ -33,22 +33,22 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
       *static: its leading arguments that are no tensors. Calls share a kernel where these are
         equal.
     """
+    bound = functools.partial(function, *static)
+
+    @functools.cache
+    def kernel_of(accelerator: bool) -> Callable:
+        """The kernel of one kind of device: operations may have other forms on the other."""
+        del accelerator
+        return tf.function(bound, jit_compile=True, autograph=False)
 
     def call(*tensors):
         if tf.executing_eagerly() or not _are_static(tensors):
-            return function(*static, *tensors)
-        kernel = _kernel(has_accelerator(), function, *static)
+            return bound(*tensors)
+        kernel = kernel_of(has_accelerator())
         # Grappler cannot see the shapes that a compiled kernel returns.
         return tf.nest.map_structure(lambda x: tf.ensure_shape(x, x.shape), kernel(*tensors))
 
     return call
-
-
-@functools.cache
-def _kernel(accelerator: bool, function: Callable, *static: Hashable) -> Callable:
-    """The kernel of one kind of device: what was traced for the other may have other forms."""
-    del accelerator
-    return tf.function(functools.partial(function, *static), jit_compile=True, autograph=False)
 
 
 @functools.cache
