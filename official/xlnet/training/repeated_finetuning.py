@@ -8,6 +8,7 @@ output/runs/K       logs and report of run K; its weights only until it is finis
 from __future__ import annotations
 
 import copy
+import dataclasses
 import glob
 import json
 import os
@@ -21,8 +22,10 @@ import tf_keras
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
+from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.locks import only_writer
+from official.xlnet.files.schema import conform
 from official.xlnet.tasks.registry import task_class
-from official.xlnet.tasks.reports import write_json
 from official.xlnet.tokenization.tokenizer import load_tokenizer
 from official.xlnet.training.finetuning import RUN_DIR, finetune, metric_of
 
@@ -66,24 +69,33 @@ def finetune_repeatedly(
       DataError: see `finetune`.
       PreemptedError: see `finetune`.
     """
-    finished = _read_finished(config, output)
-    for number in range(num_runs):
-        directory = os.path.join(output, RUNS_DIR, str(number))
-        if number >= len(finished):
-            tf_keras.backend.clear_session()
-            own = copy.deepcopy(config)
-            own.training.seed += number
-            metrics = finetune(
-                own, train, dev, directory, init_from=init_from, vocab=vocab, strategy=strategy
-            )
-            task = task_class(own.task.name)(own, load_tokenizer(directory))
-            metric = metric_of(task, metrics)
-            if all(metrics[metric] > other["metrics"][metric] for other in finished):
-                _publish(directory, output)
-            finished.append({"metric": metric, "metrics": metrics})
-            _write_finished(config, output, finished)
-        _remove_weights(directory)
-    return _summary(finished[:num_runs])
+    with only_writer(output):
+        finished = _read_finished(config, output)
+        for number in range(num_runs):
+            directory = os.path.join(output, RUNS_DIR, str(number))
+            if number >= len(finished):
+                tf_keras.backend.clear_session()
+                own = copy.deepcopy(config)
+                own.training.seed += number
+                metrics = finetune(
+                    own, train, dev, directory, init_from=init_from, vocab=vocab, strategy=strategy
+                )
+                task = task_class(own.task.name)(own, load_tokenizer(directory))
+                metric = metric_of(task, metrics)
+                if all(metrics[metric] > other["metrics"][metric] for other in finished):
+                    _publish(directory, output)
+                finished.append({"metric": metric, "metrics": metrics})
+                _write_finished(config, output, finished)
+            _remove_weights(directory)
+        return _summary(finished[:num_runs])
+
+
+@dataclasses.dataclass
+class _Runs:
+    """Schema of `runs.json`."""
+
+    config: dict[str, Any]
+    runs: list[dict[str, Any]]
 
 
 def _read_finished(config: XLNetConfig, output: str) -> list[dict[str, Any]]:
@@ -98,14 +110,13 @@ def _read_finished(config: XLNetConfig, output: str) -> list[dict[str, Any]]:
             raise ConfigError(f"{output}: expected repeated runs or nothing, got a model directory")
         _write_finished(config, output, [])
         return []
-    with open(path, encoding="utf-8") as file:
-        tree = json.load(file)
-    if tree["config"] != _as_json(config):
+    saved = conform(read_json(path), _Runs, path)
+    if saved.config != _as_json(config):
         raise ConfigError(
             f"{output}: expected the configuration of its earlier runs, got another one; choose "
             "another directory"
         )
-    return tree["runs"]
+    return saved.runs
 
 
 def _write_finished(config: XLNetConfig, output: str, finished: list[dict[str, Any]]) -> None:
