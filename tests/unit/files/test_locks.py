@@ -13,7 +13,6 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import locks
 from official.xlnet.files.locks import LOCK_FILE, only_writer
 
-
 HOLD = """
 import sys
 from official.xlnet.files.locks import only_writer
