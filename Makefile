@@ -16,6 +16,7 @@ JAX_VENV := .venv-tpu
 JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52
 # Two workers: each imports TensorFlow and takes up to 3 GB.
 WORKERS := --numprocesses=2 --dist=worksteal
+N ?= 10000
 SOURCES := official/xlnet data_prep benchmarks tools
 
 # What TensorFlow reads when it starts; the xlnet command sets the same.
@@ -23,8 +24,8 @@ export TF_USE_LEGACY_KERAS ?= 1
 export TF_ENABLE_ONEDNN_OPTS ?= 1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help setup demo test test-slow test-install bazel-test coverage parity tpu-check check audit format \
-  release bench docs
+.PHONY: help setup demo test fuzz test-slow test-install bazel-test coverage parity tpu-check check audit \
+  format release bench docs
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +37,9 @@ demo: $(ENVIRONMENT)  ## Pre-train a tiny XLNet on the documentation of the inst
 
 test: $(ENVIRONMENT)  ## Run the tests (not those marked slow).
 	$(IN_VENV) -m pytest $(WORKERS) $(PYTEST_FLAGS)
+
+fuzz: $(ENVIRONMENT)  ## Try N wrong inputs (N=10000).
+	XLNET_FUZZ_CASES=$(N) $(IN_VENV) -m pytest -s tests/property/test_wrong_input_fuzz.py $(PYTEST_FLAGS)
 
 test-slow: $(ENVIRONMENT)  ## Run the tests marked slow.
 	$(IN_VENV) -m pytest -m slow $(PYTEST_FLAGS)

@@ -28,6 +28,7 @@ from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text, read_json
 from official.xlnet.files.schema import conform
 
+_LATEST = re.compile(r'^model_checkpoint_path: "([^"]+)"$', re.MULTILINE)
 _RECORD = re.compile(r"ckpt-(\d+)\.json$")
 _FILE = re.compile(r"(ckpt-\d+)(_temp|\.index|\.data-.*|\.json\.tmp)$")
 
@@ -83,21 +84,22 @@ def has_records(model_dir: str) -> bool:
 def latest_checkpoint(directory: str) -> str | None:
     """Prefix of the checkpoint that the file `checkpoint` of a directory names, None without one.
 
-    `tf.train.latest_checkpoint` takes a `[` in the path for a pattern's.
+    `tf.train.latest_checkpoint` takes a `[` in the path for a pattern's, and warns of damage only.
 
     Raises:
       DataError: the file is damaged.
     """
     path = os.path.join(directory, "checkpoint")
-    if not os.path.isfile(path):
-        return None
     try:
-        state = tf.train.get_checkpoint_state(directory)
-    except ValueError as error:
+        with open(path, encoding="utf-8") as file:
+            named = _LATEST.search(file.read())
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
         raise DataError(f"{path} is damaged: {error}") from None
-    if state is None:
+    if named is None:
         raise DataError(f"{path} is damaged: expected the name of a checkpoint")
-    prefix = os.path.join(directory, os.path.basename(state.model_checkpoint_path))
+    prefix = os.path.join(directory, os.path.basename(named[1]))
     return prefix if os.path.isfile(f"{prefix}.index") else None
 
 

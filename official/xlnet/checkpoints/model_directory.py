@@ -137,7 +137,8 @@ def save_pretrained(
     parts = {name: getattr(model, name) for name in names} or {"encoder": model}
     create_model_dir(model_dir, config, tokenizer.model_file)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
-    tf.train.CheckpointManager(checkpoint, model_dir, max_to_keep=1, checkpoint_name="ckpt").save()
+    with plain_folder(model_dir) as folder:
+        tf.train.CheckpointManager(checkpoint, folder, max_to_keep=1, checkpoint_name="ckpt").save()
 
 
 def restore(model_dir: str, **parts: tf.Module) -> None:

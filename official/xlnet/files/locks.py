@@ -35,7 +35,6 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
         yield
         return
     is_new = not os.path.exists(directory)
-    os.makedirs(directory, exist_ok=True)
     path = os.path.join(directory, LOCK_FILE)
     owner = {**_this_process(), "lock": uuid.uuid4().hex}
     while not _create(path, owner):
@@ -56,11 +55,15 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
 
 
 def _create(path: str, owner: dict[str, object]) -> bool:
-    """Makes the lock file, whole; False where there is one."""
+    """Makes the lock file, whole; False where there is one, or it has to be tried again."""
     own = f"{path}.{uuid.uuid4().hex}"
     text = json_text(owner) + "\n"
-    with open(own, "x", encoding="utf-8") as file:
-        file.write(text)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    try:
+        with open(own, "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileNotFoundError:
+        return False  # Another writer has just removed the directory, in which it wrote nothing.
     try:
         os.link(own, path)
     except FileExistsError:

@@ -111,7 +111,9 @@ class _Loader(yaml.SafeLoader):
 _Loader.yaml_constructors = {
     f"tag:yaml.org,2002:{kind}": yaml.SafeLoader.yaml_constructors[f"tag:yaml.org,2002:{kind}"]
     for kind in ("null", "bool", "float", "str", "seq", "map")
-} | {"tag:yaml.org,2002:int": _Loader.construct_integer, None: _Loader.construct_other}
+}
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_integer)
+_Loader.add_constructor(None, _Loader.construct_other)
 _Loader.yaml_implicit_resolvers = {
     first: [
         (tag, pattern)

@@ -8,6 +8,7 @@ output/runs/K       logs and report of run K; its weights only until it is finis
 from __future__ import annotations
 
 import copy
+import dataclasses
 import glob
 import json
 import os
@@ -22,9 +23,11 @@ import tf_keras
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
+from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.locks import only_writer
+from official.xlnet.files.schema import conform
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tasks.registry import task_class
-from official.xlnet.tasks.reports import write_json
 from official.xlnet.tokenization.tokenizer import load_tokenizer
 from official.xlnet.training.finetuning import finetune
 from official.xlnet.training.finetuning_callback import RUN_DIR, metric_of
@@ -73,29 +76,44 @@ def finetune_repeatedly(
     """
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     chief = is_chief(distribution)
-    finished = _read_finished(config, output)
-    if chief:
-        _write_finished(config, output, finished)
-    for number in range(num_runs):
-        directory = os.path.join(output, RUNS_DIR, str(number))
-        if number >= len(finished):
-            tf_keras.backend.clear_session()
-            own = copy.deepcopy(config)
-            own.training.seed += number
-            metrics = finetune(
-                own, train, dev, directory, init_from=init_from, vocab=vocab, strategy=distribution
-            )
-            task = task_class(own.task.name)(own, load_tokenizer(directory))
-            metric = metric_of(task, metrics)
-            is_best = all(metrics[metric] > other["metrics"][metric] for other in finished)
-            finished.append({"metric": metric, "metrics": metrics})
-            if chief:
-                if is_best:
-                    _publish(directory, output)
-                _write_finished(config, output, finished)
+    with only_writer(output, chief):
+        finished = _read_finished(config, output)
         if chief:
-            _remove_weights(directory)
-    return _summary(finished[:num_runs])
+            _write_finished(config, output, finished)
+        for number in range(num_runs):
+            directory = os.path.join(output, RUNS_DIR, str(number))
+            if number >= len(finished):
+                tf_keras.backend.clear_session()
+                own = copy.deepcopy(config)
+                own.training.seed += number
+                metrics = finetune(
+                    own,
+                    train,
+                    dev,
+                    directory,
+                    init_from=init_from,
+                    vocab=vocab,
+                    strategy=distribution,
+                )
+                task = task_class(own.task.name)(own, load_tokenizer(directory))
+                metric = metric_of(task, metrics)
+                is_best = all(metrics[metric] > other["metrics"][metric] for other in finished)
+                finished.append({"metric": metric, "metrics": metrics})
+                if chief:
+                    if is_best:
+                        _publish(directory, output)
+                    _write_finished(config, output, finished)
+            if chief:
+                _remove_weights(directory)
+        return _summary(finished[:num_runs])
+
+
+@dataclasses.dataclass
+class _Runs:
+    """Schema of `runs.json`."""
+
+    config: dict[str, Any]
+    runs: list[dict[str, Any]]
 
 
 def _read_finished(config: XLNetConfig, output: str) -> list[dict[str, Any]]:
@@ -109,14 +127,13 @@ def _read_finished(config: XLNetConfig, output: str) -> list[dict[str, Any]]:
         if os.path.exists(os.path.join(output, CONFIG_FILE)):
             raise ConfigError(f"{output}: expected repeated runs or nothing, got a model directory")
         return []
-    with open(path, encoding="utf-8") as file:
-        tree = json.load(file)
-    if tree["config"] != _as_json(config):
+    saved = conform(read_json(path), _Runs, path)
+    if saved.config != _as_json(config):
         raise ConfigError(
             f"{output}: expected the configuration of its earlier runs, got another one; choose "
             "another directory"
         )
-    return tree["runs"]
+    return saved.runs
 
 
 def _write_finished(config: XLNetConfig, output: str, finished: list[dict[str, Any]]) -> None:

@@ -1,9 +1,7 @@
 """One writer for each directory."""
 
 import json
-import multiprocessing
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -15,24 +13,22 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import locks
 from official.xlnet.files.locks import LOCK_FILE, only_writer
 
-
-def hold(directory, ready, done):
-    with only_writer(directory):
-        ready.set()
-        done.wait()
+HOLD = """
+import sys
+from official.xlnet.files.locks import only_writer
+with only_writer(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 @pytest.fixture
 def other(tmp_path):
-    """A process that holds the lock of a directory until it is told to stop."""
-    context = multiprocessing.get_context("spawn")
-    ready, done = context.Event(), context.Event()
-    process = context.Process(target=hold, args=(str(tmp_path / "d"), ready, done))
-    process.start()
-    assert ready.wait(60)
-    yield process
-    done.set()
-    process.join(60)
+    """A process that holds the lock of a directory until its input ends."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path / "d")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"held\n"
+        yield process
 
 
 def test_the_second_writer_is_told_of_the_first(other, tmp_path):
@@ -43,8 +39,8 @@ def test_the_second_writer_is_told_of_the_first(other, tmp_path):
 
 
 def test_the_lock_of_a_killed_process_is_taken_over(other, tmp_path):
-    os.kill(other.pid, signal.SIGKILL)
-    other.join(60)
+    other.kill()
+    other.wait(60)
     assert os.path.exists(tmp_path / "d" / LOCK_FILE)
     with only_writer(str(tmp_path / "d")):
         owner = json.loads((tmp_path / "d" / LOCK_FILE).read_text())
