@@ -58,10 +58,10 @@ def config(files):
     return XLNetConfig.load(str(files / "config.yaml"))
 
 
-def start(files, strategy, model_dir, steps):
+def start(files, strategy, model_dir, steps, *changes):
     """Starts the processes of a run with two replicas."""
     paths = [f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"]
-    arguments = ["pretrain", *paths, f"--model_dir={model_dir}", f"--steps={steps}"]
+    arguments = ["pretrain", *paths, f"--model_dir={model_dir}", f"--steps={steps}", *changes]
     return start_cluster(strategy, arguments)
 
 
@@ -112,6 +112,16 @@ def test_fifty_steps_on_replicas_are_those_of_one_device(files, config, tmp_path
     for strategy in CLUSTERS:
         assert_same_run(tmp_path / strategy, tmp_path / "one_device")
     assert_one_device_goes_on(files, config, tmp_path, "multi_worker", LONG + 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", CLUSTERS)
+def test_loss_scaling_on_replicas(files, tmp_path, strategy):
+    float16 = "precision=mixed_float16"
+    finish(start(files, strategy, tmp_path / strategy, STEPS, f"--set={float16}"))
+    config = XLNetConfig.load(str(files / "config.yaml"), [float16])
+    pretrain(config, str(files / "data"), str(tmp_path / "one_device"), steps=STEPS)
+    assert_same_run(tmp_path / strategy, tmp_path / "one_device", loss_atol=1e-3)
 
 
 def test_half_the_batch_goes_on_from_two_replicas(files, config, runs, tmp_path):
