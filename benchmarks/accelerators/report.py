@@ -68,7 +68,8 @@ def _memory(row: dict[str, Any]) -> list[str]:
         return [*name, "does not fit", "", "", "", ""]
     sizes = f"{row['arguments'] / 1e9:.2f}", f"{row['temporaries'] / 1e9:.2f}"
     code = f"{row['code'] / 1e6:.0f}"
-    return [*name, *sizes, code, row["loops"], f"{row['cpu_seconds']:.0f}"]
+    loops = "?" if row["loops"] is None else row["loops"]
+    return [*name, *sizes, code, loops, f"{row['cpu_seconds']:.0f}"]
 
 
 def _speed(row: dict[str, Any]) -> list[str]:
@@ -83,7 +84,7 @@ def _speed(row: dict[str, Any]) -> list[str]:
         f"{row['bytes'] / 1e9:.0f}",
         f"{1e3 * roofline:.0f}",
         f"{row['tokens'] * chip.devices / roofline:,.0f}",
-        f"{1e3 * row['cycles'] / chip.clock:.0f}",
+        "?" if row["cycles"] is None else f"{1e3 * row['cycles'] / chip.clock:.0f}",
     ]
 
 

@@ -34,7 +34,7 @@ _TOO_LARGE = "RESOURCE_EXHAUSTED"
 _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s64": 8, "u64": 8, "f64": 8}
 
 
-def compile_step(folder: str, topology: str) -> dict[str, float | int | bool | str]:
+def compile_step(folder: str, topology: str) -> dict[str, float | int | bool | str | None]:
     """Compiles a step, the state donated, and says what the compiler says of it.
 
     Returns:
@@ -43,7 +43,7 @@ def compile_step(folder: str, topology: str) -> dict[str, float | int | bool | s
       flops, bytes: of the optimized module, by the compiler's cost analysis.
       cycles: the sum of the compiler's estimates, which leave some instructions out.
       loops: `while` instructions of the optimized module.
-      largest_constant: bytes.
+      largest_constant: bytes. These three are None where jax cannot read the optimized module.
       seconds, cpu_seconds: of compiling, by the clock and of all cores together; the latter says
         more where the machine is busy.
     """
@@ -66,7 +66,7 @@ def compile_step(folder: str, topology: str) -> dict[str, float | int | bool | s
             raise
         return {"fits": False, "error": str(error).partition("\n")[0]}
     seconds, cpu_seconds = time.monotonic() - start, time.process_time() - cpu_start
-    memory, cost, text = compiled.memory_analysis(), compiled.cost_analysis(), compiled.as_text()
+    memory, cost = compiled.memory_analysis(), compiled.cost_analysis()
     return {
         "fits": True,
         "device": device.device_kind,
@@ -75,11 +75,22 @@ def compile_step(folder: str, topology: str) -> dict[str, float | int | bool | s
         "code": memory.generated_code_size_in_bytes,
         "flops": cost["flops"],
         "bytes": cost["bytes accessed"],
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
+        **_read(compiled),
+    }
+
+
+def _read(compiled) -> dict[str, int | None]:
+    """What the optimized module's text says; None where this jax cannot read the module."""
+    try:
+        text = compiled.as_text()
+    except jax.errors.JaxRuntimeError:
+        return {"cycles": None, "loops": None, "largest_constant": None}
+    return {
         "cycles": sum(int(n) for n in re.findall(r'"estimated_cycles":"(\d+)"', text)),
         "loops": len(re.findall(r" while\(", text)),
         "largest_constant": _largest_constant(text),
-        "seconds": seconds,
-        "cpu_seconds": cpu_seconds,
     }
 
 

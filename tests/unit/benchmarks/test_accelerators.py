@@ -111,13 +111,15 @@ def test_tables(tmp_path):
     for one in (row(8, loops=7), row(16), row(8), row(32, fits=False)):
         report.add(results, one)
     report.add(results, row(8, set=["model.recompute=block"], bytes=0, chip="v4"))
-    assert len(report.read(results)) == 4
+    report.add(results, row(8, chip="v5p", loops=None, cycles=None))
+    assert len(report.read(results)) == 5
     report.write(results, str(document))
     text = document.read_text()
     assert "| base | v5e | 8 | 1.50 | 5.00 | 356 | 0 | 321 |" in text
     assert "| base | v5e | 32 | does not fit |" in text
     assert "| base | v5e | 16 | 32 |" in text
     assert "| base, recompute=block | v4 | 8 | not reached |" in text
+    assert "| base | v5p | 8 | 1.50 | 5.00 | 356 | ? | 321 |" in text
     # 16.38 GB take 20 ms on a v5e, 1.97 TFLOP 10 ms; on one of two cores of a v4 14.3 ms.
     assert "| base | v5e | 8 | 1.97 | 1.90 | 16 | 20 | 50,000 | 200 |" in text
     assert "| base, recompute=block | v4 | 8 | 1.97 | 1.90 | 0 | 14 | 139,594 | 286 |" in text
