@@ -212,8 +212,7 @@ def test_task_files(world):
                 try:
                     examples = read()
                     counts["read"] += 1
-                except XLNetError as error:
-                    assert len(str(error)) < 4000
+                except XLNetError:
                     counts["refused"] += 1
                     continue
                 for example in examples:

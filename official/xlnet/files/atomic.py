@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from typing import BinaryIO
+
+_UNFINISHED = re.compile(r".+\.[0-9a-f]{32}\.tmp")
 
 
 @contextlib.contextmanager
@@ -40,3 +43,14 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[Binary
         if isinstance(error, OSError) and error.errno and not error.filename:
             raise OSError(error.errno, error.strerror, path) from None  # ENOSPC has no file name.
         raise
+
+
+def remove_unfinished(directory: str) -> None:
+    """Removes the temporary files of killed processes; nobody may be writing to the directory.
+
+    Args:
+      directory: the directory; its subdirectories are left alone.
+    """
+    for entry in os.scandir(directory):
+        if entry.is_file() and _UNFINISHED.fullmatch(entry.name):
+            os.unlink(entry.path)

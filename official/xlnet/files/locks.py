@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import remove_unfinished
 from official.xlnet.files.json_files import json_text, read_json
 
 LOCK_FILE = ".lock"
@@ -46,6 +47,7 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
             )
         _remove(path, other)
     try:
+        remove_unfinished(directory)
         yield
     finally:
         _remove(path, owner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import uuid
@@ -17,6 +18,8 @@ from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.samples import write_samples
 from official.xlnet.serving.services.base import Service
 from official.xlnet.serving.warmup import write_warmup
+
+_INCOMPLETE = ".incomplete-"  # Names of versions that are being written begin so.
 
 
 def export(
@@ -65,6 +68,8 @@ def export(
     if version is not None and os.path.exists(os.path.join(output, str(version))):
         raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
     with only_writer(output):
+        for left in glob.glob(os.path.join(glob.escape(output), f"{_INCOMPLETE}*")):
+            shutil.rmtree(left)  # By an export that was killed.
         service = create_service(
             model_dir,
             head=head,
@@ -87,7 +92,7 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
       version: version number. None: one more than the latest.
     """
     os.makedirs(output, exist_ok=True)
-    temporary = os.path.join(output, f".incomplete-{uuid.uuid4().hex}")
+    temporary = os.path.join(output, f"{_INCOMPLETE}{uuid.uuid4().hex}")
     signatures = service.signatures()
     try:
         tf.saved_model.save(

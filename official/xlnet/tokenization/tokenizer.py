@@ -72,7 +72,12 @@ class Tokenizer:
         self.keep_accents = keep_accents
         self._processor = _processor(model_file, self.model_proto)
         self.vocab_size = self._processor.vocab_size()
-        pieces = [self._processor.id_to_piece(i) for i in range(self.vocab_size)]
+        try:
+            pieces = [self._processor.id_to_piece(i) for i in range(self.vocab_size)]
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"vocabulary {model_file!r}: expected pieces in UTF-8: {error}"
+            ) from None
         found = tuple(pieces[:NUM_SPECIAL])
         if found != SPECIAL_PIECES:
             raise DataError(

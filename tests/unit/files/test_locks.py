@@ -82,6 +82,15 @@ def test_a_new_directory_in_which_nothing_is_written_goes_again(tmp_path):
     assert os.listdir(tmp_path / "new") == ["file"]
 
 
+def test_what_a_killed_writer_left_is_removed(tmp_path):
+    left = [f"config.yaml.{'0a' * 16}.tmp", f"ckpt-3.json.{'ff' * 16}.tmp"]
+    kept = ["a.tmp", f"{'0a' * 16}", f"b.{'0A' * 16}.tmp"]
+    for name in left + kept:
+        (tmp_path / name).touch()
+    with only_writer(str(tmp_path)):
+        assert sorted(os.listdir(tmp_path)) == sorted([LOCK_FILE, *kept])
+
+
 def test_workers_other_than_the_chief_hold_nothing(tmp_path):
     with only_writer(str(tmp_path / "d"), is_writer=False):
         assert not os.path.exists(tmp_path / "d")

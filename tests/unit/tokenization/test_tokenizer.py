@@ -191,3 +191,11 @@ def test_needs_no_tensorflow(vocab_file):
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert json.loads(run.stdout) == [Tokenizer(vocab_file).encode("on 5,"), False]
+
+
+def test_pieces_that_are_not_utf8_are_a_sentence(vocab_file, tmp_path):
+    with open(vocab_file, "rb") as file:
+        model = file.read().replace(b"<unk>", b"\xbcunk>", 1)
+    (tmp_path / "spiece.model").write_bytes(model)
+    with pytest.raises(DataError, match="expected pieces in UTF-8"):
+        Tokenizer(str(tmp_path / "spiece.model"))
