@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.checkpoints.model_directory import (
         load_encoder,
         load_pretrainer,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
     from official.xlnet.modeling.objectives import register_objective
     from official.xlnet.tasks.registry import register_task
-    from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
+    from official.xlnet.tokenization.tokenizer import Tokenizer
     from official.xlnet.training.optimization import create_optimizer
 
 __version__ = "0.1.0"
@@ -51,9 +52,10 @@ _MODULE_OF = {
     "XLNetTaskModel": "modeling.models.xlnet_task_model",
     "create_optimizer": "training.optimization",
     "embed": "inference.embedding",
+    "load_config": "checkpoints.any_format",
     "load_encoder": "checkpoints.model_directory",
     "load_pretrainer": "checkpoints.model_directory",
-    "load_tokenizer": "tokenization.tokenizer",
+    "load_tokenizer": "checkpoints.any_format",
     "pretraining_dataset": "data.pretraining_dataset",
     "register_head": "modeling.heads",
     "register_objective": "modeling.objectives",
@@ -76,6 +78,7 @@ __all__ = [
     "__version__",
     "create_optimizer",
     "embed",
+    "load_config",
     "load_encoder",
     "load_pretrainer",
     "load_tokenizer",

@@ -12,7 +12,7 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.data.schema import MANIFEST_FILE
 
 FLAGS = flags.FlagValues()
@@ -45,7 +45,7 @@ _OUTPUT = flags.DEFINE_string(
 
 def run() -> dict[str, Any]:
     """Returns `loss`, `unigram_loss`, `perplexity` and `targets`, or the metrics of the task."""
-    config = XLNetConfig.load(_MODEL.value)
+    config = load_config(_MODEL.value)
     if not config.task.name or os.path.exists(os.path.join(_DATA.value, MANIFEST_FILE)):
         from official.xlnet.training.evaluation import evaluate
 

@@ -20,6 +20,7 @@ from absl import flags
 
 from data_prep.tasks.datasets import task_settings
 from data_prep.tasks.task_data import read_task
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
@@ -118,7 +119,7 @@ def task_configuration(
         )
     )
     if init_from:
-        saved = XLNetConfig.load(init_from)
+        saved = load_config(init_from)
         base.model, base.data = saved.model, saved.data
     if task is None and path:
         task = XLNetConfig.load(path, overrides, base).task.name

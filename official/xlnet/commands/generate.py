@@ -11,9 +11,9 @@ from typing import Any
 
 from absl import flags
 
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.tokenization.blanks import has_blank
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)

@@ -19,7 +19,7 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.files.atomic import atomic_write
 
 TAKES_ARGUMENTS = True
@@ -108,7 +108,7 @@ def _records(directory: str) -> dict[str, Any]:
 
     window = read_window(
         directory,
-        XLNetConfig.load(_CONFIG.value) if _CONFIG.value else None,
+        load_config(_CONFIG.value) if _CONFIG.value else None,
         _SPLIT.value,
         _LANE.value,
         _INDEX.value,
@@ -136,7 +136,7 @@ def _attention() -> dict[str, Any]:
         if not flag.value:
             raise flags.Error(f"--{flag.name} is required")
     path = _output((".html", ".png"))
-    model = XLNetConfig.load(_MODEL.value).model
+    model = load_config(_MODEL.value).model
     layers = _numbers(_LAYERS, model.num_layers)
     heads = _numbers(_HEADS, model.num_heads)
     maps = attention_maps(_MODEL.value, _TEXT.value, _MAX_TOKENS.value, _TEXT_PAIR.value)

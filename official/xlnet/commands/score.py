@@ -9,10 +9,10 @@ from typing import Any
 
 from absl import flags
 
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.runtime.perplexity import perplexity
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)

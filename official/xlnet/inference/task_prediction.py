@@ -15,6 +15,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError, DataError
@@ -29,7 +30,6 @@ from official.xlnet.tasks.batching import Unit, bucket, collate
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 Forward = Callable[[Batch], Batch]
 _CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
@@ -41,7 +41,7 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     Raises:
       ConfigError, DataError: the directory holds no fine-tuned model.
     """
-    config = XLNetConfig.load(model_dir)
+    config = load_config(model_dir)
     if not config.task.name:
         raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
     require_memory(config, config.training.batch_size, config.task.max_length)

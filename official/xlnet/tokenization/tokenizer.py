@@ -216,25 +216,6 @@ class Tokenizer:
         return [*parts, ","]
 
 
-def load_tokenizer(model_dir: str) -> Tokenizer:
-    """Loads the tokenizer of a model directory.
-
-    Args:
-      model_dir: a directory with `spiece.model` and `config.yaml`.
-
-    Returns:
-      The tokenizer, with the normalization options of the configuration.
-
-    Raises:
-      ConfigError: the configuration is missing or invalid.
-      DataError: the vocabulary is missing or invalid.
-    """
-    from official.xlnet.configs.experiment import XLNetConfig
-
-    data = XLNetConfig.load(model_dir).data
-    return Tokenizer(os.path.join(model_dir, VOCAB_FILE), data.lowercase, data.keep_accents)
-
-
 def copy_vocabulary(vocab_file: str, directory: str) -> None:
     """Copies a vocabulary to `spiece.model`, and its checksum to `spiece.model.sha256` beside it.
 
