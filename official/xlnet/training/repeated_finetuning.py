@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import tf_keras
 
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_json
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 from official.xlnet.training.finetuning import RUN_DIR, finetune, metric_of
 
 RUNS_DIR = "runs"
