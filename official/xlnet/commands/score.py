@@ -9,9 +9,9 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.data.text_files import read_texts, write_json_lines
+from official.xlnet.errors import DataError
 from official.xlnet.runtime.perplexity import perplexity
 
 FLAGS = flags.FlagValues()
@@ -48,12 +48,10 @@ _SEED = flags.DEFINE_integer(
 
 def run() -> dict[str, Any]:
     """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
-    from official.xlnet.inference.language_model import load_language_model
-    from official.xlnet.inference.scoring import score
+    from official.xlnet.api.language_model import score
 
     texts = read_texts(_TEXT.value, _INPUT.value)
-    model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)
-    scores = score(model, tokenizer, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value)
+    scores = score(_MODEL.value, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value)
     write_json_lines(
         _OUTPUT.value,
         (
@@ -67,6 +65,8 @@ def run() -> dict[str, Any]:
         ),
     )
     num_tokens = sum(len(result.pieces) for result in scores)
+    if not num_tokens:
+        raise DataError("expected texts with at least one token to score, got empty ones")
     total = sum(result.total for result in scores)
     return {
         "texts": len(texts),

@@ -182,7 +182,7 @@ class Tokenizer:
         """
         if isinstance(text, str):
             return self._split(self._processor.encode(self.clean(text), return_type=int))
-        return [row.tolist() for row in self.encode_batch(_checked_texts(text))]
+        return [row.tolist() for row in self.encode_batch(checked_texts(text))]
 
     def encode_batch(self, texts: Iterable[str]) -> list[np.ndarray]:
         """Tokenizes a batch of texts in the calling thread.
@@ -341,7 +341,7 @@ def _check_record(model_file: str, sha256: str) -> None:
         )
 
 
-def _checked_texts(texts: Iterable[str]) -> list[str]:
+def checked_texts(texts: Iterable[str]) -> list[str]:
     """Returns a list of texts; raises `TypeError` for anything but a collection of strings."""
     if isinstance(texts, bytes | dict) or not isinstance(texts, Iterable):
         raise TypeError(f"text: expected a str or a list of str, got {_kind(texts)}")
