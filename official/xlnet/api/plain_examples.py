@@ -93,7 +93,7 @@ def _check_kind(task: TaskConfig, number: int) -> None:
 
 
 def _texts(parts: Any, number: int) -> tuple[str, ...]:
-    if isinstance(parts, str | bytes) or not all(isinstance(part, str) for part in parts):
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
         raise TypeError(f"example {number}: expected strings, got {parts!r:.60}")
     return tuple(parts)
 

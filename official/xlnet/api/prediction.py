@@ -11,7 +11,12 @@ from official.xlnet.api.plain_examples import labelled_examples, unlabelled_exam
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.data.examples import Example
 from official.xlnet.data.schema import MANIFEST_FILE
-from official.xlnet.inference.task_prediction import evaluate_task, load_task, predict_examples
+from official.xlnet.inference.task_prediction import (
+    evaluate_task,
+    load_task,
+    packed_forward,
+    predict_examples,
+)
 from official.xlnet.training import evaluation
 
 
@@ -52,13 +57,14 @@ class Predictor:
 
     def __init__(self, model: str):
         self._model, self._task = load_task(model)
+        self._forward = packed_forward(self._model)
 
     def __call__(self, inputs: Any) -> Any:
         """See `predict`."""
         if isinstance(inputs, str | Example):
             return self([inputs])[0]
         examples = unlabelled_examples(inputs, self._task.config.task)
-        return list(predict_examples(self._model, self._task, examples))
+        return list(predict_examples(self._model, self._task, examples, self._forward))
 
 
 def evaluate(

@@ -58,7 +58,7 @@ def evaluate_task(
     """Metrics of a fine-tuned model on labelled examples; files too, with `report_dir`."""
     require_labels(examples)
     model, task = load_task(model_dir)
-    predictions, metrics = _evaluate(_packed(model), model, task, examples)
+    predictions, metrics = _evaluate(packed_forward(model), model, task, examples)
     metrics |= {"examples": len(examples), **task.counts}
     if report_dir:
         write_report(report_dir, task, examples, predictions, metrics)
@@ -77,7 +77,10 @@ def evaluate_examples(
 
 
 def predict_examples(
-    model: XLNetTaskModel, task: Task, examples: Iterable[Example]
+    model: XLNetTaskModel,
+    task: Task,
+    examples: Iterable[Example],
+    forward: Forward | None = None,
 ) -> Iterator[Prediction]:
     """Yields a prediction for each example, in order, however many there are.
 
@@ -85,11 +88,12 @@ def predict_examples(
       model: the model; its weights are copied when the first prediction is asked for.
       task: its task.
       examples: examples; as many are held as make up a few batches.
+      forward: a `packed_forward` of the model, to copy weights and trace graphs only once.
     """
-    yield from _predict(_packed(model), task, examples)
+    yield from _predict(forward or packed_forward(model), task, examples)
 
 
-def _packed(model: XLNetTaskModel) -> Forward:
+def packed_forward(model: XLNetTaskModel) -> Forward:
     """The model's weights of this moment in a `TaskNetwork`; a graph for each length."""
     network = TaskNetwork(model, tuple(unit_lengths(model.config)))
     return tf.function(network.forward, autograph=False)

@@ -93,17 +93,6 @@ def test_a_converted_model_is_one_to_continue_from(tmp_path, tf1):
         load_pretrainer(f"{tmp_path}/ours", other)
 
 
-def test_the_lines_of_the_readme_embed_a_sentence(tmp_path, tf1, monkeypatch):
-    readme = pathlib.Path(__file__).parents[3] / "README.md"
-    blocks = readme.read_text(encoding="utf-8").split("```python\n")[1:]
-    (code,) = (block.partition("```")[0] for block in blocks if "load_encoder" in block)
-    convert(tf1, f"{tmp_path}/runs/base")
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(code, names)
-    assert names["vector"].shape == (22,)
-
-
 def test_keys_of_a_converted_checkpoint_are_those_of_a_saved_model(tmp_path, tf1):
     convert(tf1, f"{tmp_path}/ours")
     model = load_pretrainer(f"{tmp_path}/ours")
