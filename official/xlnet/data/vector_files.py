@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.runtime.extras import require_extra
 
 Write = Callable[[Sequence[str], np.ndarray], None]
 ENDINGS = (".npy", ".jsonl", ".parquet")
@@ -29,7 +30,7 @@ def vector_file(path: str, num_rows: int, width: int) -> Iterator[Write]:
       A function that appends rows: it takes texts and their vectors, float32 [batch, width].
 
     Raises:
-      ConfigError: the ending of the path is unknown.
+      ConfigError: the ending of the path is unknown, or a package for it is not installed.
 
     Example:
       >>> with vector_file("vectors.npy", num_rows=2, width=3) as write:
@@ -49,9 +50,11 @@ def vector_file(path: str, num_rows: int, width: int) -> Iterator[Write]:
 
 
 def check_ending(path: str) -> None:
-    """Raises `ConfigError` if the ending of a path is not one of `ENDINGS`."""
+    """Raises `ConfigError` if files with the ending of a path cannot be written."""
     if ending_of(path) not in ENDINGS:
         raise ConfigError(f"{path}: expected a file ending in {', '.join(ENDINGS)}")
+    if ending_of(path) == ".parquet":
+        require_extra("pyarrow", "parquet", path)
 
 
 def ending_of(path: str) -> str:
