@@ -86,6 +86,8 @@ class PretrainingTask(base_task.Task):
     ) -> dict[str, tf.Tensor]:
         """One update by `XLNetPretrainer.train_step`."""
         model.optimizer = optimizer
+        with tf.init_scope():
+            _ = optimizer.iterations  # Legacy optimizers create it when it is first read.
         return model.train_step(inputs)
 
     def validation_step(
