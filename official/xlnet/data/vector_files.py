@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -37,7 +38,7 @@ def vector_file(path: str, num_rows: int, width: int) -> Iterator[Write]:
       ...   write(["a", "b"], np.zeros([2, 3], np.float32))
     """
     check_ending(path)
-    temporary = path + ".tmp"
+    temporary = f"{path}.{uuid.uuid4().hex}.tmp"
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     opened = {".npy": _npy, ".jsonl": _json_lines, ".parquet": _parquet}[ending_of(path)]
     try:

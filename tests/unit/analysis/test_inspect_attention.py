@@ -185,7 +185,10 @@ def test_commands(model_dir, tmp_path, capsys):
             "--layers: expected integers from 0 to 1",
         ),
         (arguments[:3] + [f"--output={output}"], "--text is required"),
-        (["inspect"], "expected `records DIR`, `attention` or `runs DIR...`"),
+        (
+            ["inspect"],
+            "expected one of inspect attention, inspect records, inspect runs, got 'inspect'",
+        ),
     ):
         assert cli.main(wrong) == 2
         assert message in capsys.readouterr().err

@@ -68,7 +68,7 @@ def verb(tmp_path, monkeypatch):
 def test_help_names_every_verb_with_its_line_and_imports_none(capsys):
     assert cli.main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "  adder      Adds numbers, for this test." in lines
+    assert "  adder             Adds numbers, for this test." in lines
     assert "official.xlnet.commands.adder" not in sys.modules
 
 
