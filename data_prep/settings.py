@@ -39,6 +39,10 @@ class ReadOptions:
                 )
 
 
+# Settings that records do not depend on; the manifest keeps them for who looks at the records.
+RECORDED_ONLY = ("num_predict", "target_ratio", "target_unit", "max_span")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings(ReadOptions):
     """Settings of data preparation; sent to every worker.
@@ -57,6 +61,10 @@ class Settings(ReadOptions):
       drop_duplicates: whether exact duplicates of documents are dropped.
       allow_fewer_lanes: whether to write fewer lanes than `num_lanes` if the corpus is too small.
       compress: whether record files are compressed with gzip.
+      num_predict: number of prediction targets per window in training; see `RECORDED_ONLY`.
+      target_ratio: one token in `target_ratio` is predicted in training.
+      target_unit: unit of a target span in training, `word` or `token`.
+      max_span: maximum length of a target span in training.
 
     Raises:
       DataError: a value is not allowed.
@@ -75,6 +83,10 @@ class Settings(ReadOptions):
     drop_duplicates: bool = False
     allow_fewer_lanes: bool = False
     compress: bool = False
+    num_predict: int = 85
+    target_ratio: float = 6.0
+    target_unit: str = "word"
+    max_span: int = 5
 
     def __post_init__(self):
         """Validates the values."""

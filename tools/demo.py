@@ -87,9 +87,9 @@ def _fill_in_blanks(model_dir: str, data_dir: str) -> None:
     import numpy as np
     import tensorflow as tf
 
+    from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.checkpoints.model_directory import load_pretrainer
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
-    from official.xlnet.tokenization.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(model_dir)
     rng = random.Random(_SEED)

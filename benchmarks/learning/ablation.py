@@ -163,7 +163,7 @@ def mean_by_place(losses: np.ndarray) -> dict[str, Any]:
 def finetuned(model_dir: str, tables: list[str], seed: int) -> float:
     """Fine-tunes a classifier from a model and returns its accuracy on dev."""
     from data_prep.tasks.task_data import read_task
-    from official.xlnet.commands.finetune import task_configuration
+    from official.xlnet.api.finetuning import task_configuration
     from official.xlnet.training.finetuning import finetune
 
     overrides = [

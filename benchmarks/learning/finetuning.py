@@ -155,9 +155,9 @@ def _finetune_seeds(arguments, model, files, name, start, settings, way) -> list
 def _finetune(arguments, model, files, output, start, seed, settings) -> dict[str, float]:
     """Fine-tunes once and returns the accuracy on dev and on its long texts."""
     from data_prep.tasks.task_data import read_task
-    from official.xlnet.commands.finetune import task_configuration
+    from official.xlnet.api.finetuning import task_configuration
+    from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.tasks.reports import PREDICTIONS_FILE
-    from official.xlnet.tokenization.tokenizer import load_tokenizer
     from official.xlnet.training.finetuning import finetune
 
     overrides = [
@@ -192,8 +192,8 @@ def _bag_of_words(model, files: tuple[str, str], settings: list[str]) -> float:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    from official.xlnet.commands.finetune import task_configuration
-    from official.xlnet.tokenization.tokenizer import load_tokenizer
+    from official.xlnet.api.finetuning import task_configuration
+    from official.xlnet.checkpoints.any_format import load_tokenizer
 
     task = task_configuration("classification", None, settings, model).task
     limit = task.max_length * (1 if task.long_texts == "truncate" else task.max_windows)

@@ -25,7 +25,7 @@ from data_prep.corpus.readers import Counts
 from data_prep.records import lane_files, token_files
 from data_prep.records.lanes import Lane, Layout, lanes_of, lay_out
 from data_prep.records.splits import split_documents
-from data_prep.settings import Settings
+from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
@@ -118,7 +118,12 @@ def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str
     shard_keys = [
         [os.path.basename(shard.path), *dataclasses.astuple(shard)[1:]] for shard in shards
     ]
-    identity = [SCHEMA_VERSION, dataclasses.asdict(settings), tokenizer.sha256, shard_keys]
+    relevant = {
+        name: value
+        for name, value in dataclasses.asdict(settings).items()
+        if name not in RECORDED_ONLY
+    }
+    identity = [SCHEMA_VERSION, relevant, tokenizer.sha256, shard_keys]
     job = Job(
         inputs=tuple(inputs),
         shards=shards,

@@ -13,6 +13,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from official.xlnet.api.finetuning import finetune
+    from official.xlnet.api.language_model import fill_blanks, generate, score
+    from official.xlnet.api.prediction import Predictor, evaluate, predict
+    from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
+    from official.xlnet.checkpoints.convert import convert
     from official.xlnet.checkpoints.model_directory import (
         load_encoder,
         load_pretrainer,
@@ -21,70 +26,109 @@ if TYPE_CHECKING:
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.reading import register_reader
-    from official.xlnet.inference.embedding import embed
+    from official.xlnet.inference.embedding import TextEmbedder, embed
+    from official.xlnet.inference.sampling import Sampling
+    from official.xlnet.inference.scoring import Scorer
     from official.xlnet.modeling.heads import register_head
     from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
     from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
     from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
     from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
     from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
+    from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
     from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
     from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
     from official.xlnet.modeling.objectives import register_objective
+    from official.xlnet.serving.export import export
     from official.xlnet.tasks.registry import register_task
-    from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
+    from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+    from official.xlnet.tokenization.tokenizer import Tokenizer
     from official.xlnet.training.optimization import create_optimizer
+    from official.xlnet.training.pretraining import pretrain
+
 
 __version__ = "0.1.0"
 
 _MODULE_OF = {
+    "GraphTokenizer": "tokenization.tf_tokenizer",
+    "Predictor": "api.prediction",
     "RelativePositionEncoding": "modeling.layers.relative_position",
     "RelativeSegmentEncoding": "modeling.layers.relative_segment",
+    "Sampling": "inference.sampling",
+    "Scorer": "inference.scoring",
+    "TextEmbedder": "inference.embedding",
     "Tokenizer": "tokenization.tokenizer",
     "TwoStreamAttentionMask": "modeling.layers.two_stream_mask",
     "TwoStreamRelativeAttention": "modeling.layers.relative_attention",
     "XLNetBlock": "modeling.layers.xlnet_block",
+    "XLNetClassifier": "modeling.models.xlnet_classifier",
     "XLNetConfig": "configs.experiment",
     "XLNetEncoder": "modeling.networks.xlnet_encoder",
     "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
     "XLNetTaskModel": "modeling.models.xlnet_task_model",
+    "convert": "checkpoints.convert",
     "create_optimizer": "training.optimization",
     "embed": "inference.embedding",
+    "evaluate": "api.prediction",
+    "export": "serving.export",
+    "fill_blanks": "api.language_model",
+    "finetune": "api.finetuning",
+    "generate": "api.language_model",
+    "load_config": "checkpoints.any_format",
     "load_encoder": "checkpoints.model_directory",
     "load_pretrainer": "checkpoints.model_directory",
-    "load_tokenizer": "tokenization.tokenizer",
+    "load_tokenizer": "checkpoints.any_format",
+    "predict": "api.prediction",
+    "pretrain": "training.pretraining",
     "pretraining_dataset": "data.pretraining_dataset",
     "register_head": "modeling.heads",
     "register_objective": "modeling.objectives",
     "register_reader": "data.reading",
     "register_task": "tasks.registry",
     "save_pretrained": "checkpoints.model_directory",
+    "score": "api.language_model",
 }
 
 __all__ = [
+    "GraphTokenizer",
+    "Predictor",
     "RelativePositionEncoding",
     "RelativeSegmentEncoding",
+    "Sampling",
+    "Scorer",
+    "TextEmbedder",
     "Tokenizer",
     "TwoStreamAttentionMask",
     "TwoStreamRelativeAttention",
     "XLNetBlock",
+    "XLNetClassifier",
     "XLNetConfig",
     "XLNetEncoder",
     "XLNetPretrainer",
     "XLNetTaskModel",
     "__version__",
+    "convert",
     "create_optimizer",
     "embed",
+    "evaluate",
+    "export",
+    "fill_blanks",
+    "finetune",
+    "generate",
+    "load_config",
     "load_encoder",
     "load_pretrainer",
     "load_tokenizer",
+    "predict",
+    "pretrain",
     "pretraining_dataset",
     "register_head",
     "register_objective",
     "register_reader",
     "register_task",
     "save_pretrained",
+    "score",
 ]
 
 

@@ -66,13 +66,18 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # Whatever its encoding can write.
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        verbs = "\n".join(f"  {verb:<10} {line}" for verb, line in _verbs().items())
+        verbs = "\n".join(f"  {verb:<17} {line}" for verb, line in _verbs().items())
         print(_USAGE.format(verbs=verbs), end="")
         return 0
     if arguments[0] == "--version":
         print(__version__)
         return 0
     verb, *verb_arguments = arguments
+    group = [known for known in _verbs() if known.startswith(f"{verb} ")]
+    if group:  # A verb of two words.
+        verb, verb_arguments = " ".join(arguments[:2]), arguments[2:]
+        if verb not in group:
+            return _fail(f"xlnet: expected one of {', '.join(group)}, got {verb!r}")
     if verb not in _verbs():
         nearest = difflib.get_close_matches(verb, _verbs(), n=1)
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected {', '.join(_verbs())}"
@@ -132,7 +137,7 @@ def _run(verb: str, arguments: list[str]) -> int:
 
 def load_verb(verb: str) -> types.ModuleType:
     """Imports the module of a verb and adds the flags shared by all verbs to its `FLAGS`."""
-    module = importlib.import_module(f"{commands.__name__}.{verb}")
+    module = importlib.import_module(f"{commands.__name__}.{verb.replace(' ', '.')}")
     if "import" not in module.FLAGS:
         flags.DEFINE_list(
             "import",
@@ -183,11 +188,17 @@ def _verbs() -> dict[str, str]:
     """{verb: first line of its docstring}, parsed without importing the modules."""
     verbs = {}
     for directory in commands.__path__:
-        for verb in sorted(module.name for module in pkgutil.iter_modules([directory])):
-            with open(os.path.join(directory, verb + ".py"), "rb") as file:
-                docstring = ast.get_docstring(ast.parse(file.read())) or ""
-            verbs[verb] = docstring.partition("\n")[0]
-    return verbs
+        for module in pkgutil.iter_modules([directory]):
+            names = [module.name]
+            if module.ispkg:
+                parts = pkgutil.iter_modules([os.path.join(directory, module.name)])
+                names = [f"{module.name} {part.name}" for part in parts]
+            for verb in names:
+                path = os.path.join(directory, *verb.split()) + ".py"
+                with open(path, "rb") as file:
+                    docstring = ast.get_docstring(ast.parse(file.read())) or ""
+                verbs[verb] = docstring.partition("\n")[0]
+    return dict(sorted(verbs.items()))
 
 
 def _user_message(error: Exception) -> str | None:

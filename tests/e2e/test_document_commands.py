@@ -110,9 +110,10 @@ def prepared(tmp_path_factory):
 
 def xlnet(verb, *arguments):
     """Runs a verb in this process, with no flag left over from the last time."""
-    module = sys.modules.get(f"official.xlnet.commands.{verb}")
-    for name in module.FLAGS if module else ():
-        module.FLAGS[name].unparse()
+    for name, module in sys.modules.items():
+        if name.startswith("official.xlnet.commands.") and hasattr(module, "FLAGS"):
+            for flag in module.FLAGS:
+                module.FLAGS[flag].unparse()
     assert cli.main([verb, *arguments]) == 0
 
 

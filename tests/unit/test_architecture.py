@@ -34,6 +34,7 @@ ORDER = [
     ["official.xlnet.serving.services"],
     ["official.xlnet.serving"],
     ["data_prep"],
+    ["official.xlnet.api", "official.xlnet.garden"],
     ["official.xlnet.commands"],
     ["official.xlnet.cli"],
     ["tools", "benchmarks"],

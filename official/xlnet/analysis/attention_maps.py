@@ -6,10 +6,10 @@ import dataclasses
 
 import numpy as np
 
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.packing import pack_texts
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 
 @dataclasses.dataclass(frozen=True)

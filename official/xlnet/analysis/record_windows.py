@@ -81,8 +81,8 @@ def read_window(
 
     Args:
       directory: directory of the data set.
-      config: configuration for target sampling and memory length; by default, one token in six is
-        predicted and the memory holds `reuse_len` tokens.
+      config: configuration for target sampling and memory length; by default, targets are sampled
+        as the configuration of the data set says, and the memory holds `reuse_len` tokens.
       split: `train` or `heldout`.
       lane: index of the lane.
       index: index of the window in its lane.
@@ -220,10 +220,14 @@ def _shown(window: Window, i: int, color: bool) -> str:
 
 
 def _default_config(manifest: Manifest) -> XLNetConfig:
-    """Default configuration with the window lengths of a data set."""
+    """Configuration with the window lengths and target settings that a data set was made with."""
     config = XLNetConfig()
-    config.data.seq_len, config.data.reuse_len = manifest.seq_len, manifest.reuse_len
-    config.data.num_predict = max(1, round(manifest.seq_len / config.data.target_ratio))
+    data, settings = config.data, manifest.source.get("settings", {})
+    data.seq_len, data.reuse_len = manifest.seq_len, manifest.reuse_len
+    # Data sets of earlier versions do not say how many targets a window has in training.
+    data.num_predict = max(1, round(manifest.seq_len / data.target_ratio))
+    for name in ("num_predict", "target_ratio", "target_unit", "max_span"):
+        setattr(data, name, settings.get(name, getattr(data, name)))
     config.model.mem_len = manifest.reuse_len
     return config
 

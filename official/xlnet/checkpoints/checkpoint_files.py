@@ -18,6 +18,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -26,9 +27,17 @@ from absl import logging
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text, read_json
+from official.xlnet.files.paths import plain_folder
 from official.xlnet.files.schema import conform
 
 _LATEST = re.compile(r'^model_checkpoint_path: "([^"]+)"$', re.MULTILINE)
+# How TensorFlow's warnings about values that were not restored begin.
+_UNRESTORED = (
+    "Detecting that an object or model",
+    "Value in checkpoint could not be found",
+    "An attribute in the restored object",
+)
+
 _RECORD = re.compile(r"ckpt-(\d+)\.json$")
 _FILE = re.compile(r"(ckpt-\d+)(_temp|\.index|\.data-.*|\.json\.tmp)$")
 
@@ -101,6 +110,41 @@ def latest_checkpoint(directory: str) -> str | None:
         raise DataError(f"{path} is damaged: expected the name of a checkpoint")
     prefix = os.path.join(directory, os.path.basename(named[1]))
     return prefix if os.path.isfile(f"{prefix}.index") else None
+
+
+def variable_names(prefix: str) -> list[str]:
+    """The keys of a checkpoint.
+
+    Raises:
+      DataError: it is damaged.
+    """
+    with reading_checkpoint(prefix) as plain:
+        return sorted(tf.train.load_checkpoint(plain).get_variable_to_shape_map())
+
+
+@contextlib.contextmanager
+def reading_checkpoint(path: str) -> Iterator[str]:
+    """Context manager that converts errors of reading a checkpoint to `DataError`.
+
+    Args:
+      path: path prefix of the checkpoint.
+
+    Yields:
+      The prefix as TensorFlow can read it, see `plain_folder`.
+    """
+    folder, name = os.path.split(path)
+    try:
+        with plain_folder(folder) as plain:
+            yield os.path.join(plain, name)
+    except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
+        tf.get_logger().addFilter(_is_no_unrestored_value)
+        message = str(error).strip().partition("\n")[0]
+        raise DataError(f"checkpoint {path} cannot be used: {message}") from error
+
+
+def _is_no_unrestored_value(record: logging.LogRecord) -> bool:
+    """Filters TensorFlow's warnings, one for each value, after an error that says why."""
+    return not record.getMessage().startswith(_UNRESTORED)
 
 
 class CheckpointWriter:

@@ -7,15 +7,20 @@ the attributes `model` (with `encoder`, heads and memory) and, if training can b
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable
 
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
+from official.xlnet.checkpoints.any_format import foreign_source, load_config
+from official.xlnet.checkpoints.checkpoint_files import (
+    has_records,
+    newest_checkpoint,
+    reading_checkpoint,
+    variable_names,
+)
+from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.paths import plain_folder
@@ -23,13 +28,6 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary
-
-# How TensorFlow's warnings about values that were not restored begin.
-_UNRESTORED = (
-    "Detecting that an object or model",
-    "Value in checkpoint could not be found",
-    "An attribute in the restored object",
-)
 
 # Configuration keys that have to match for two models to have compatible weights.
 ARCHITECTURE = (
@@ -44,6 +42,16 @@ ARCHITECTURE = (
 
 # The parts of a model that a model directory keeps, by their attribute.
 _PARTS = ("encoder", "lm_head", "next_sentence", "head")
+
+# What to say of a model without a part.
+_LACKING = {
+    "encoder": "encoder: expected a trained XLNet model",
+    "lm_head": (
+        "LM head: expected a pre-trained model, got an encoder that was saved alone or with the "
+        "head of a task"
+    ),
+    "head": "head of its task: expected a fine-tuned model",
+}
 
 
 def load_encoder(model_dir: str) -> XLNetEncoder:
@@ -62,7 +70,7 @@ def load_encoder(model_dir: str) -> XLNetEncoder:
     Example:
       >>> encoder = load_encoder("runs/tiny/model")
     """
-    encoder = XLNetEncoder(XLNetConfig.load(model_dir))
+    encoder = XLNetEncoder(load_config(model_dir))
     encoder.build()
     restore(model_dir, encoder=encoder)
     return encoder
@@ -84,7 +92,7 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
       ConfigError: the configuration is missing or invalid, or the architectures differ.
       DataError: the checkpoint is missing or damaged.
     """
-    saved = XLNetConfig.load(model_dir)
+    saved = load_config(model_dir)
     config = config or saved
     check_same(saved, config, "model", ARCHITECTURE, model_dir)
     model = XLNetPretrainer(config)
@@ -142,40 +150,68 @@ def save_pretrained(
 
 
 def restore(model_dir: str, **parts: tf.Module) -> None:
-    """Restores parts of a model from the latest valid checkpoint of a model directory.
+    """Restores parts of a model from a trained model in any format.
 
     Args:
-      model_dir: the model directory.
+      model_dir: a model directory, whose latest valid checkpoint is read; an HF folder; or a TF1
+        release.
       **parts: built objects to restore, by their attribute name in the model, e.g. `encoder=…`.
 
     Raises:
       DataError: the checkpoint is missing, damaged, or lacks a variable of a part.
     """
+    source = foreign_source(model_dir)
+    if source is not None:
+        _assign(source, parts)
+        return
     saved = newest_checkpoint(model_dir)
     if saved is None:
-        raise DataError(f"no checkpoint in {model_dir!r}: expected a model directory")
+        raise DataError(
+            f"no checkpoint in {model_dir!r}: expected a model directory, an HF folder or a TF1 "
+            "release"
+        )
     path = saved.prefix
     names = variable_names(path)
-    for name, part in parts.items():
-        if not any(key.startswith(f"model/{name}/") for key in names):
-            lacking = ", ".join(v.name.partition(":")[0] for v in part.variables)
-            raise DataError(
-                f"{model_dir}: expected a checkpoint with {lacking}, got one without them"
-            )
+    _check_has(parts, [name.removeprefix("model/") for name in names], model_dir)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
     with reading_checkpoint(path) as plain:
         # Partial first: TensorFlow would warn about every value if the check failed.
         checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
 
 
-def variable_names(prefix: str) -> list[str]:
-    """The keys of a checkpoint.
+def restore_whole(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
+    """Reads every value of a checkpoint, to continue a run.
 
     Raises:
-      DataError: it is damaged.
+      DataError: it is damaged, or is not of these objects alone.
     """
     with reading_checkpoint(prefix) as plain:
-        return sorted(tf.train.load_checkpoint(plain).get_variable_to_shape_map())
+        checkpoint.restore(plain).expect_partial().assert_consumed()
+
+
+def _assign(source: Source, parts: dict[str, tf.Module]) -> None:
+    """Assigns the weights of an HF folder or TF1 release to the variables of parts of a model.
+
+    Fine-tuned models of the release lack the query stream's first vector, which only pre-training
+    reads: it stays as it was initialized.
+    """
+    weights = Weights(source, "xlnet")
+    _check_has(parts, weights.shapes, source.path)
+    model = tf.train.Checkpoint(**parts)
+    view = tf.train.TrackableView(model)
+    for path in weights.shapes:
+        if path.partition("/")[0] in parts:
+            node = model
+            for name in path.split("/"):
+                node = view.children(node)[name]
+            node.assign(weights.read(path))
+
+
+def _check_has(parts: Iterable[str], paths: Collection[str], source: str) -> None:
+    """Raises `DataError` if no variable path of a model begins with the name of a part."""
+    for name in parts:
+        if not any(path.startswith(f"{name}/") for path in paths):
+            raise DataError(f"{source!r} has no {_LACKING.get(name, name)}")
 
 
 def restore_run(path: str, *, optimizer: tf_keras.optimizers.Optimizer, **parts) -> None:
@@ -197,31 +233,6 @@ def restore_run(path: str, *, optimizer: tf_keras.optimizers.Optimizer, **parts)
         status = checkpoint.restore(plain).expect_partial()
         if is_scaled == was_scaled:
             status.assert_consumed()
-
-
-@contextlib.contextmanager
-def reading_checkpoint(path: str) -> Iterator[str]:
-    """Context manager that converts errors of reading a checkpoint to `DataError`.
-
-    Args:
-      path: path prefix of the checkpoint.
-
-    Yields:
-      The prefix as TensorFlow can read it, see `plain_folder`.
-    """
-    folder, name = os.path.split(path)
-    try:
-        with plain_folder(folder) as plain:
-            yield os.path.join(plain, name)
-    except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
-        tf.get_logger().addFilter(_is_no_unrestored_value)
-        message = str(error).strip().partition("\n")[0]
-        raise DataError(f"checkpoint {path} cannot be used: {message}") from error
-
-
-def _is_no_unrestored_value(record: logging.LogRecord) -> bool:
-    """Filters TensorFlow's warnings, one for each value, after an error that says why."""
-    return not record.getMessage().startswith(_UNRESTORED)
 
 
 def create_model_dir(model_dir: str, config: XLNetConfig, vocab_file: str) -> None:

@@ -9,6 +9,8 @@ To add a verb, add a module `commands/<verb>.py`. The first line of its docstrin
   JSON on the last line of standard output;
 * optionally `TAKES_ARGUMENTS = True`, to accept positional arguments: `run(*arguments)`.
 
+A package `commands/<group>/` holds verbs of two words, such as `xlnet inspect records`.
+
 All verbs also have the flag `--import`: extension modules to import before `run`.
 
 A module is imported only when its verb is run. Import what the flags do not need inside `run`, so

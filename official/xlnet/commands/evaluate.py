@@ -7,13 +7,9 @@ its task; with --output, predictions, metrics and a plot are written as well.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from absl import flags
-
-from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.data.schema import MANIFEST_FILE
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -45,13 +41,6 @@ _OUTPUT = flags.DEFINE_string(
 
 def run() -> dict[str, Any]:
     """Returns `loss`, `unigram_loss`, `perplexity` and `targets`, or the metrics of the task."""
-    config = XLNetConfig.load(_MODEL.value)
-    if not config.task.name or os.path.exists(os.path.join(_DATA.value, MANIFEST_FILE)):
-        from official.xlnet.training.evaluation import evaluate
+    from official.xlnet.api.prediction import evaluate
 
-        return evaluate(_MODEL.value, _DATA.value, _SPLIT.value, _MEM_LEN.value)
-    from data_prep.tasks.task_data import read_task
-    from official.xlnet.inference.task_prediction import evaluate_task
-
-    examples, counts = read_task(_DATA.value, config.task)
-    return evaluate_task(_MODEL.value, examples, _OUTPUT.value) | counts
+    return evaluate(_MODEL.value, _DATA.value, _SPLIT.value, _MEM_LEN.value, _OUTPUT.value)

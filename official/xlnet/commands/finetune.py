@@ -13,18 +13,11 @@ reports the median and spread of the metric, and keeps the best model.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from absl import flags
 
-from data_prep.tasks.datasets import task_settings
-from data_prep.tasks.task_data import read_task
 from official.xlnet.configs.choices import STRATEGIES
-from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.errors import ConfigError
 
 FLAGS = flags.FlagValues()
 _TASK = flags.DEFINE_string("task", None, "Task type or data set.", flag_values=FLAGS)
@@ -65,85 +58,19 @@ _SET = flags.DEFINE_multi_string(
 
 
 def run() -> dict[str, Any]:
-    """Runs fine-tuning; returns the metrics on the validation data and counts of skipped rows."""
-    from official.xlnet.runtime.distribution import prepare_devices
+    """Returns the metrics on dev, and counts of skipped rows and truncated examples."""
+    from official.xlnet.api.finetuning import finetune
 
-    config = task_configuration(_TASK.value, _CONFIG.value, _SET.value, _INIT_FROM.value)
-    # First of all, as some readers use TensorFlow.
-    strategy = prepare_devices(config.training, _STRATEGY.value, _CPU_DEVICES.value)
-    train, train_counts = read_task(_TRAIN.value, config.task)
-    dev, dev_counts = read_task(_DEV.value, config.task)
-    counts = {f"train_{name}": number for name, number in train_counts.items()}
-    counts |= {f"dev_{name}": number for name, number in dev_counts.items()}
-    for name, number in counts.items():
-        print(f"skipped rows: {name} {number}", file=sys.stderr)
-    from official.xlnet.training.finetuning import finetune
-    from official.xlnet.training.repeated_finetuning import finetune_repeatedly
-
-    start: dict[str, Any] = {
-        "init_from": _INIT_FROM.value,
-        "vocab": _VOCAB.value,
-        "strategy": strategy,
-    }
-    output, num_runs = _OUTPUT.value, _RUNS.value
-    if num_runs == 1:
-        metrics = finetune(config, train, dev, output, **start)
-    else:
-        metrics = finetune_repeatedly(config, train, dev, output, num_runs, **start)
-    return metrics | counts
-
-
-def task_configuration(
-    task: str | None, path: str | None, overrides: list[str], init_from: str | None
-) -> XLNetConfig:
-    """Builds the configuration of a fine-tuning run.
-
-    In order of increasing precedence: defaults for fine-tuning; the `model` and `data` sections of
-    `init_from`; the settings of `task`; the file at `path`; `overrides`.
-
-    Args:
-      task: task type or data set; None to take it from the configuration file.
-      path: optional YAML file or model directory.
-      overrides: `key=value` strings; see `XLNetConfig.load`.
-      init_from: optional model directory to initialize from.
-
-    Returns:
-      The validated configuration.
-
-    Raises:
-      ConfigError: there is no task, or it contradicts the configuration.
-      DataError: the task is unknown.
-    """
-    from official.xlnet.tasks.registry import TASKS
-
-    base = XLNetConfig(
-        training=TrainingConfig(
-            batch_size=32,
-            num_steps=1000,
-            warmup_steps=100,
-            learning_rate=3e-5,
-            checkpoint_steps=100,
-        )
+    return finetune(
+        _INIT_FROM.value,
+        _TRAIN.value,
+        _DEV.value,
+        _OUTPUT.value,
+        task=_TASK.value,
+        config=_CONFIG.value,
+        overrides=_SET.value,
+        vocab=_VOCAB.value,
+        strategy=_STRATEGY.value,
+        cpu_devices=_CPU_DEVICES.value,
+        num_runs=_RUNS.value,
     )
-    if init_from:
-        saved = XLNetConfig.load(init_from)
-        base.model, base.data = saved.model, saved.data
-    if task is None and path:
-        task = XLNetConfig.load(path, overrides, base).task.name
-    if not task:
-        raise ConfigError(f"--task: expected one of {', '.join(TASKS)} or a data set, got none")
-    settings = task_settings(task, tuple(TASKS))
-    base.task = TaskConfig(**settings)
-    if path is None:
-        config = base
-        for override in overrides:
-            config.set(override)
-        config.check()
-    else:
-        config = XLNetConfig.load(path, overrides, base)
-    if config.task.name != settings["name"]:
-        raise ConfigError(
-            f"task.name: expected {settings['name']!r}, as --task={task} says, got "
-            f"{config.task.name!r}"
-        )
-    return config

@@ -13,7 +13,6 @@ from absl import flags
 
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.tokenization.blanks import has_blank
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -69,7 +68,8 @@ _SEED = flags.DEFINE_integer(
 
 def run() -> dict[str, Any]:
     """Generates text; returns the number of texts `continued` and `filled`."""
-    from official.xlnet.inference.generation import fill_blanks, generate
+    from official.xlnet.api.language_model import fill_blanks, generate
+    from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.inference.language_model import load_language_model
     from official.xlnet.inference.sampling import Sampling
 
@@ -77,13 +77,10 @@ def run() -> dict[str, Any]:
     sampling = Sampling(_TEMPERATURE.value, _TOP_K.value, _TOP_P.value, _SEED.value)
     model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)
     prompts = [text for text in texts if not has_blank(text)]
-    continued = iter(generate(model, tokenizer, prompts, _NUM_TOKENS.value, sampling))
-    outputs = [
-        fill_blanks(model, tokenizer, text, _MAX_BLANK_LENGTH.value, sampling)
-        if has_blank(text)
-        else next(continued)
-        for text in texts
-    ]
+    blanks = [text for text in texts if has_blank(text)]
+    continued = iter(generate(model, prompts, _NUM_TOKENS.value, sampling, tokenizer))
+    filled = iter(fill_blanks(model, blanks, _MAX_BLANK_LENGTH.value, sampling, tokenizer))
+    outputs = [next(filled if has_blank(text) else continued) for text in texts]
     lines = [{"text": text, "output": output} for text, output in zip(texts, outputs, strict=True)]
     write_json_lines(_OUTPUT.value, lines)
-    return {"continued": len(prompts), "filled": len(texts) - len(prompts)}
+    return {"continued": len(prompts), "filled": len(blanks)}

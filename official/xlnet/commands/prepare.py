@@ -12,7 +12,7 @@ from absl import flags
 
 from data_prep.pipelines.prepare import prepare
 from data_prep.settings import FORMATS
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.files.arguments import split_options
 from official.xlnet.runtime.extras import require_extra
 
@@ -113,7 +113,7 @@ def run() -> dict[str, Any]:
     return run_passes(
         _INPUT.value,
         _VOCAB.value,
-        XLNetConfig.load(_CONFIG.value, _SET.value),
+        load_config(_CONFIG.value, _SET.value),
         _OUTPUT.value,
         format=_FORMAT.value,
         text_field=_TEXT_FIELD.value,

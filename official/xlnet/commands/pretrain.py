@@ -9,8 +9,8 @@ from typing import Any
 
 from absl import flags
 
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import STRATEGIES
-from official.xlnet.configs.experiment import XLNetConfig
 
 FLAGS = flags.FlagValues()
 _CONFIG = flags.DEFINE_string(
@@ -62,7 +62,7 @@ def run() -> dict[str, Any]:
     from official.xlnet.training.pretraining import pretrain
 
     return pretrain(
-        XLNetConfig.load(_CONFIG.value, _SET.value),
+        load_config(_CONFIG.value, _SET.value),
         _DATA.value,
         _MODEL_DIR.value,
         steps=_STEPS.value,

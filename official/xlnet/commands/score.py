@@ -12,7 +12,6 @@ from absl import flags
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.runtime.perplexity import perplexity
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -48,12 +47,10 @@ _SEED = flags.DEFINE_integer(
 
 def run() -> dict[str, Any]:
     """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
-    from official.xlnet.inference.language_model import load_language_model
-    from official.xlnet.inference.scoring import score
+    from official.xlnet.api.language_model import score
 
     texts = read_texts(_TEXT.value, _INPUT.value)
-    model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)
-    scores = score(model, tokenizer, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value)
+    scores = score(_MODEL.value, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value)
     write_json_lines(
         _OUTPUT.value,
         (

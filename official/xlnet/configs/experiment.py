@@ -88,7 +88,8 @@ class XLNetConfig(Config):
             path = os.path.join(path, CONFIG_FILE)
         if not os.path.isfile(path):
             raise ConfigError(
-                f"no configuration at {path!r}: expected a YAML file or a model directory"
+                f"no configuration at {path!r}: expected a YAML file or a model directory; "
+                "xlnet.load_config also reads HF folders and TF1 releases"
             )
         tree = read_yaml(path) or {}
         if not isinstance(tree, dict):

@@ -7,7 +7,7 @@ from typing import Any
 
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.json_files import json_text, print_json
+from official.xlnet.files.json_files import json_text, parse_json, print_json
 
 
 def read_texts(texts: list[str], path: str | None) -> list[str]:
@@ -33,6 +33,37 @@ def read_texts(texts: list[str], path: str | None) -> list[str]:
     if not texts:
         raise DataError(f"{path or '--text, --input'}: expected at least one text, got none")
     return texts
+
+
+def read_rows(path: str) -> list[str]:
+    """Reads the texts of a file, one for each of its rows.
+
+    Args:
+      path: a UTF-8 file with one text per line, where a blank line is an empty text; or JSON
+        lines (`.jsonl`) of objects with a string `text`.
+
+    Raises:
+      DataError: there is no row, a row has no text, or the file is not UTF-8.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            rows = [line.rstrip("\r\n") for line in file]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: expected UTF-8 text: {error}") from None
+    if not rows:
+        raise DataError(f"{path}: expected at least one text, got none")
+    if path.endswith(".jsonl"):
+        return [_text_of(row, f"{path}, line {number}") for number, row in enumerate(rows, 1)]
+    return rows
+
+
+def _text_of(line: str, where: str) -> str:
+    """Returns the value of `text` in a JSON object."""
+    tree = parse_json(line, where)
+    text = tree.get("text") if isinstance(tree, dict) else None
+    if not isinstance(text, str):
+        raise DataError(f"{where}: expected a JSON object with a string 'text', got {line:.60}")
+    return text
 
 
 def write_json_lines(path: str | None, rows: Iterable[dict[str, Any]]) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.packing import check_length, pack_columns
-from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 POOLINGS = ("cls", "mean", "none")
 _NUM_SPECIAL = 2  # SEP and CLS.

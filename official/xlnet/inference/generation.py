@@ -68,7 +68,6 @@ def generate(
 
     Raises:
       ConfigError: `num_tokens` is below 1.
-      DataError: a prompt is empty.
 
     Example:
       >>> generate(model, tokenizer, ["The cat"], num_tokens=3, sampling=Sampling(temperature=0))
@@ -79,8 +78,6 @@ def generate(
     rows = []
     for number, prompt in enumerate(prompts):
         ids = tokenizer.encode(prompt)
-        if not ids:
-            raise DataError(f"text {number + 1} is empty: expected a text to continue")
         targets = list(range(len(ids), len(ids) + num_tokens))
         random = np.random.default_rng([sampling.seed, number])
         rows.append(_Row(ids, targets, [_TEXT_OR_END] * num_tokens, random))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
-from official.xlnet.checkpoints.model_directory import load_pretrainer, variable_names
-from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import DataError
+from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 
 _BUCKET = 128
@@ -18,14 +16,8 @@ def load_language_model(model_dir: str) -> XLNetPretrainer:
       ConfigError: there is no usable configuration.
       DataError: there is no usable checkpoint, or it holds an encoder without LM head.
     """
-    config = XLNetConfig.load(model_dir)
+    config = load_config(model_dir)
     config.training = config.training.in_one_piece(batch_size=1)
-    saved = newest_checkpoint(model_dir)
-    if saved is not None and not _has_lm_head(saved.prefix):
-        raise DataError(
-            f"{model_dir!r} has no LM head: expected a pre-trained model, got an encoder that "
-            "was saved alone or with the head of a task"
-        )
     return load_pretrainer(model_dir, config)
 
 
@@ -37,7 +29,3 @@ def bucket(length: int) -> int:
     if length > _BUCKET:
         return -(-length // _BUCKET) * _BUCKET
     return max(16, 1 << (length - 1).bit_length())
-
-
-def _has_lm_head(path: str) -> bool:
-    return any(name.startswith("model/lm_head/") for name in variable_names(path))

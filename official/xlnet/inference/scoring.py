@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.configs.data import DataConfig
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError
 from official.xlnet.inference.language_model import bucket
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -105,7 +105,8 @@ class Scorer:
         """Returns the log-likelihood of every text, without special tokens around it.
 
         Args:
-          texts: the texts. What one scores does not depend on the others.
+          texts: the texts. What one scores does not depend on the others; an empty one has no
+            tokens to score.
           order: `left_to_right`; `random`, the mean over `num_orders` orders drawn for every
             text (a lower bound of the log-likelihood under their mixture); or `pseudo`, where
             every token is given all others of its window and the memory.
@@ -114,20 +115,12 @@ class Scorer:
 
         Raises:
           ConfigError: `order` is unknown or `num_orders` below 1.
-          DataError: a text is empty.
         """
         if order not in SCORING_ORDERS:
             raise ConfigError(f"order: expected one of {', '.join(SCORING_ORDERS)}, got {order!r}")
         if num_orders < 1:
             raise ConfigError(f"num_orders: expected at least 1, got {num_orders}")
-        encoded = []
-        for number, text in enumerate(texts, 1):
-            ids = np.array(self._tokenizer.encode(text), np.int32)
-            if not ids.size:
-                raise DataError(
-                    f"text {number} is empty: expected something to score, got {text!r}"
-                )
-            encoded.append(ids)
+        encoded = [np.array(self._tokenizer.encode(text), np.int32) for text in texts]
         if order == "pseudo":
             results = [self._each_token(ids) for ids in encoded]
         else:

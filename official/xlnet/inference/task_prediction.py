@@ -15,6 +15,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError, DataError
@@ -29,7 +30,6 @@ from official.xlnet.tasks.batching import Unit, bucket, collate
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 
 Forward = Callable[[Batch], Batch]
 _CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
@@ -41,7 +41,7 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     Raises:
       ConfigError, DataError: the directory holds no fine-tuned model.
     """
-    config = XLNetConfig.load(model_dir)
+    config = load_config(model_dir)
     if not config.task.name:
         raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
     require_memory(config, config.training.batch_size, config.task.max_length)
@@ -58,7 +58,7 @@ def evaluate_task(
     """Metrics of a fine-tuned model on labelled examples; files too, with `report_dir`."""
     require_labels(examples)
     model, task = load_task(model_dir)
-    predictions, metrics = _evaluate(_packed(model), model, task, examples)
+    predictions, metrics = _evaluate(packed_forward(model), model, task, examples)
     metrics |= {"examples": len(examples), **task.counts}
     if report_dir:
         write_report(report_dir, task, examples, predictions, metrics)
@@ -77,7 +77,10 @@ def evaluate_examples(
 
 
 def predict_examples(
-    model: XLNetTaskModel, task: Task, examples: Iterable[Example]
+    model: XLNetTaskModel,
+    task: Task,
+    examples: Iterable[Example],
+    forward: Forward | None = None,
 ) -> Iterator[Prediction]:
     """Yields a prediction for each example, in order, however many there are.
 
@@ -85,11 +88,12 @@ def predict_examples(
       model: the model; its weights are copied when the first prediction is asked for.
       task: its task.
       examples: examples; as many are held as make up a few batches.
+      forward: a `packed_forward` of the model, to copy weights and trace graphs only once.
     """
-    yield from _predict(_packed(model), task, examples)
+    yield from _predict(forward or packed_forward(model), task, examples)
 
 
-def _packed(model: XLNetTaskModel) -> Forward:
+def packed_forward(model: XLNetTaskModel) -> Forward:
     """The model's weights of this moment in a `TaskNetwork`; a graph for each length."""
     network = TaskNetwork(model, tuple(unit_lengths(model.config)))
     return tf.function(network.forward, autograph=False)

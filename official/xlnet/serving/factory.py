@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import tf_keras
 
 from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.choices import SERVED_HEADS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
@@ -25,7 +26,7 @@ from official.xlnet.serving.services.ranking import RankingService
 from official.xlnet.serving.services.text import MultiTaskService, TextService
 from official.xlnet.serving.services.token_classification import TagService
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
-from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 _SERVICES: dict[str, type] = {
     "classification": TextService,
@@ -70,7 +71,7 @@ def create_service(
       ConfigError: the settings are invalid or do not fit the model.
       DataError: the model directory cannot be read.
     """
-    config = XLNetConfig.load(model_dir)
+    config = load_config(model_dir)
     head = head or ("task" if config.task.name else "encoder")
     if head not in SERVED_HEADS:
         raise ConfigError(f"head: expected one of {', '.join(SERVED_HEADS)}, got {head!r}")

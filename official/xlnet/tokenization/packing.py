@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEGMENT_CLS, SEGMENT_PAD, SEP_ID
 
 # As in the published checkpoints, the padding id is 0 (`<unk>`), not `<pad>`; it is masked out.
@@ -164,3 +164,44 @@ def check_length(num_texts: int, length: int) -> None:
             f"input length: expected at least {num_texts + 2} for {num_texts} text(s) with their "
             f"SEP and CLS, got {length}"
         )
+
+
+def input_length(
+    columns: Sequence[Sequence[Sequence[int]]], max_length: int | None, padding: str
+) -> int:
+    """Number of tokens T that examples, given by column, are padded to."""
+    if padding == "max_length":
+        if max_length is None:
+            raise ConfigError("max_length: expected a number with padding='max_length', got None")
+        return max_length
+    if padding != "longest":
+        raise ConfigError(f"padding: expected longest or max_length, got {padding!r}")
+    num_special = len(columns) + 1
+    longest = max((sum(map(len, row)) for row in zip(*columns, strict=False)), default=1)
+    longest = max(longest, 1) + num_special
+    return longest if max_length is None else min(longest, max_length)
+
+
+def cut_columns(
+    columns: Sequence[Sequence[Sequence[int]]], length: int, truncation: str
+) -> Sequence[Sequence[Sequence[int]]]:
+    """Columns in which only the text that `truncation` names is truncated, where it names one."""
+    if truncation == "longest_first":
+        return columns
+    names = ["only_first", "only_second"][: len(columns)]
+    if truncation not in names:
+        raise ConfigError(
+            f"truncation: expected longest_first or {' or '.join(names)}, got {truncation!r}"
+        )
+    cut = names.index(truncation)
+    result = [list(column) for column in columns]
+    for row, texts in enumerate(zip(*columns, strict=False)):
+        others = sum(len(text) for i, text in enumerate(texts) if i != cut)
+        room = length - len(columns) - 1 - others
+        if room < 0:
+            raise DataError(
+                f"input {row}: expected at most {length} tokens, got {others} in the text that "
+                f"truncation={truncation!r} keeps whole, and {len(columns) + 1} special tokens"
+            )
+        result[cut][row] = texts[cut][:room]
+    return result

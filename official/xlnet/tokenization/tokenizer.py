@@ -14,16 +14,26 @@ This module does not import TensorFlow, which keeps data workers small and fast 
 from __future__ import annotations
 
 import hashlib
+import numbers
 import os
 import string
 from collections.abc import Iterable, Sequence
+from typing import overload
 
 import numpy as np
 import sentencepiece
 
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, SPECIAL_PIECES, VOCAB_FILE
+from official.xlnet.tokenization.packing import cut_columns, input_length, pack_columns
+from official.xlnet.tokenization.special_tokens import (
+    CLS_ID,
+    NUM_SPECIAL,
+    PAD_ID,
+    SEP_ID,
+    SPECIAL_PIECES,
+    VOCAB_FILE,
+)
 from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
 
 WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # Marks the space before a word in SentencePiece.
@@ -50,6 +60,8 @@ class Tokenizer:
       >>> tokenizer = Tokenizer("spiece.model")
       >>> tokenizer.decode(tokenizer.encode("Hello  world"))
       'Hello world'
+      >>> encoder(tokenizer(["A fine film.", "Dull."]))["content"].shape
+      TensorShape([2, 6, 768])
     """
 
     def __init__(self, model_file: str, lowercase: bool = False, keep_accents: bool = False):
@@ -93,19 +105,89 @@ class Tokenizer:
         self._is_split = np.zeros(self.vocab_size, bool)
         self._is_split[list(self.splits)] = True
 
-    def encode(self, text: str) -> list[int]:
-        """Tokenizes a text, without adding special tokens.
+    def __call__(
+        self,
+        texts: str | list[str] | tuple[str, ...],
+        pairs: str | list[str] | tuple[str, ...] | None = None,
+        max_length: int | None = None,
+        padding: str = "longest",
+        truncation: str = "longest_first",
+    ) -> dict[str, np.ndarray]:
+        """Tokenizes texts, or pairs of texts, to inputs of the encoder: `A SEP [B SEP] CLS`.
+
+        Args:
+          texts: the texts; a string is a batch of one.
+          pairs: the second text of each example, in a segment of its own.
+          max_length: maximum length in tokens, special tokens included. None for no limit.
+          padding: `longest`, to the longest example of the batch, or `max_length`. Padding is on
+            the left, so CLS is the last token of every row.
+          truncation: which text is truncated at its end: `longest_first`, the longest one, token
+            by token; `only_first`; or `only_second`.
+
+        Returns:
+          token_ids: int32 [B, T].
+          segment_ids: int32 [B, T], 0 for A, 1 for B, 2 for CLS and 4 for padding.
+          is_padding: bool [B, T].
+
+        Raises:
+          TypeError: the texts are not strings.
+          ConfigError: an argument is not one of its values.
+          DataError: the columns differ in length, or `max_length` leaves no room for a text.
+
+        Example:
+          >>> tokenizer(["A fine film.", "Dull."], max_length=128)["token_ids"].shape
+          (2, 6)
+        """
+        given = [texts] if pairs is None else [texts, pairs]
+        columns = [self.encode([each] if isinstance(each, str) else each) for each in given]
+        length = input_length(columns, max_length, padding)
+        packed = pack_columns(cut_columns(columns, length, truncation), length)
+        packed["token_ids"][packed["is_padding"]] = self.pad_id
+        return packed
+
+    def __len__(self) -> int:
+        """The vocabulary size, V."""
+        return self.vocab_size
+
+    @property
+    def cls_id(self) -> int:
+        """Id of `<cls>`, the last token of an input."""
+        return CLS_ID
+
+    @property
+    def sep_id(self) -> int:
+        """Id of `<sep>`, which ends each text of an input."""
+        return SEP_ID
+
+    @property
+    def pad_id(self) -> int:
+        """Id of `<pad>`."""
+        return PAD_ID
+
+    @overload
+    def encode(self, text: str) -> list[int]: ...
+
+    @overload
+    def encode(self, text: list[str] | tuple[str, ...]) -> list[list[int]]: ...
+
+    def encode(self, text):
+        """Tokenizes a text, or each text of a list, without adding special tokens.
 
         A special token spelled out in the text (`<sep>`) is treated as ordinary text. The only
         exception is `<eop>`, a user-defined symbol of the published vocabularies.
 
         Args:
-          text: any string.
+          text: any string, or a list of strings.
 
         Returns:
-          Token ids.
+          Token ids; for a list, a list of token ids for each text.
+
+        Raises:
+          TypeError: a text is not a string.
         """
-        return self._split(self._processor.encode(self.clean(text), return_type=int))
+        if isinstance(text, str):
+            return self._split(self._processor.encode(self.clean(text), return_type=int))
+        return [row.tolist() for row in self.encode_batch(checked_texts(text))]
 
     def encode_batch(self, texts: Iterable[str]) -> list[np.ndarray]:
         """Tokenizes a batch of texts in the calling thread.
@@ -172,21 +254,36 @@ class Tokenizer:
                 first = last
         return ids, spans
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Decodes token ids to text; special tokens other than `<unk>` and `<eop>` are skipped.
+    @overload
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+    @overload
+    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]: ...
+
+    def decode(self, ids):
+        """Converts token ids to text; special tokens except `<unk>` and `<eop>` are dropped.
 
         Args:
-          ids: token ids in [0, V).
+          ids: token ids; or a batch of them, as a list of rows, an array or a tensor.
 
         Returns:
-          The text.
+          The text; for a batch, a list of texts.
 
         Raises:
-          DataError: an id is not in [0, V).
+          DataError: an id is out of range.
+          TypeError: an id is not an integer.
         """
-        ids = [int(i) for i in ids]
-        self._check(ids)
-        return self._processor.decode(ids)
+        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+            raise TypeError(f"ids: expected integers or rows of integers, got {_kind(ids)}")
+        rows = list(ids if isinstance(ids, list | tuple) else np.asarray(ids))
+        if rows and isinstance(rows[0], Iterable):
+            return [self.decode(row) for row in rows]
+        for i in rows:
+            if not isinstance(i, numbers.Integral):
+                raise TypeError(f"ids: expected integers, got {_kind(i)}")
+        rows = [int(i) for i in rows]
+        self._check(rows)
+        return self._processor.decode(rows)
 
     def id_to_piece(self, i: int) -> str:
         """Returns the piece of a token id; raises `DataError` if the id is not in [0, V)."""
@@ -221,25 +318,6 @@ class Tokenizer:
         return [*parts, ","]
 
 
-def load_tokenizer(model_dir: str) -> Tokenizer:
-    """Loads the tokenizer of a model directory.
-
-    Args:
-      model_dir: a directory with `spiece.model` and `config.yaml`.
-
-    Returns:
-      The tokenizer, with the normalization options of the configuration.
-
-    Raises:
-      ConfigError: the configuration is missing or invalid.
-      DataError: the vocabulary is missing or invalid.
-    """
-    from official.xlnet.configs.experiment import XLNetConfig
-
-    data = XLNetConfig.load(model_dir).data
-    return Tokenizer(os.path.join(model_dir, VOCAB_FILE), data.lowercase, data.keep_accents)
-
-
 def copy_vocabulary(vocab_file: str, directory: str) -> None:
     """Copies a vocabulary to `spiece.model`, and its checksum to `spiece.model.sha256` beside it.
 
@@ -266,6 +344,23 @@ def _check_record(model_file: str, sha256: str) -> None:
             f"{os.path.basename(model_file)}{_RECORD} beside it, got {sha256[:12]}…: the file is "
             "damaged, or is another model's"
         )
+
+
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """Returns a list of texts; raises `TypeError` for anything but a collection of strings."""
+    if isinstance(texts, bytes | dict) or not isinstance(texts, Iterable):
+        raise TypeError(f"text: expected a str or a list of str, got {_kind(texts)}")
+    texts = list(texts)
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"text {number}: expected a str, got {_kind(text)}")
+    return texts
+
+
+def _kind(value: object) -> str:
+    """Type and value for an error message; says how bytes become text."""
+    advice = "; bytes become text with .decode()" if isinstance(value, bytes) else ""
+    return f"{type(value).__name__} {value!r:.40}{advice}"
 
 
 def _read(model_file: str) -> bytes:

@@ -9,6 +9,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import (
@@ -57,7 +58,7 @@ def evaluate(
       ConfigError: the configuration of the model is invalid or does not match the data set.
       DataError: the model directory or the data set cannot be read.
     """
-    config = XLNetConfig.load(model_dir)
+    config = load_config(model_dir)
     batch_size = split_batch_size(data_dir, split, config.training.batch_size)
     config.training = config.training.in_one_piece(batch_size)
     if mem_len is not None:

@@ -14,6 +14,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
@@ -171,7 +172,7 @@ def _create_run(config: XLNetConfig, init_from: str | None) -> tf.train.Checkpoi
     """Creates the model, its optimizer and the evaluation history of a new run."""
     model = XLNetTaskModel(config)
     if init_from:
-        saved = XLNetConfig.load(init_from)
+        saved = load_config(init_from)
         model_directory.check_same(saved, config, "model", model_directory.ARCHITECTURE, init_from)
         model_directory.restore(init_from, encoder=model.encoder)
     optimizer = create_optimizer(config.training, config.model.num_layers)

@@ -14,6 +14,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.checkpoint_files import (
     CheckpointWriter,
     SavedState,
@@ -37,7 +38,7 @@ _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
 
 def pretrain(
-    config: XLNetConfig,
+    config: XLNetConfig | str,
     data_dir: str,
     model_dir: str,
     *,
@@ -50,8 +51,8 @@ def pretrain(
     """Pre-trains a model, or resumes a pre-training run, and writes a model directory.
 
     Args:
-      config: the experiment configuration. A run that is resumed may change `training` only,
-        except `training.seed`.
+      config: the experiment configuration, or a path that `load_config` reads. A run that is
+        resumed may change `training` only, except `training.seed`.
       data_dir: data set directory, written by `xlnet prepare`.
       model_dir: model directory to create, or to resume from.
       steps: step to stop at, counted from the start of the first run. None:
@@ -75,6 +76,8 @@ def pretrain(
       PreemptedError: SIGTERM was received; a checkpoint was saved.
       DivergedError: the loss or gradient norm is not finite.
     """
+    if isinstance(config, str):
+        config = load_config(config)
     steps = config.training.num_steps if steps is None else steps
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     require_training_memory(config, config.data.seq_len, distribution.num_replicas_in_sync)

@@ -20,6 +20,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
@@ -28,7 +29,6 @@ from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tasks.registry import task_class
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 from official.xlnet.training.finetuning import finetune
 from official.xlnet.training.finetuning_callback import RUN_DIR, metric_of
 

@@ -17,11 +17,11 @@ from official.xlnet import cli
 from official.xlnet.analysis.attention_maps import attention_maps
 from official.xlnet.analysis.attention_page import as_html, as_png
 from official.xlnet.analysis.attention_patterns import PATTERNS, PRESENT, find_patterns
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.history import HistoryWriter
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import randomize, tiny_config
 
@@ -185,7 +185,10 @@ def test_commands(model_dir, tmp_path, capsys):
             "--layers: expected integers from 0 to 1",
         ),
         (arguments[:3] + [f"--output={output}"], "--text is required"),
-        (["inspect"], "expected `records DIR`, `attention` or `runs DIR...`"),
+        (
+            ["inspect"],
+            "expected one of inspect attention, inspect records, inspect runs, got 'inspect'",
+        ),
     ):
         assert cli.main(wrong) == 2
         assert message in capsys.readouterr().err

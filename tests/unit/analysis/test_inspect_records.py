@@ -11,6 +11,7 @@ from data_prep.pipelines.prepare import prepare
 from official.xlnet import cli
 from official.xlnet.analysis.record_windows import as_text, read_window
 from official.xlnet.analysis.window_page import as_html, content_mask, query_mask
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from tests.helpers.corpora import as_text as corpus_text
 from tests.helpers.corpora import data_config, random_documents, vocabulary_dir
@@ -30,6 +31,25 @@ def data_set(tmp_path_factory):
         num_workers=1,
     )
     return str(directory / "out")
+
+
+def test_targets_are_drawn_as_the_configuration_of_the_data_set_says(tmp_path):
+    (tmp_path / "text.txt").write_text(corpus_text(random_documents(random.Random(3), 30)))
+    data = {"seq_len": 41, "reuse_len": 17, "num_lanes": 4, "num_predict": 13}
+    config = XLNetConfig.from_dict(
+        {"model": {"vocab_size": 211}, "data": {**data, "target_ratio": 2.5, "max_span": 3}}
+    )
+    config.data.heldout_fraction = 0.0
+    paths = [str(tmp_path / "text.txt")], vocabulary_dir(), config, str(tmp_path / "out")
+    prepare(*paths, num_workers=1)
+    found = read_window(paths[3], lane=1, index=2)
+    expected = read_window(paths[3], config, lane=1, index=2)
+    assert found.is_target.sum() == 13
+    np.testing.assert_array_equal(found.is_target, expected.is_target)
+    np.testing.assert_array_equal(found.order, expected.order)
+    # Another recipe of the same records needs no new ones.
+    config.data.num_predict = 7
+    assert prepare(*paths, num_workers=1)["windows"] > 0
 
 
 @pytest.mark.parametrize("lane", [0, 1])
@@ -72,10 +92,13 @@ def test_page_is_whole_and_self_contained(data_set):
 
 def test_command(data_set, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["inspect", "records", data_set, "--lane=2", "--html=page.html"]) == 0
+    assert cli.main(["inspect", "records", data_set, "--lane=2", "--output=page.html"]) == 0
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert figures["html"] == str(tmp_path / "page.html") and figures["targets"] > 0
+    assert figures["output"] == str(tmp_path / "page.html") and figures["targets"] > 0
     assert cli.main(["inspect", "records"]) == 2
+    assert cli.main(["inspect", "records", data_set, "--output=page.pdf"]) == 2
+    assert cli.main(["inspect", "records", data_set, "--layers=1"]) == 2
+    assert cli.main(["inspect", "nothing"]) == 2
     assert cli.main(["inspect", "records", data_set, "--lane=9"]) == 2
     assert "expected --lane from 0 to 3 in train, got 9" in capsys.readouterr().err
 

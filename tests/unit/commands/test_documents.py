@@ -2,7 +2,6 @@
 
 import ast
 import importlib.util
-import pathlib
 import re
 
 import pytest
@@ -41,7 +40,8 @@ def check(words, place, is_run):
     if scripts and scripts[0].endswith(".sh"):
         words = ["xlnet", *words[words.index(scripts[0]) + 1 :]]
     if words[0] == "xlnet":
-        check_verb(words[1], words[2:], place)
+        verb = " ".join(words[1:3] if words[1] == "inspect" else words[1:2])
+        check_verb(verb, words[1 + len(verb.split()) :], place)
     elif words[:2] == ["python", "-m"] or words[0].endswith("bin/python"):
         if words[1] == "-m" and words[2] != "pytest":
             assert importlib.util.find_spec(words[2]), place
@@ -58,8 +58,7 @@ def check(words, place, is_run):
 def check_verb(verb, arguments, place):
     if verb.startswith("-"):
         return
-    path = pathlib.Path(cli.__file__).parent / "commands" / f"{verb}.py"
-    assert path.exists(), f"{place}: unknown verb {verb}"
+    assert verb in cli._verbs(), f"{place}: unknown verb {verb}"
     module = cli.load_verb(verb)
     known = set(module.FLAGS)
     for argument in arguments:

@@ -8,6 +8,7 @@ from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference import cached_decoding, generation
 from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.sampling import Sampling, choose
+from official.xlnet.inference.scoring import score
 from official.xlnet.modeling.layers.two_stream_mask import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID
@@ -234,12 +235,26 @@ def test_pieces_around_a_blank_are_those_of_the_whole_text(tokenizer, text, arou
     assert [blank.begins_word for blank in parsed.blanks] == begins_word
 
 
+def test_empty_prompt_is_continued_from_nothing():
+    """By the distribution that scoring gives to the first token of a text."""
+    for seed in range(3):
+        model, tokenizer = random_model(seed), NumberTokenizer(31)
+        scores = score(model, tokenizer, [str(i) for i in range(9, 31)])
+        best = 9 + int(np.argmax([result.total for result in scores]))
+        greedy = Sampling(temperature=0)
+        texts = generate(model, tokenizer, ["11 12", "", "9"], 1, greedy)
+        first = texts[1].strip()
+        if first:  # Not the end of the document.
+            assert first == str(best)
+        alone = [generate(model, tokenizer, [text], 1, greedy)[0] for text in ("11 12", "9")]
+        assert [texts[0], texts[2]] == alone
+
+
 def test_wrong_input_is_named(text_model, tokenizer):
     def fails(error, message, function, *arguments):
         with pytest.raises(error, match=message):
             function(text_model, tokenizer, *arguments)
 
-    fails(DataError, "text 2 is empty", generate, ["The", " \n"])
     fails(ConfigError, "num_tokens: expected at least 1, got 0", generate, ["The"], 0)
     fails(DataError, "got the empty text", fill_blanks, "")
     fails(DataError, "expected a blank, written ____", fill_blanks, "The __ sat")

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES
 from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
-from official.xlnet.tokenization.tokenizer import Tokenizer, load_tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles.tokenizer_oracle import (
     SPECIAL_TEXT,
     nasty_lines,
@@ -170,17 +169,6 @@ def test_vocabulary_without_the_special_pieces(tmp_path):
     )
     with pytest.raises(DataError, match=r"expected .*<unk> <s> </s> <cls> <sep>.*got <unk> <s>"):
         Tokenizer(str(tmp_path / "plain.model"))
-
-
-def test_load_tokenizer(vocab_file, tmp_path):
-    XLNetConfig.from_dict({"data": {"lowercase": True, "keep_accents": True}}).save(str(tmp_path))
-    with pytest.raises(DataError, match=r"spiece\.model"):
-        load_tokenizer(str(tmp_path))
-    with open(vocab_file, "rb") as file:
-        (tmp_path / "spiece.model").write_bytes(file.read())
-    tokenizer = load_tokenizer(str(tmp_path))
-    assert tokenizer.encode("ON É") == Tokenizer(vocab_file, True, True).encode("ON É")
-    assert (tokenizer.lowercase, tokenizer.keep_accents) == (True, True)
 
 
 def test_needs_no_tensorflow(vocab_file):

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from data_prep.pipelines.prepare import prepare
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.tokenization.tokenizer import load_tokenizer
 from official.xlnet.training.evaluation import evaluate, text_metrics
 from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
 from tests.helpers.tiny import tiny_config

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from data_prep.tasks.datasets import DATASETS
-from official.xlnet.commands.finetune import task_configuration
+from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.tasks.registry import TASKS
 from tests.helpers.tiny import tiny_config

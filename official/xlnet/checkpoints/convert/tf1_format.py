@@ -14,10 +14,9 @@ import weakref
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint
+from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint, reading_checkpoint
 from official.xlnet.checkpoints.convert.folders import read_json, value_of, write_json
 from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
-from official.xlnet.checkpoints.model_directory import reading_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.paths import plain_folder

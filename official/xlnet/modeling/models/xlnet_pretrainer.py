@@ -199,12 +199,12 @@ class XLNetPretrainer(TrainableModel):
 
     def evaluate(self, *args, **kwargs):
         """As in Keras. Windows start with `context_length` 0, so old memory is never seen."""
-        self._make_evaluation_memory()
+        self.make_evaluation_memory()
         return super().evaluate(*args, **kwargs)
 
     def predict(self, *args, **kwargs):
         """As in Keras; see `predict_step` for what is returned."""
-        self._make_evaluation_memory()
+        self.make_evaluation_memory()
         return super().predict(*args, **kwargs)
 
     def _evaluate_batch(self, batch: dict[str, tf.Tensor]):
@@ -217,7 +217,8 @@ class XLNetPretrainer(TrainableModel):
             memory.write(outputs["memory"])
         return task, outputs
 
-    def _make_evaluation_memory(self) -> None:
+    def make_evaluation_memory(self) -> None:
+        """Creates the memory that evaluation reads and writes, unless it is there."""
         if self._evaluation.memory is None:
             with self.distribute_strategy.scope():
                 self._evaluation.memory = self._new_memory()

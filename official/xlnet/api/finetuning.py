@@ -1,0 +1,149 @@
+"""Fine-tuning from a path of a model and plain examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from data_prep.tasks.datasets import task_settings
+from data_prep.tasks.task_data import read_task
+from official.xlnet.api.plain_examples import labelled_examples
+from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.data.examples import Example
+from official.xlnet.errors import ConfigError
+from official.xlnet.runtime.distribution import prepare_devices
+from official.xlnet.tasks.registry import TASKS
+from official.xlnet.training import finetuning
+from official.xlnet.training.repeated_finetuning import finetune_repeatedly
+
+Rows = str | Sequence[Any]
+
+
+def finetune(
+    model: str | None,
+    train: Rows,
+    dev: Rows,
+    output: str,
+    task: str | None = "classification",
+    config: str | None = None,
+    overrides: Sequence[str] = (),
+    vocab: str | None = None,
+    strategy: str | tf.distribute.Strategy = "one_device",
+    cpu_devices: int = 1,
+    num_runs: int = 1,
+) -> dict[str, Any]:
+    """Fine-tunes a model on a task and writes the best model to a new model directory.
+
+    The same call resumes an interrupted run.
+
+    Args:
+      model: model to start from: a model directory, HF folder or TF1 release. None for random
+        weights, which takes `vocab`.
+      train: training data: a list of `(text, label)` or `(text, text, label)` tuples, see
+        `labelled_examples`; or the path of a file or folder, as `xlnet finetune --train`.
+      dev: data to evaluate on and to select the best checkpoint by, of the same kind.
+      output: model directory to create, or to resume from.
+      task: task type or data set. None to take it from `config`.
+      config: path of a YAML file with a recipe.
+      overrides: `key=value` strings, e.g. `task.epochs=3`; see `XLNetConfig.load`.
+      vocab: vocabulary file; needed only without `model`.
+      strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another one.
+      cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
+      num_runs: number of runs with different seeds; `output` gets the best of them, and the metrics
+        are those of all, see `finetune_repeatedly`.
+
+    Returns:
+      The metrics on `dev`, and counts of truncated or skipped examples.
+
+    Raises:
+      ConfigError: the configuration is invalid or does not match the data or the model.
+      DataError: the data or the model cannot be used, or the loss is not finite.
+      TypeError: an example is neither a tuple nor an example.
+
+    Example:
+      >>> train = [("A fine film.", "good"), ("Dull.", "bad")] * 8
+      >>> finetune("runs/base", train, train, "runs/task", overrides=["task.epochs=3"])["accuracy"]
+      1.0
+    """
+    settings = task_configuration(task, config, overrides, model)
+    # First of all, as some readers use TensorFlow.
+    distribution = prepare_devices(settings.training, strategy, cpu_devices)
+    train_examples, train_counts = _examples(train, settings.task, "train")
+    dev_examples, dev_counts = _examples(dev, settings.task, "dev")
+    start: dict[str, Any] = {"init_from": model, "vocab": vocab, "strategy": distribution}
+    data = train_examples, dev_examples
+    if num_runs == 1:
+        metrics = finetuning.finetune(settings, *data, output, **start)
+    else:
+        metrics = finetune_repeatedly(settings, *data, output, num_runs, **start)
+    return metrics | train_counts | dev_counts
+
+
+def task_configuration(
+    task: str | None, path: str | None, overrides: Sequence[str], init_from: str | None
+) -> XLNetConfig:
+    """Builds the configuration of a fine-tuning run.
+
+    In order of increasing precedence: defaults for fine-tuning; the `model` and `data` sections of
+    `init_from`; the settings of `task`; the file at `path`; `overrides`.
+
+    Args:
+      task: task type or data set; None to take it from the configuration file.
+      path: optional YAML file or model directory.
+      overrides: `key=value` strings; see `XLNetConfig.load`.
+      init_from: optional model to initialize from, in any format.
+
+    Returns:
+      The validated configuration.
+
+    Raises:
+      ConfigError: there is no task, or it contradicts the configuration.
+      DataError: the task is unknown.
+    """
+    base = XLNetConfig(
+        training=TrainingConfig(
+            batch_size=32,
+            num_steps=1000,
+            warmup_steps=100,
+            learning_rate=3e-5,
+            checkpoint_steps=100,
+        )
+    )
+    if init_from:
+        saved = load_config(init_from)
+        base.model, base.data = saved.model, saved.data
+    if task is None and path:
+        task = load_config(path, list(overrides), base).task.name
+    if not task:
+        raise ConfigError(f"task: expected one of {', '.join(TASKS)} or a data set, got none")
+    settings = task_settings(task, tuple(TASKS))
+    base.task = TaskConfig(**settings)
+    if path is None:
+        config = base
+        for override in overrides:
+            config.set(override)
+        config.check()
+    else:
+        config = load_config(path, list(overrides), base)
+    if config.task.name != settings["name"]:
+        raise ConfigError(
+            f"task.name: expected {settings['name']!r}, as task={task} says, got "
+            f"{config.task.name!r}"
+        )
+    return config
+
+
+def _examples(rows: Rows, task: TaskConfig, split: str) -> tuple[list[Example], dict[str, int]]:
+    """Returns examples, and counts of skipped rows with the name of the split in front."""
+    if not isinstance(rows, str):
+        return labelled_examples(rows, task), {}
+    examples, counts = read_task(rows, task)
+    for name, number in counts.items():
+        logging.warning("skipped rows of %s: %s %d", split, name, number)
+    return examples, {f"{split}_{name}": number for name, number in counts.items()}

@@ -1,0 +1,104 @@
+"""Prediction and evaluation of a fine-tuned model, from its path and plain examples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from data_prep.tasks.task_data import read_task
+from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
+from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.data.examples import Example
+from official.xlnet.data.schema import MANIFEST_FILE
+from official.xlnet.inference.task_prediction import (
+    evaluate_task,
+    load_task,
+    packed_forward,
+    predict_examples,
+)
+from official.xlnet.training import evaluation
+
+
+def predict(model: str, inputs: Any) -> Any:
+    """Predicts with a fine-tuned model. To predict often, create a `Predictor` and keep it.
+
+    Args:
+      model: fine-tuned model: a model directory, HF folder or TF1 release.
+      inputs: a text, or a list of texts, of tuples of texts for a task with pairs, of lists of
+        words for token_classification, or of examples of `data.examples` for any task.
+
+    Returns:
+      A list with a dictionary for each input; for a text that is not in a list, its dictionary.
+
+    Raises:
+      ConfigError: the model is not fine-tuned.
+      DataError: the model cannot be loaded, or an input has another number of texts than the task.
+      TypeError: an input is not of a kind that the task takes.
+
+    Example:
+      >>> predict("runs/task", ["A fine film.", "Dull."])[0]["label"]
+      'good'
+    """
+    return Predictor(model)(inputs)
+
+
+class Predictor:
+    """A fine-tuned model, loaded once to predict many times.
+
+    Args:
+      model: see `predict`.
+
+    Example:
+      >>> predictor = Predictor("runs/task")
+      >>> predictor("A fine film.")["label"]
+      'good'
+    """
+
+    def __init__(self, model: str):
+        self._model, self._task = load_task(model)
+        self._forward = packed_forward(self._model)
+
+    def __call__(self, inputs: Any) -> Any:
+        """See `predict`."""
+        if isinstance(inputs, str | Example):
+            return self([inputs])[0]
+        examples = unlabelled_examples(inputs, self._task.config.task)
+        return list(predict_examples(self._model, self._task, examples, self._forward))
+
+
+def evaluate(
+    model: str,
+    data: str | Sequence[Any],
+    split: str = "heldout",
+    mem_len: int | None = None,
+    output: str | None = None,
+) -> dict[str, Any]:
+    """Evaluates a pre-trained model on a data set, or a fine-tuned model on labelled examples.
+
+    Args:
+      model: a model directory, HF folder or TF1 release.
+      data: data set directory, written by `xlnet prepare`; or labelled examples of the model's
+        task, as a list of tuples (see `labelled_examples`) or the path of a file.
+      split: split of a data set, `heldout` or `train`.
+      mem_len: memory length on a data set; see `training.evaluation.evaluate`.
+      output: directory for the report of a task's evaluation. None for no report.
+
+    Returns:
+      For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics.
+
+    Raises:
+      ConfigError: the configuration of the model is invalid or does not match the data set.
+      DataError: the model or the data cannot be read.
+
+    Example:
+      >>> evaluate("runs/task", [("A fine film.", "good"), ("Dull.", "bad")])["accuracy"]
+      1.0
+    """
+    config = load_config(model)
+    if not isinstance(data, str):
+        return evaluate_task(model, labelled_examples(data, config.task), output)
+    if not config.task.name or os.path.exists(os.path.join(data, MANIFEST_FILE)):
+        return evaluation.evaluate(model, data, split, mem_len)
+    examples, counts = read_task(data, config.task)
+    return evaluate_task(model, examples, output) | counts

@@ -1,0 +1,95 @@
+"""Trained models in any format: a model directory, an HF folder or a TF1 release.
+
+All loading goes through here and `model_directory.restore`. HF folders and TF1 releases are
+converted in memory; nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
+from official.xlnet.errors import DataError
+from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+from official.xlnet.tokenization.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from official.xlnet.checkpoints.convert.variable_map import Source
+
+
+def foreign_source(path: str) -> Source | None:
+    """Opens an HF folder or a TF1 release.
+
+    Args:
+      path: a path of any kind.
+
+    Returns:
+      The opened folder. None for a model directory and for anything that is not a folder.
+
+    Raises:
+      DataError: the folder holds no model or a damaged one.
+    """
+    if not os.path.isdir(path) or os.path.isfile(os.path.join(path, CONFIG_FILE)):
+        return None
+    # Imported here: a model directory's configuration is read without TensorFlow.
+    from official.xlnet.checkpoints.convert import open_source
+
+    return open_source(path)
+
+
+def load_config(
+    path: str, overrides: list[str] | tuple[str, ...] = (), base: XLNetConfig | None = None
+) -> XLNetConfig:
+    """Loads the configuration of a trained model in any format, or of a YAML file.
+
+    Args:
+      path: a model directory, HF folder, TF1 release or YAML file.
+      overrides: `key=value` strings; see `XLNetConfig.load`.
+      base: values of keys that a YAML file lacks; see `XLNetConfig.load`.
+
+    Returns:
+      The validated configuration.
+
+    Raises:
+      ConfigError: the configuration is missing, invalid, or that of an unsupported model.
+      DataError: the folder holds no model or a damaged one.
+
+    Example:
+      >>> load_config("xlnet_cased_L-12_H-768_A-12").model.num_layers
+      12
+    """
+    source = foreign_source(path)
+    if source is None:
+        return XLNetConfig.load(path, overrides, base)
+    for override in overrides:
+        source.config.set(override)
+    source.config.check()
+    return source.config
+
+
+def load_tokenizer(path: str) -> Tokenizer:
+    """Loads the tokenizer of a trained model in any format.
+
+    Args:
+      path: a model directory, HF folder or TF1 release.
+
+    Returns:
+      The tokenizer, with the normalization options of the configuration.
+
+    Raises:
+      ConfigError: the configuration is missing or invalid.
+      DataError: the vocabulary is missing or invalid, or does not fit the model.
+
+    Example:
+      >>> tokenizer = load_tokenizer("runs/tiny/model")
+    """
+    config = load_config(path)
+    data = config.data
+    tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE), data.lowercase, data.keep_accents)
+    if tokenizer.vocab_size != config.model.vocab_size:
+        raise DataError(
+            f"vocabulary {tokenizer.model_file!r}: expected {config.model.vocab_size} pieces, as "
+            f"in the model's configuration, got {tokenizer.vocab_size}"
+        )
+    return tokenizer

@@ -1,0 +1,28 @@
+"""Plots the training curves of model directories: xlnet inspect runs DIR...."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from absl import flags
+
+from official.xlnet.commands.inspect import check_ending, write
+
+TAKES_ARGUMENTS = True
+FLAGS = flags.FlagValues()
+FLAGS.set_gnu_getopt(True)  # Flags may follow positional arguments.
+_OUTPUT = flags.DEFINE_string(
+    "output", None, "Output file, .png.", required=True, flag_values=FLAGS
+)
+
+
+def run(*arguments: str) -> dict[str, Any]:
+    """Writes the plot; returns its path and the number of runs."""
+    from official.xlnet.analysis.training_curves import training_curves
+
+    if not arguments:
+        raise flags.Error("expected model directories, `runs DIR...`, got none")
+    path = check_ending(_OUTPUT.value, (".png",))
+    write(path, training_curves(list(arguments)))
+    return {"output": os.path.abspath(path), "runs": len(arguments)}

@@ -1,0 +1,104 @@
+"""Files of vectors: .npy, JSON lines or Parquet, written batch by batch."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from official.xlnet.errors import ConfigError
+from official.xlnet.runtime.extras import require_extra
+
+Write = Callable[[Sequence[str], np.ndarray], None]
+ENDINGS = (".npy", ".jsonl", ".parquet")
+
+
+@contextlib.contextmanager
+def vector_file(path: str, num_rows: int, width: int) -> Iterator[Write]:
+    """Context manager that opens a file of vectors; the file appears when the block succeeds.
+
+    Args:
+      path: path of the file, whose ending is the format: `.npy`, one float32 array [rows, width];
+        `.jsonl`, objects with `text` and `vector`; `.parquet`, the same as columns.
+      num_rows: number of rows that will be written.
+      width: length of a vector.
+
+    Yields:
+      A function that appends rows: it takes texts and their vectors, float32 [batch, width].
+
+    Raises:
+      ConfigError: the ending of the path is unknown, or a package for it is not installed.
+
+    Example:
+      >>> with vector_file("vectors.npy", num_rows=2, width=3) as write:
+      ...   write(["a", "b"], np.zeros([2, 3], np.float32))
+    """
+    check_ending(path)
+    temporary = f"{path}.{uuid.uuid4().hex}.tmp"
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    opened = {".npy": _npy, ".jsonl": _json_lines, ".parquet": _parquet}[ending_of(path)]
+    try:
+        with opened(temporary, num_rows, width) as write:
+            yield write
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def check_ending(path: str) -> None:
+    """Raises `ConfigError` if files with the ending of a path cannot be written."""
+    if ending_of(path) not in ENDINGS:
+        raise ConfigError(f"{path}: expected a file ending in {', '.join(ENDINGS)}")
+    if ending_of(path) == ".parquet":
+        require_extra("pyarrow", "parquet", path)
+
+
+def ending_of(path: str) -> str:
+    """Returns the ending of a path, `.npy` for example."""
+    return os.path.splitext(path)[1]
+
+
+@contextlib.contextmanager
+def _npy(path: str, num_rows: int, width: int) -> Iterator[Write]:
+    with open(path, "wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (num_rows, width)}
+        np.lib.format.write_array_header_1_0(file, header)
+
+        def write(texts, vectors):
+            file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
+
+        yield write
+
+
+@contextlib.contextmanager
+def _json_lines(path: str, num_rows: int, width: int) -> Iterator[Write]:
+    with open(path, "w", encoding="utf-8") as file:
+
+        def write(texts, vectors):
+            for text, vector in zip(texts, vectors, strict=True):
+                # The shortest decimals that give the float32 back.
+                row = {"text": text, "vector": [float(str(x)) for x in vector]}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+        yield write
+
+
+@contextlib.contextmanager
+def _parquet(path: str, num_rows: int, width: int) -> Iterator[Write]:
+    import pyarrow
+    from pyarrow import parquet
+
+    vector_type = pyarrow.list_(pyarrow.float32(), width)
+    schema = pyarrow.schema([("text", pyarrow.string()), ("vector", vector_type)])
+    with parquet.ParquetWriter(path, schema) as writer:
+
+        def write(texts, vectors):
+            column = pyarrow.FixedSizeListArray.from_arrays(vectors.ravel(), type=vector_type)
+            writer.write_batch(pyarrow.record_batch([list(texts), column], schema=schema))
+
+        yield write

@@ -1,0 +1,9 @@
+"""XLNet in the TensorFlow Model Garden: experiments, and an encoder for its BERT models.
+
+Importing this package registers the experiments in `official.core.exp_factory`.
+"""
+
+from official.xlnet.garden.bert_style_encoder import bert_style_encoder
+from official.xlnet.garden.pretraining import PretrainingConfig, PretrainingTask
+
+__all__ = ["PretrainingConfig", "PretrainingTask", "bert_style_encoder"]

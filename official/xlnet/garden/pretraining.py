@@ -1,0 +1,134 @@
+"""The experiment `xlnet/pretraining` of the Model Garden, for `official.core.train_lib`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import tensorflow as tf
+import tf_keras
+
+from official.core import base_task, exp_factory, task_factory
+from official.core import config_definitions as cfg
+from official.modeling import optimization
+from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.pretraining_dataset import pretraining_dataset
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+
+
+@dataclasses.dataclass
+class PretrainingConfig(cfg.TaskConfig):
+    """Configuration of the task.
+
+    Attributes:
+      recipe: YAML file of a recipe, or a trained model in any format, for the network, the
+        objective and how targets are drawn. Its optimizer settings are not read: those are
+        `trainer.optimizer_config`.
+      overrides: `key=value` strings that override the recipe, e.g. `model.mem_len=0`.
+      init_checkpoint: a trained model in any format to start from.
+      train_data: `input_path`, a data set of `xlnet prepare`, and `global_batch_size`.
+      validation_data: the same; its held-out split is read.
+    """
+
+    recipe: str = ""
+    overrides: tuple[str, ...] = ()
+    train_data: cfg.DataConfig = dataclasses.field(
+        default_factory=lambda: cfg.DataConfig(is_training=True)
+    )
+    validation_data: cfg.DataConfig = dataclasses.field(
+        default_factory=lambda: cfg.DataConfig(is_training=False)
+    )
+
+
+@task_factory.register_task_cls(PretrainingConfig)
+class PretrainingTask(base_task.Task):
+    """Pre-training with the objective of a recipe.
+
+    The loss is that of `XLNetPretrainer`, in nats per target. Recurrent memory is carried from
+    batch to batch, and is part of checkpoints. A run that is resumed reads its data from the
+    beginning; `xlnet pretrain` resumes exactly.
+    """
+
+    def build_model(self) -> XLNetPretrainer:
+        """Creates the model, with room for a batch in its memory."""
+        model = XLNetPretrainer(self._xlnet_config())
+        model.make_evaluation_memory()
+        return model
+
+    def initialize(self, model: XLNetPretrainer) -> None:
+        """Restores `init_checkpoint`, if there is one."""
+        path = self.task_config.init_checkpoint
+        if path:
+            saved, keys = load_config(path), model_directory.ARCHITECTURE
+            model_directory.check_same(saved, model.config, "model", keys, path)
+            model_directory.restore(path, encoder=model.encoder, lm_head=model.lm_head)
+
+    def build_inputs(
+        self, params: cfg.DataConfig, input_context: tf.distribute.InputContext | None = None
+    ) -> tf.data.Dataset:
+        """Opens the training or the held-out split of a data set."""
+        return pretraining_dataset(
+            params.input_path,
+            params.global_batch_size,
+            "train" if params.is_training else "heldout",
+            self._xlnet_config(),
+            input_context=input_context,
+        )
+
+    def train_step(
+        self,
+        inputs: dict[str, tf.Tensor],
+        model: XLNetPretrainer,
+        optimizer: tf_keras.optimizers.Optimizer,
+        metrics=None,
+    ) -> dict[str, tf.Tensor]:
+        """One update by `XLNetPretrainer.train_step`."""
+        model.optimizer = optimizer
+        with tf.init_scope():
+            _ = optimizer.iterations  # Legacy optimizers create it when it is first read.
+        return model.train_step(inputs)
+
+    def validation_step(
+        self, inputs: dict[str, tf.Tensor], model: XLNetPretrainer, metrics=None
+    ) -> dict[str, tf.Tensor]:
+        """Loss of a batch by `XLNetPretrainer.test_step`."""
+        return model.test_step(inputs)
+
+    def _xlnet_config(self) -> XLNetConfig:
+        config = self.task_config
+        if not config.recipe:
+            raise ConfigError("task.recipe: expected a YAML file or a model, got nothing")
+        sizes = [data.global_batch_size for data in (config.train_data, config.validation_data)]
+        result = load_config(config.recipe, list(config.overrides))
+        result.training.batch_size = max(*sizes, 1)  # Rows that the memory has room for.
+        result.check()
+        return result
+
+
+@exp_factory.register_config_factory("xlnet/pretraining")
+def xlnet_pretraining() -> cfg.ExperimentConfig:
+    """Creates the configuration: AdamW with warmup and linear decay, as in the paper."""
+    optimizer = optimization.OptimizationConfig(
+        {
+            "optimizer": {
+                "type": "adamw",
+                "adamw": {
+                    "weight_decay_rate": 0.01,
+                    "epsilon": 1e-6,
+                    "exclude_from_weight_decay": ["gamma", "beta", "bias"],
+                },
+            },
+            "learning_rate": {
+                "type": "polynomial",
+                "polynomial": {"initial_learning_rate": 1e-4, "end_learning_rate": 0.0},
+            },
+            "warmup": {"type": "polynomial", "polynomial": {"warmup_steps": 1000}},
+        }
+    )
+    return cfg.ExperimentConfig(
+        task=PretrainingConfig(),
+        trainer=cfg.TrainerConfig(train_steps=100_000, optimizer_config=optimizer),
+        restrictions=["task.train_data.is_training != None"],
+    )

@@ -1,0 +1,106 @@
+"""Sequence classifier as a plain Keras model: token ids in, logits out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
+from official.xlnet.modeling.ops.stateless_dropout import dropout_seed_of_call
+from official.xlnet.tokenization.special_tokens import CLS_ID, PAD_ID, SEGMENT_CLS
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class XLNetClassifier(tf_keras.Model):
+    """XLNet encoder, sequence summary and a dense layer: logits = W · summary + b.
+
+    A plain Keras model: `compile` takes any optimizer, loss and metrics of `tf_keras`; `fit`,
+    `evaluate`, `predict` and `save` work as for any other model. With `num_classes=1` it is a model
+    for regression or for one probability.
+
+    Args:
+      encoder: the encoder; it is trained too, unless `encoder.trainable` is False.
+      num_classes: number of logits, C.
+
+    Call arguments:
+      inputs: the inputs that a call of `Tokenizer` returns: a dictionary of `token_ids` int32
+        [B, T], `segment_ids` int32 [B, T] and `is_padding` bool [B, T]. Or its `token_ids` alone,
+        for single texts: `<pad>` is padding, and `<cls>` has a segment of its own.
+      training: whether dropout is applied.
+
+    Returns:
+      Logits, float32 [B, C].
+
+    Example:
+      >>> tokenizer, encoder = load_tokenizer("runs/base"), load_encoder("runs/base")
+      >>> model = XLNetClassifier(encoder, num_classes=2)
+      >>> loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+      >>> model.compile(tf_keras.optimizers.Adam(3e-5), loss, ["accuracy"])
+      >>> model.fit(tokenizer(["A fine film.", "Dull."]), tf.constant([1, 0]))
+    """
+
+    def __init__(self, encoder: XLNetEncoder, num_classes: int, **kwargs):
+        kwargs.setdefault("name", "xlnet_classifier")
+        super().__init__(**kwargs)
+        self.encoder = encoder
+        self.num_classes = num_classes
+        self.sequence_summary = SequenceSummary(encoder.config, name="sequence_summary")
+        self.logits = tf_keras.layers.Dense(
+            num_classes,
+            kernel_initializer=normal(encoder.config.model.init_std),
+            dtype="float32",
+            name="logits",
+        )
+        self.build(None)
+
+    def build(self, input_shape=None):
+        width = self.encoder.config.model.d_model
+        if not self.encoder.built:
+            with tf.name_scope(self.encoder.name):
+                self.encoder.build()
+        with tf.name_scope(self.sequence_summary.name):
+            self.sequence_summary.build([None, None, width])
+        with tf.name_scope(self.logits.name):
+            self.logits.build([None, width])
+        self.built = True
+
+    @property
+    def trainable_weights(self):
+        """All but the query stream's first vector, which only pre-training reads."""
+        unused = self.encoder.mask_embedding
+        return [weight for weight in super().trainable_weights if weight is not unused]
+
+    def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):
+        require_legacy_keras(inputs)
+        if not isinstance(inputs, dict):
+            inputs = _single_texts(inputs)
+        seed = dropout_seed_of_call(training, None)
+        content_BTD = self.encoder(inputs, training=training)["content"]
+        return self.logits(self.sequence_summary(content_BTD, inputs["is_padding"], seed))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "encoder": tf_keras.saving.serialize_keras_object(self.encoder),
+            "num_classes": self.num_classes,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        encoder = tf_keras.saving.deserialize_keras_object(config["encoder"])
+        return cls(**{**config, "encoder": encoder})
+
+
+def _single_texts(token_ids_BT: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Inputs of the encoder for `token_ids` of single texts."""
+    token_ids_BT = tf.cast(token_ids_BT, tf.int32)
+    return {
+        "token_ids": token_ids_BT,
+        "segment_ids": tf.where(token_ids_BT == CLS_ID, SEGMENT_CLS, 0),
+        "is_padding": token_ids_BT == PAD_ID,
+    }
