@@ -50,6 +50,7 @@ _RUNS = flags.DEFINE_integer(
     1,
     "Number of runs with different random seeds, of which the best model is kept.",
     lower_bound=1,
+    upper_bound=10_000,
     flag_values=FLAGS,
 )
 _SET = flags.DEFINE_multi_string(
