@@ -43,6 +43,7 @@ _CPU_DEVICES = flags.DEFINE_integer(
     1,
     "Number of logical CPU devices, for --strategy=mirrored without GPUs.",
     lower_bound=1,
+    upper_bound=256,
     flag_values=FLAGS,
 )
 _RUNS = flags.DEFINE_integer(
