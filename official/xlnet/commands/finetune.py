@@ -43,6 +43,7 @@ _CPU_DEVICES = flags.DEFINE_integer(
     1,
     "Number of logical CPU devices, for --strategy=mirrored without GPUs.",
     lower_bound=1,
+    upper_bound=256,
     flag_values=FLAGS,
 )
 _RUNS = flags.DEFINE_integer(
@@ -50,6 +51,7 @@ _RUNS = flags.DEFINE_integer(
     1,
     "Number of runs with different random seeds, of which the best model is kept.",
     lower_bound=1,
+    upper_bound=10_000,
     flag_values=FLAGS,
 )
 _SET = flags.DEFINE_multi_string(

@@ -114,14 +114,17 @@ def predict_in_bulk(
     predictions = rows["rows"] | "Predict" >> RunInference(handler)
     split = predictions | "Split" >> beam.Map(_tagged).with_outputs(_WRONG, main="rows")
     wrong = (rows[_WRONG], split[_WRONG]) | "All wrong rows" >> beam.Flatten()
-    for name, part in (("", split["rows"]), ("-wrong", wrong)):
-        _ = (
-            part
-            | f"Json{name}" >> beam.Map(lambda row: json_text(row))
-            | f"Write{name}" >> WriteToText(output + name, ".jsonl")
-        )
-    result = pipeline.run()
-    result.wait_until_finish()
+    folder, start = os.path.split(output)
+    with plain_folder(folder) as plain:  # Beam looks for the parts of a file by a pattern.
+        prefix = os.path.join(plain, start)
+        for name, part in (("", split["rows"]), ("-wrong", wrong)):
+            _ = (
+                part
+                | f"Json{name}" >> beam.Map(lambda row: json_text(row))
+                | f"Write{name}" >> WriteToText(prefix + name, ".jsonl")
+            )
+        result = pipeline.run()
+        result.wait_until_finish()
     counters = result.metrics().query()["counters"]  # One for each step that counts.
     return {
         name: sum(c.committed for c in counters if c.key.metric.name == name)
