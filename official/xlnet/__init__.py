@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from official.xlnet.api.finetuning import finetune
     from official.xlnet.api.language_model import fill_blanks, generate, score
     from official.xlnet.api.prediction import Predictor, evaluate, predict
+    from official.xlnet.api.pretraining import pretrain
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.checkpoints.convert import convert
     from official.xlnet.checkpoints.model_directory import (
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
     from official.xlnet.training.optimization import create_optimizer
-    from official.xlnet.training.pretraining import pretrain
 
 
 __version__ = "0.1.0"
@@ -80,7 +80,7 @@ _MODULE_OF = {
     "load_pretrainer": "checkpoints.model_directory",
     "load_tokenizer": "checkpoints.any_format",
     "predict": "api.prediction",
-    "pretrain": "training.pretraining",
+    "pretrain": "api.pretraining",
     "pretraining_dataset": "data.pretraining_dataset",
     "register_head": "modeling.heads",
     "register_objective": "modeling.objectives",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.files.json_files import json_text
 from official.xlnet.runtime.extras import require_extra
 
 Write = Callable[[Sequence[str], np.ndarray], None]
@@ -83,7 +83,7 @@ def _json_lines(path: str, num_rows: int, width: int) -> Iterator[Write]:
             for text, vector in zip(texts, vectors, strict=True):
                 # The shortest decimals that give the float32 back.
                 row = {"text": text, "vector": [float(str(x)) for x in vector]}
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                file.write(json_text(row) + "\n")
 
         yield write
 

@@ -127,3 +127,11 @@ def test_an_experiment_without_a_recipe(folder):
     params = parameters(folder, task={"recipe": ""})
     with pytest.raises(ConfigError, match=r"task\.recipe: expected a YAML file or a model"):
         task_factory.get_task(params.task).build_model()
+
+
+def test_pretraining_from_python(folder, tmp_path):
+    paths = f"{folder}/recipe/config.yaml", f"{folder}/data", f"{tmp_path}/model"
+    result = xlnet.pretrain(*paths, ["training.num_steps=2", "training.jit_compile=false"])
+    assert result["step"] == 2 and 3 < result["loss"] < 7
+    with pytest.raises(ConfigError, match="unknown key 'num_stepps'"):
+        xlnet.pretrain(*paths, ["num_stepps=2"])
