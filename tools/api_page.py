@@ -18,6 +18,7 @@ import re
 import subprocess
 import textwrap
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from ruff.__main__ import find_ruff_bin
 
@@ -144,17 +145,22 @@ def parse(module: str) -> ast.Module:
 
 def definitions(module: str) -> list[Definition]:
     """Returns the public functions and classes defined in a module, in source order."""
-    return [
-        node
-        for node in parse(module).body
-        if isinstance(node, Definition) and not node.name.startswith("_")
-    ]
+    nodes = filter(is_definition, parse(module).body)
+    return [node for node in nodes if not node.name.startswith("_")]
+
+
+def is_definition(node: ast.AST) -> TypeGuard[Definition]:
+    """Whether a node defines a function or class: not the types of one of its overloads."""
+    return isinstance(node, Definition) and not any(
+        isinstance(decorator, ast.Name) and decorator.id == "overload"
+        for decorator in node.decorator_list
+    )
 
 
 def find(module: str, name: str) -> tuple[str, Definition]:
     """Finds a name that a module defines or imports; returns the defining module and the node."""
     for node in parse(module).body:
-        if isinstance(node, Definition) and node.name == name:
+        if is_definition(node) and node.name == name:
             return module, node
         if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
             return find(str(node.module), name)
