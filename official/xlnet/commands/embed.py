@@ -37,15 +37,19 @@ _LAYER = flags.DEFINE_integer(
     "layer",
     -1,
     "Layer: 0 is the word embedding; negative numbers count from the last.",
+    lower_bound=-1001,
+    upper_bound=1000,
     flag_values=FLAGS,
 )
 _MAX_LENGTH = flags.DEFINE_integer(
     "max_length",
     None,
     "Maximum length in tokens; default: data.seq_len of the model.",
+    lower_bound=1,
+    upper_bound=2**31 - 1,
     flag_values=FLAGS,
 )
-_BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Batch size.", 1, flag_values=FLAGS)
+_BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Batch size.", 1, 65_536, flag_values=FLAGS)
 
 _CHUNK_BATCHES = 16  # Batches whose texts are sorted by length together.
 
