@@ -128,15 +128,13 @@ def main() -> None:
 def page() -> str:
     """Returns the contents of the page."""
     parts = [_INTRODUCTION, "## official.xlnet\n"]
-    shown = set()
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
         module, node = find(f"{xlnet.__name__}.{xlnet._MODULE_OF[name]}", name)
-        shown.add((module, name))
         parts.append(entry(node, f"`xlnet.{name}`, from `{module}`"))
     for title, modules in SECTIONS.items():
         parts.append(f"## {title}\n")
         for module in itertools.chain.from_iterable(map(modules_in, modules)):
-            nodes = [n for n in definitions(module) if (module, n.name) not in shown]
+            nodes = [n for n in definitions(module) if n.name not in xlnet.__all__]
             if nodes:
                 summary, _ = sections(ast.get_docstring(parse(module)) or "")
                 parts.append(f"**`{module}`**: {summary}\n")
@@ -162,14 +160,19 @@ def definitions(module: str) -> list[Definition]:
     return [
         node
         for node in parse(module).body
-        if isinstance(node, Definition) and not node.name.startswith("_")
+        if isinstance(node, Definition) and not node.name.startswith("_") and not is_overload(node)
     ]
+
+
+def is_overload(node: Definition) -> bool:
+    """Returns whether a definition only declares one signature of several."""
+    return any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list)
 
 
 def find(module: str, name: str) -> tuple[str, Definition]:
     """Finds a name that a module defines or imports; returns the defining module and the node."""
     for node in parse(module).body:
-        if isinstance(node, Definition) and node.name == name:
+        if isinstance(node, Definition) and node.name == name and not is_overload(node):
             return module, node
         if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
             return find(str(node.module), name)
