@@ -18,7 +18,6 @@ import re
 import subprocess
 import textwrap
 from collections.abc import Iterator
-from typing import TypeGuard
 
 from ruff.__main__ import find_ruff_bin
 
@@ -29,6 +28,16 @@ PAGE = ROOT / "docs/library.md"
 
 # {section: modules whose public names are listed}; a folder includes all of its modules.
 SECTIONS = {
+    "Functions for plain texts": (
+        "official.xlnet.api.finetuning",
+        "official.xlnet.api.prediction",
+        "official.xlnet.api.plain_examples",
+        "official.xlnet.api.language_model",
+        "official.xlnet.api.pretraining",
+        "official.xlnet.inference.embedding",
+        "official.xlnet.checkpoints.any_format",
+        "official.xlnet.checkpoints.convert",
+    ),
     "Configuration": (
         "official.xlnet.configs.experiment",
         "official.xlnet.configs.model",
@@ -43,6 +52,7 @@ SECTIONS = {
         "official.xlnet.modeling.layers",
         "official.xlnet.modeling.models.xlnet_pretrainer",
         "official.xlnet.modeling.models.xlnet_task_model",
+        "official.xlnet.modeling.models.xlnet_classifier",
         "official.xlnet.modeling.models.trainable_model",
         "official.xlnet.checkpoints.model_directory",
     ),
@@ -83,6 +93,10 @@ SECTIONS = {
         "official.xlnet.serving.client.endpoint",
         "official.xlnet.serving.client.beam",
     ),
+    "Model Garden": (
+        "official.xlnet.garden.bert_style_encoder",
+        "official.xlnet.garden.pretraining",
+    ),
     "Looking inside": (
         "official.xlnet.analysis.record_windows",
         "official.xlnet.analysis.attention_maps",
@@ -114,15 +128,13 @@ def main() -> None:
 def page() -> str:
     """Returns the contents of the page."""
     parts = [_INTRODUCTION, "## official.xlnet\n"]
-    shown = set()
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
         module, node = find(f"{xlnet.__name__}.{xlnet._MODULE_OF[name]}", name)
-        shown.add((module, name))
         parts.append(entry(node, f"`xlnet.{name}`, from `{module}`"))
     for title, modules in SECTIONS.items():
         parts.append(f"## {title}\n")
         for module in itertools.chain.from_iterable(map(modules_in, modules)):
-            nodes = [n for n in definitions(module) if (module, n.name) not in shown]
+            nodes = [n for n in definitions(module) if n.name not in xlnet.__all__]
             if nodes:
                 summary, _ = sections(ast.get_docstring(parse(module)) or "")
                 parts.append(f"**`{module}`**: {summary}\n")
@@ -145,22 +157,22 @@ def parse(module: str) -> ast.Module:
 
 def definitions(module: str) -> list[Definition]:
     """Returns the public functions and classes defined in a module, in source order."""
-    nodes = filter(is_definition, parse(module).body)
-    return [node for node in nodes if not node.name.startswith("_")]
+    return [
+        node
+        for node in parse(module).body
+        if isinstance(node, Definition) and not node.name.startswith("_") and not is_overload(node)
+    ]
 
 
-def is_definition(node: ast.AST) -> TypeGuard[Definition]:
-    """Whether a node defines a function or class: not the types of one of its overloads."""
-    return isinstance(node, Definition) and not any(
-        isinstance(decorator, ast.Name) and decorator.id == "overload"
-        for decorator in node.decorator_list
-    )
+def is_overload(node: Definition) -> bool:
+    """Returns whether a definition only declares one signature of several."""
+    return any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list)
 
 
 def find(module: str, name: str) -> tuple[str, Definition]:
     """Finds a name that a module defines or imports; returns the defining module and the node."""
     for node in parse(module).body:
-        if is_definition(node) and node.name == name:
+        if isinstance(node, Definition) and node.name == name and not is_overload(node):
             return module, node
         if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
             return find(str(node.module), name)
