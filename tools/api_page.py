@@ -29,6 +29,16 @@ PAGE = ROOT / "docs/library.md"
 
 # {section: modules whose public names are listed}; a folder includes all of its modules.
 SECTIONS = {
+    "Functions for plain texts": (
+        "official.xlnet.api.finetuning",
+        "official.xlnet.api.prediction",
+        "official.xlnet.api.plain_examples",
+        "official.xlnet.api.language_model",
+        "official.xlnet.api.pretraining",
+        "official.xlnet.inference.embedding",
+        "official.xlnet.checkpoints.any_format",
+        "official.xlnet.checkpoints.convert",
+    ),
     "Configuration": (
         "official.xlnet.configs.experiment",
         "official.xlnet.configs.model",
@@ -43,6 +53,7 @@ SECTIONS = {
         "official.xlnet.modeling.layers",
         "official.xlnet.modeling.models.xlnet_pretrainer",
         "official.xlnet.modeling.models.xlnet_task_model",
+        "official.xlnet.modeling.models.xlnet_classifier",
         "official.xlnet.modeling.models.trainable_model",
         "official.xlnet.checkpoints.model_directory",
     ),
@@ -82,6 +93,10 @@ SECTIONS = {
         "official.xlnet.serving.export",
         "official.xlnet.serving.client.endpoint",
         "official.xlnet.serving.client.beam",
+    ),
+    "Model Garden": (
+        "official.xlnet.garden.bert_style_encoder",
+        "official.xlnet.garden.pretraining",
     ),
     "Looking inside": (
         "official.xlnet.analysis.record_windows",
