@@ -129,15 +129,13 @@ def main() -> None:
 def page() -> str:
     """Returns the contents of the page."""
     parts = [_INTRODUCTION, "## official.xlnet\n"]
-    shown = set()
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
         module, node = find(f"{xlnet.__name__}.{xlnet._MODULE_OF[name]}", name)
-        shown.add((module, name))
         parts.append(entry(node, f"`xlnet.{name}`, from `{module}`"))
     for title, modules in SECTIONS.items():
         parts.append(f"## {title}\n")
         for module in itertools.chain.from_iterable(map(modules_in, modules)):
-            nodes = [n for n in definitions(module) if (module, n.name) not in shown]
+            nodes = [n for n in definitions(module) if n.name not in xlnet.__all__]
             if nodes:
                 summary, _ = sections(ast.get_docstring(parse(module)) or "")
                 parts.append(f"**`{module}`**: {summary}\n")
