@@ -122,7 +122,11 @@ def xlnet_pretraining() -> cfg.ExperimentConfig:
             },
             "learning_rate": {
                 "type": "polynomial",
-                "polynomial": {"initial_learning_rate": 1e-4, "end_learning_rate": 0.0},
+                "polynomial": {
+                    "initial_learning_rate": 1e-4,
+                    "end_learning_rate": 0.0,
+                    "decay_steps": 100_000,
+                },
             },
             "warmup": {"type": "polynomial", "polynomial": {"warmup_steps": 1000}},
         }
