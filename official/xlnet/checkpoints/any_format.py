@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -59,6 +59,11 @@ def load_config(
       >>> load_config("xlnet_cased_L-12_H-768_A-12").model.num_layers
       12
     """
+    if not os.path.exists(path):
+        raise ConfigError(
+            f"no configuration at {path!r}: expected a model directory, an HF folder, a TF1 release "
+            "or a YAML file"
+        )
     source = foreign_source(path)
     if source is None:
         return XLNetConfig.load(path, overrides, base)
