@@ -61,8 +61,8 @@ def load_config(
     """
     if not os.path.exists(path):
         raise ConfigError(
-            f"no configuration at {path!r}: expected a model directory, an HF folder, a TF1 release "
-            "or a YAML file"
+            f"no configuration at {path!r}: expected a model directory, an HF folder, a TF1 "
+            "release or a YAML file"
         )
     source = foreign_source(path)
     if source is None:
