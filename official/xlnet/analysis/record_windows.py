@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.pretraining_dataset import load_data_tokenizer
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, segment_ids
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives.permutation_sampling import (
@@ -25,7 +26,6 @@ from official.xlnet.tokenization.special_tokens import (
     NUM_SPECIAL,
     SEGMENT_A,
     SEGMENT_B,
-    VOCAB_FILE,
 )
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
@@ -100,7 +100,7 @@ def read_window(
     lanes = manifest.splits[split]
     config = config or _default_config(manifest)
     _check_lengths(directory, manifest, config)
-    tokenizer = Tokenizer(os.path.join(directory, VOCAB_FILE))
+    tokenizer = load_data_tokenizer(manifest, directory)
     path = os.path.join(directory, list(lanes.files)[lane])
     features = _read_record(path, index, manifest.compression)
     ids = np.array(features["token_ids"], np.int32)

@@ -93,7 +93,9 @@ def pretraining_dataset(
     manifest = Manifest.load(path)
     lanes = _split(manifest, path, split)
     _check_config(manifest, path, config)
-    tokenizer = _load_tokenizer(manifest, path, vocab)
+    tokenizer = load_data_tokenizer(manifest, path)
+    if vocab is not None:
+        _check_sha256(vocab, manifest.vocab_sha256, f"the vocabulary of the records in {path}")
     _check_batch_size(lanes, manifest.bidirectional, path, batch_size, epochs)
     _check_files(path, split, lanes)
     rows = _assign_rows(batch_size, input_context)
@@ -360,11 +362,18 @@ def _check_files(path: str, split: str, lanes: SplitManifest) -> None:
         check_lanes(path, split)
 
 
-def _load_tokenizer(manifest: Manifest, path: str, vocab: str | None) -> Tokenizer:
+def load_data_tokenizer(manifest: Manifest, path: str) -> Tokenizer:
+    """Loads the tokenizer of a data set.
+
+    Args:
+      manifest: the data set's manifest.
+      path: the data set directory.
+
+    Raises:
+      DataError: the vocabulary is missing, invalid, or not that of the manifest.
+    """
     tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE))
     _check_sha256(tokenizer.model_file, manifest.vocab_sha256, f"as in {MANIFEST_FILE}")
-    if vocab is not None:
-        _check_sha256(vocab, manifest.vocab_sha256, f"the vocabulary of the records in {path}")
     return tokenizer
 
 

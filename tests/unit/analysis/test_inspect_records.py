@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -106,3 +107,11 @@ def test_command(data_set, tmp_path, capsys, monkeypatch):
 def test_wrong_places(data_set):
     with pytest.raises(DataError, match="expected --split to be one of train"):
         read_window(data_set, split="test")
+
+
+def test_vocabulary_of_another_data_set(data_set, tmp_path):
+    """A smaller one has no pieces for some ids; a run of 10,000 wrong inputs found it."""
+    copy = shutil.copytree(data_set, tmp_path / "data")
+    shutil.copyfile(f"{vocabulary_dir(101)}/spiece.model", copy / "spiece.model")
+    with pytest.raises(DataError, match="spiece.model: expected SHA-256 .* as in manifest.json"):
+        read_window(str(copy))
