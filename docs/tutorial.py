@@ -31,7 +31,9 @@ config = xlnet.XLNetConfig.load(recipe, ["num_steps=30", "warmup_steps=5"])
 train_vocabulary([f"{directory}/text.txt"], f"{directory}/vocab", config.model.vocab_size)
 
 # %% The data set: lanes of windows, half of them reversed text.
-counts = prepare([f"{directory}/text.txt"], f"{directory}/vocab", config, f"{directory}/data")
+# One process is enough here; worker processes need a script with `if __name__ == "__main__":`.
+paths = [f"{directory}/text.txt"], f"{directory}/vocab", config, f"{directory}/data"
+counts = prepare(*paths, num_workers=1)
 print(f"{counts['documents']} documents, {counts['tokens']} tokens, {counts['windows']} windows")
 
 # %% Inputs of a training step: windows, and the position of each token in the factorization order.

@@ -48,9 +48,9 @@ SMALLER = (
     (r"training\.num_steps=\d+", "training.num_steps=3"),
     (r"training\.warmup_steps=\d+", "training.warmup_steps=0"),
     (r"--megabytes=\d+", "--megabytes=1"),
-    (r"(benchmarks\.ablation)", r"\1 --seeds=2 --rows=xlnet_k6,bert"),
-    (r"(benchmarks\.learning)", r"\1 --seeds=1 --steps=4"),
-    (r"(benchmarks\.attention_length)", r"\1 --tokens=64"),
+    (r"(benchmarks\.learning\.ablation)", r"\1 --seeds=2 --rows=xlnet_k6,bert"),
+    (r"(benchmarks\.learning)(?=\s)", r"\1 --seeds=1 --steps=4"),
+    (r"(benchmarks\.learning\.attention_length)", r"\1 --tokens=64"),
 )
 
 
