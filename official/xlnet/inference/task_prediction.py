@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
@@ -46,7 +45,6 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
         raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
     require_memory(config, config.training.batch_size, config.task.max_length)
     task = task_class(config.task.name)(config, load_tokenizer(model_dir))
-    tf_keras.mixed_precision.set_global_policy(config.training.precision)
     model = XLNetTaskModel(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
     return model, task

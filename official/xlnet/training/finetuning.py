@@ -143,7 +143,6 @@ def _prepare(
     kind = task_class(config.task.name)
     kind.complete(config, train)
     tf_keras.utils.set_random_seed(config.training.seed)
-    tf_keras.mixed_precision.set_global_policy(config.training.precision)
     vocab = os.path.join(init_from, VOCAB_FILE) if init_from else vocab
     if vocab is None:
         raise ConfigError("expected init_from or a vocabulary file, got neither")

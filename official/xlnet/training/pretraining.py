@@ -81,7 +81,6 @@ def pretrain(
     steps = config.training.num_steps if steps is None else steps
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     require_training_memory(config, config.data.seq_len, distribution.num_replicas_in_sync)
-    tf_keras.mixed_precision.set_global_policy(config.training.precision)
     tf_keras.utils.set_random_seed(config.training.seed)
     # Checked before anything is written, so that wrong data leaves no incomplete model directory.
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
