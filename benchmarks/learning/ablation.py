@@ -136,7 +136,7 @@ def spans_of(model_dir: str, data_dir: str) -> np.ndarray:
     from benchmarks.learning.span_likelihood import span_losses
     from official.xlnet.checkpoints.model_directory import load_pretrainer
     from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.training.evaluation import split_batch_size
+    from official.xlnet.training.unigram_baseline import split_batch_size
 
     config = XLNetConfig.load(model_dir)
     size = split_batch_size(data_dir, "heldout", 64)

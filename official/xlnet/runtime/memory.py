@@ -16,14 +16,31 @@ _CGROUP_LIMITS = (
 )
 
 
-def require_memory(
-    config: XLNetConfig, rows: int = 0, tokens: int = 0, training: bool = False
-) -> None:
-    """Raises `ConfigError` if the machine has no memory for a model and its batches.
+def least_bytes(config: XLNetConfig, rows: int = 0, tokens: int = 0, training: bool = False) -> int:
+    """Lower bound of the memory that a model and its batches take on one device, in bytes.
 
     Counts what cannot be avoided: the weights, in training four times (gradients and the two
     moments of the optimizer); the recurrent memory; the hidden states of a layer, in training of
     all; the attention scores of a layer. A run needs more than that.
+
+    Args:
+      config: the experiment configuration.
+      rows: number of rows of a batch on one device; 0 for the weights alone.
+      tokens: number of tokens per row.
+      training: whether the model is trained.
+    """
+    model = config.model
+    weights = model.num_parameters * (_TRAINED_ARRAYS if training else 1)
+    memory = model.num_layers * rows * model.mem_len * model.d_model
+    states = (model.num_layers if training else 1) * rows * tokens * model.d_model
+    scores = rows * model.num_heads * tokens * (tokens + model.mem_len)
+    return _FLOAT32_BYTES * (weights + memory + states + scores)
+
+
+def require_memory(
+    config: XLNetConfig, rows: int = 0, tokens: int = 0, training: bool = False
+) -> None:
+    """Raises `ConfigError` if the machine has less memory than `least_bytes`.
 
     Args:
       config: the experiment configuration.
@@ -35,16 +52,11 @@ def require_memory(
       >>> require_memory(XLNetConfig.from_dict({"model": {"d_inner": 10**9}}))
       ConfigError: memory: 18,433,158,835,200 parameters: expected at least 73,732.6 GB, got …
     """
-    model = config.model
-    weights = model.num_parameters * (_TRAINED_ARRAYS if training else 1)
-    memory = model.num_layers * rows * model.mem_len * model.d_model
-    states = (model.num_layers if training else 1) * rows * tokens * model.d_model
-    scores = rows * model.num_heads * tokens * (tokens + model.mem_len)
-    needed, there = _FLOAT32_BYTES * (weights + memory + states + scores), machine_bytes()
+    needed, there = least_bytes(config, rows, tokens, training), machine_bytes()
     if needed > there:
         batch = f", batches of {rows:,} rows of {tokens:,} tokens" if rows else ""
         raise ConfigError(
-            f"memory: {model.num_parameters:,} parameters{batch}: expected at least "
+            f"memory: {config.model.num_parameters:,} parameters{batch}: expected at least "
             f"{needed / 1e9:,.1f} GB, got {there / 1e9:,.1f} GB; use a smaller model or batch"
         )
 
@@ -57,8 +69,13 @@ def require_training_memory(config: XLNetConfig, tokens: int, num_replicas: int 
       tokens: number of tokens per row.
       num_replicas: number of replicas that share a batch.
     """
+    require_memory(config, rows_at_once(config, num_replicas), tokens, training=True)
+
+
+def rows_at_once(config: XLNetConfig, num_replicas: int = 1) -> int:
+    """Number of rows of a training batch that one device computes at a time."""
     slices = num_replicas * config.training.accumulate_steps
-    require_memory(config, -(-config.training.batch_size // slices), tokens, training=True)
+    return -(-config.training.batch_size // slices)
 
 
 def machine_bytes() -> int:

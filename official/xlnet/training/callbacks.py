@@ -18,6 +18,7 @@ from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds
 from official.xlnet.training.divergence import Watch
 from official.xlnet.training.run_data import RunData
+from official.xlnet.training.unigram_baseline import UnigramBaseline
 
 _SUMMARY_STEPS = 10  # Steps between two TensorBoard summaries.
 _RECENT = 100  # Recent executions, used to estimate speed and remaining time.
@@ -60,6 +61,9 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._termination = termination
         self._last_step = last_step
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
+        self._baseline = UnigramBaseline(
+            data.path, config.model.vocab_size, config.training.warmup_steps, last_step
+        )
         # (step, time in seconds) at the end of each recent execution.
         self._recent: collections.deque[tuple[int, float]] = collections.deque(maxlen=_RECENT + 1)
         self._step = self._saved_step = data.start_step
@@ -98,6 +102,7 @@ class RunCallback(tf_keras.callbacks.Callback):
             self.tokens_per_second = tokens / (now - first_time)
         if self._watch.see(before + 1, step, metrics["loss"], metrics["gradient_norm"]):
             self._log.history(step, metrics["loss"])
+            self._compare(before, step, metrics["loss"])
             if interval_passed(_SUMMARY_STEPS, before, step):
                 self._log_scalars(step, metrics)
         self._save_if_due(before, step)
@@ -109,6 +114,16 @@ class RunCallback(tf_keras.callbacks.Callback):
             self._save(self._step)
         self._writer.wait()
         self._log.close()
+
+    def _compare(self, before: int, step: int, loss: float) -> None:
+        recent = self._baseline.not_beaten(before, step, loss)
+        if recent is not None:
+            self._log.event(
+                "no better than token frequencies (docs/symptoms.md)",
+                step=step,
+                loss=round(recent, 4),
+                unigram_loss=round(self._baseline.loss, 4),
+            )
 
     def _log_scalars(self, step: int, metrics: dict[str, float]) -> None:
         if self.model.has_loss_scale:
@@ -156,7 +171,7 @@ class RunCallback(tf_keras.callbacks.Callback):
             seconds = min(seconds, max(0.0, self._deadline - now))
         left = "" if np.isinf(seconds) else f"  {minutes_and_seconds(seconds)} left"
         self._log.progress(
-            f"step {step}/{self._last_step}  loss {loss:.3f}  "
+            f"step {step}/{self._last_step}  loss {loss:.3f} (unigrams {self._baseline.loss:.3f})  "
             f"{self.tokens_per_second:.0f} tokens/s{left}",
             is_last=step == self._last_step,
         )

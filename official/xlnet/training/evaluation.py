@@ -12,19 +12,12 @@ import tensorflow as tf
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.data.pretraining_dataset import (
-    evaluation_batch_size,
-    pretraining_dataset,
-    reading_errors,
-)
-from official.xlnet.data.schema import Manifest
+from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading_errors
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
-
-_COUNTED_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
-_COUNTING_ROWS = 64  # Batch size for counting.
+from official.xlnet.training.unigram_baseline import split_batch_size, unigram_distribution
 
 
 def evaluate(
@@ -108,46 +101,6 @@ def text_metrics(nats: float, words: int, characters: int) -> dict[str, float]:
     if words and nats / words < LARGEST_EXPONENT:  # Text without spaces may have only one word.
         metrics["word_perplexity"] = perplexity(nats / words)
     return metrics
-
-
-def unigram_distribution(data_dir: str, vocab_size: int) -> np.ndarray:
-    """Unigram distribution of the training split, with add-one (Laplace) smoothing.
-
-        p(v) = (count(v) + 1) / (Σ counts + V)
-
-    Special tokens are not counted. In a large data set, only the first windows of every lane are.
-
-    Args:
-      data_dir: data set directory.
-      vocab_size: V.
-
-    Returns:
-      Probabilities, float64 [V].
-
-    Raises:
-      DataError: the data set cannot be read.
-    """
-    batch_size = split_batch_size(data_dir, "train", _COUNTING_ROWS)
-    data = pretraining_dataset(data_dir, batch_size, "train", epochs=1)
-    counts_V = np.ones(vocab_size)
-    with reading_errors(data_dir, "train"):
-        for batch in data.take(_COUNTED_WINDOWS // batch_size):
-            tokens = batch["token_ids"].numpy()[batch["can_be_target"].numpy()]
-            counts_V += np.bincount(tokens, minlength=vocab_size)
-    return counts_V / counts_V.sum()
-
-
-def split_batch_size(data_dir: str, split: str, most: int) -> int:
-    """Returns the largest batch size, up to `most`, that reads every window of a split once.
-
-    Args:
-      data_dir: data set directory.
-      split: name of the split.
-      most: upper limit of the batch size, in rows.
-    """
-    manifest = Manifest.load(data_dir)
-    lanes = manifest.splits[split].num_lanes if split in manifest.splits else most
-    return evaluation_batch_size(lanes, most, manifest.bidirectional)
 
 
 def _text_units(tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:

@@ -8,10 +8,12 @@ step, so a run that is killed and restarted takes the same steps as one that is 
 from __future__ import annotations
 
 import os
+import sys
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
+from absl import logging
 
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config
@@ -29,7 +31,9 @@ from official.xlnet.runtime.distribution import can_compile, is_chief, prepare_d
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.memory import require_training_memory
 from official.xlnet.runtime.preemption import TerminationSignal
+from official.xlnet.runtime.progress import Progress
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+from official.xlnet.training import run_plan
 from official.xlnet.training.callbacks import RunCallback
 from official.xlnet.training.optimization import create_optimizer
 from official.xlnet.training.run_data import RunData
@@ -102,6 +106,7 @@ def pretrain(
         )
         tokens_per_second = 0.0
         if start_step < steps:
+            _announce(config, data, steps, init_from, distribution)
             writer = CheckpointWriter(
                 state, model_dir, config.training.keep_checkpoints, is_chief(distribution)
             )
@@ -124,6 +129,22 @@ def pretrain(
             "loss": float(np.mean(losses[-_FINAL_STEPS:])),
             "tokens_per_second": tokens_per_second,
         }
+
+
+def _announce(
+    config: XLNetConfig,
+    data: RunData,
+    steps: int,
+    init_from: str | None,
+    distribution: tf.distribute.Strategy,
+) -> None:
+    """Says what the run is about to do, and warns of what cannot be right."""
+    if not is_chief(distribution):
+        return
+    replicas = distribution.num_replicas_in_sync
+    Progress(sys.stderr).keep(run_plan.plan(config, data.lanes, steps, replicas))
+    for warning in run_plan.warnings(config, data.lanes, steps, init_from is not None):
+        logging.warning(warning)
 
 
 def _write_model_dir(

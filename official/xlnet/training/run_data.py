@@ -25,6 +25,7 @@ class RunData:
       strategy: distribution strategy of the run.
 
     Attributes:
+      path: data set directory.
       lanes: manifest entry of the training split.
       start_step: step at which the run starts or resumes; set by `go_to`.
       schedule: the windows of each step from `start_step` on; set by `go_to`.
@@ -38,7 +39,7 @@ class RunData:
         self, config: XLNetConfig, path: str, vocab: str, strategy: tf.distribute.Strategy
     ):
         self._config = config
-        self._path = path
+        self.path = path
         self._vocab = vocab
         self._strategy = strategy
         manifest = Manifest.load(path)
@@ -85,7 +86,7 @@ class RunData:
             expected = conform(saved.record.get("lanes_and_windows"), list[int], saved.prefix)
             if shape != expected:
                 raise DataError(
-                    f"{self._path}: expected the data set that the run started with, with "
+                    f"{self.path}: expected the data set that the run started with, with "
                     f"{expected} lanes and windows per lane, got {shape}"
                 )
             position = Position.from_dict(saved.record["position"]).resized(batch_size)
@@ -113,7 +114,7 @@ class RunData:
         """Returns one epoch of held-out batches, and the number of batches."""
         data = self._strategy.distribute_datasets_from_function(
             lambda context: pretraining_dataset(
-                self._path,
+                self.path,
                 self._heldout_batch_size,
                 "heldout",
                 self._config,
@@ -128,7 +129,7 @@ class RunData:
     ) -> tf.data.Dataset:
         """Opens the training split, `start_step` steps after the position."""
         return pretraining_dataset(
-            self._path,
+            self.path,
             self._config.training.batch_size,
             config=self._config,
             vocab=self._vocab,

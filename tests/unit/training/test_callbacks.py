@@ -22,15 +22,23 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def callback(clock, tmp_path):
+def callback(clock, tmp_path, monkeypatch):
     """A callback whose surroundings do nothing."""
     config = XLNetConfig()
     config.training.batch_size, config.data.seq_len = 3, 7
     config.training.evaluation_steps, config.training.checkpoint_steps = 0, 2 * STEPS
-    data = types.SimpleNamespace(start_step=0)
+    data = types.SimpleNamespace(start_step=0, path="")
+    baseline = types.SimpleNamespace(loss=6.5, not_beaten=lambda *_: None)
+    monkeypatch.setattr(callbacks, "UnigramBaseline", lambda *_: baseline)
     termination = types.SimpleNamespace(received=False)
     callback = callbacks.RunCallback(
-        config, str(tmp_path), data, mock.Mock(), termination, last_step=1000, minutes=None
+        config,
+        str(tmp_path),
+        data,
+        mock.Mock(),
+        termination,
+        last_step=1000,
+        minutes=None,
     )
     callback._strategy = tf.distribute.get_strategy()
     callback._watch, callback._log = mock.Mock(), mock.Mock()
@@ -47,7 +55,8 @@ def test_speed_and_time_left_are_of_the_latest_executions(callback, clock):
         callback.on_train_batch_end(step - 1, {"loss": 1.5, "gradient_norm": 1.0})
         told[step] = callback._log.progress.call_args.args[0]
     assert "left" not in told[1]  # The first execution was compiled first.
-    assert told[2] == f"step 2/1000  loss 1.500  {TOKENS / 5:.0f} tokens/s  83:10 left"
+    loss = "loss 1.500 (unigrams 6.500)"
+    assert told[2] == f"step 2/1000  {loss}  {TOKENS / 5:.0f} tokens/s  83:10 left"
     assert callback.tokens_per_second == pytest.approx(TOKENS / 2)
     assert told[STEPS].endswith("28:20 left")  # 850 steps.
 

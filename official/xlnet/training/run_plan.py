@@ -1,0 +1,89 @@
+"""What a pre-training run is about to do, told before it starts, with warnings."""
+
+from __future__ import annotations
+
+import math
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.schema import SplitManifest
+from official.xlnet.runtime.memory import least_bytes, rows_at_once
+
+_MOST_PASSES = 100  # Passes over the data, after which a model mostly memorizes.
+_FAR = 10.0  # Ratio of a learning rate to `usual_learning_rate` that is reported.
+
+
+def usual_learning_rate(num_weights: int) -> float:
+    """Learning rate of a language model of a size; a rule of thumb.
+
+        0.003239 − 0.0001395 · ln(N)
+
+    Kaplan et al. (2020), "Scaling Laws for Neural Language Models", equation D.1, for Adam.
+
+    Args:
+      num_weights: number of parameters without the embedding, N.
+
+    Example:
+      >>> round(usual_learning_rate(85_000_000), 5)
+      0.00069
+    """
+    return max(0.003239 - 0.0001395 * math.log(num_weights), 1e-5)
+
+
+def plan(config: XLNetConfig, data: SplitManifest, steps: int, num_replicas: int = 1) -> str:
+    """Describes a run in one line: parameters, steps, tokens, passes over the data, memory.
+
+    Args:
+      config: the experiment configuration.
+      data: manifest entry of the training split.
+      steps: number of steps from the start of the run.
+      num_replicas: number of replicas that share a batch.
+
+    Example:
+      >>> plan(config, Manifest.load("records").splits["train"], 1500)
+      '0.9 M parameters, 1,500 steps of 16 x 128 tokens (3.1 M tokens), 2.4 passes over 10,240
+      windows, at least 0.1 GB of memory'
+    """
+    seq_len, batch_size = config.data.seq_len, config.training.batch_size
+    memory = least_bytes(config, rows_at_once(config, num_replicas), seq_len, training=True)
+    return (
+        f"{config.model.num_parameters / 1e6:,.1f} M parameters, "
+        f"{steps:,} steps of {batch_size} x {seq_len} tokens "
+        f"({steps * batch_size * seq_len / 1e6:,.1f} M tokens), "
+        f"{_passes(config, data, steps):,.1f} passes over {data.windows:,} windows, "
+        f"at least {memory / 1e9:,.1f} GB of memory"
+    )
+
+
+def warnings(
+    config: XLNetConfig, data: SplitManifest, steps: int, is_continued: bool = False
+) -> list[str]:
+    """Lists what is unlikely to be right in a recipe, a sentence each.
+
+    Args:
+      config: the experiment configuration.
+      data: manifest entry of the training split.
+      steps: number of steps from the start of the run.
+      is_continued: whether the weights are those of another model, which a low learning rate suits.
+    """
+    found = []
+    passes = _passes(config, data, steps)
+    if passes > _MOST_PASSES:
+        fewer = _MOST_PASSES * data.windows // config.training.batch_size
+        found.append(
+            f"training.num_steps: each window is read {passes:,.0f} times, expected at most "
+            f"{_MOST_PASSES}; prepare more text, or train for {fewer:,} steps"
+        )
+    rate = config.training.learning_rate
+    model = config.model
+    usual = usual_learning_rate(model.num_parameters - model.vocab_size * model.d_model)
+    is_low = rate < usual / _FAR and not is_continued
+    if config.training.optimizer == "adamw" and (is_low or rate > usual * _FAR):
+        found.append(
+            f"training.learning_rate: {rate:g} is far from {usual:.1g}, the usual one for a model "
+            "of this size"
+        )
+    return found
+
+
+def _passes(config: XLNetConfig, data: SplitManifest, steps: int) -> float:
+    return steps * config.training.batch_size / data.windows

@@ -1,0 +1,104 @@
+"""Unigram baseline: the loss of a model that knows token frequencies only."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+
+from official.xlnet.data.pretraining_dataset import (
+    evaluation_batch_size,
+    pretraining_dataset,
+    reading_errors,
+)
+from official.xlnet.data.schema import Manifest
+
+_MOST_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
+_ROWS = 64  # Batch size for counting.
+_START_WINDOWS = 1000  # Counted when a run starts; takes about a second.
+_RECENT_STEPS = 100  # The loss of a run is the mean over these steps.
+_FIRST_STEPS = 1000  # A run has left the baseline by then, or after twice its warm-up.
+_MARGIN = 0.05  # Nats per target; the baseline is an estimate.
+
+
+def unigram_distribution(
+    data_dir: str, vocab_size: int, num_windows: int = _MOST_WINDOWS
+) -> np.ndarray:
+    """Unigram distribution of the training split, with add-one (Laplace) smoothing.
+
+        p(v) = (count(v) + 1) / (Σ counts + V)
+
+    Special tokens are not counted.
+
+    Args:
+      data_dir: data set directory.
+      vocab_size: V.
+      num_windows: number of windows to count, the first ones of every lane.
+
+    Returns:
+      Probabilities, float64 [V].
+
+    Raises:
+      DataError: the data set cannot be read.
+    """
+    batch_size = split_batch_size(data_dir, "train", _ROWS)
+    data = pretraining_dataset(data_dir, batch_size, "train", epochs=1)
+    counts_V = np.ones(vocab_size)
+    with reading_errors(data_dir, "train"):
+        for batch in data.take(max(1, num_windows // batch_size)):
+            tokens = batch["token_ids"].numpy()[batch["can_be_target"].numpy()]
+            counts_V += np.bincount(tokens, minlength=vocab_size)
+    return counts_V / counts_V.sum()
+
+
+def split_batch_size(data_dir: str, split: str, most: int) -> int:
+    """Returns the largest batch size, up to `most`, that reads every window of a split once.
+
+    Args:
+      data_dir: data set directory.
+      split: name of the split.
+      most: upper limit of the batch size, in rows.
+    """
+    manifest = Manifest.load(data_dir)
+    lanes = manifest.splits[split].num_lanes if split in manifest.splits else most
+    return evaluation_batch_size(lanes, most, manifest.bidirectional)
+
+
+class UnigramBaseline:
+    """Tells whether a pre-training run has learned more than token frequencies.
+
+    A model learns these first, and its loss stays at the baseline until attention begins to work.
+    A learning rate that is too high or too low keeps it there.
+
+    Args:
+      data_dir: data set directory.
+      vocab_size: V.
+      warmup_steps: warm-up steps of the run.
+      last_step: step at which the run stops.
+
+    Attributes:
+      loss: entropy of the unigram distribution of the first windows, in nats per token.
+    """
+
+    def __init__(self, data_dir: str, vocab_size: int, warmup_steps: int, last_step: int):
+        p_V = unigram_distribution(data_dir, vocab_size, _START_WINDOWS)
+        self.loss = float(-np.sum(p_V * np.log(p_V)))
+        self._due = min(max(_FIRST_STEPS, 2 * warmup_steps), last_step)
+        self._recent: collections.deque[float] = collections.deque(maxlen=_RECENT_STEPS)
+
+    def not_beaten(self, before: int, step: int, loss: float) -> float | None:
+        """Checks the run once, at the step by which it should have left the baseline.
+
+        Args:
+          before: last step of the previous execution.
+          step: last step of this execution.
+          loss: mean loss of this execution, in nats per target.
+
+        Returns:
+          The recent loss if this is the step and the loss is no better than the baseline; None
+          otherwise.
+        """
+        self._recent.append(loss)
+        recent = float(np.mean(self._recent))
+        is_due = before < self._due <= step
+        return recent if is_due and recent > self.loss - _MARGIN else None
