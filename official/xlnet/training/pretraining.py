@@ -37,6 +37,7 @@ from official.xlnet.training import run_plan
 from official.xlnet.training.callbacks import RunCallback
 from official.xlnet.training.optimization import create_optimizer
 from official.xlnet.training.run_data import RunData
+from official.xlnet.training.target_count import count_targets, warn_of_few_targets
 
 _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
@@ -113,6 +114,7 @@ def pretrain(
             with TerminationSignal() as termination:
                 run = RunCallback(config, model_dir, data, writer, termination, steps, minutes)
                 with reading_errors(data_dir, "train"):
+                    warn_of_few_targets(*count_targets(data.batch(0), config), config)
                     state.model.fit(
                         data.training(),
                         steps_per_epoch=steps - start_step,
