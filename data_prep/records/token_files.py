@@ -179,8 +179,7 @@ def _vocabulary(vocab_file: str, lowercase: bool, keep_accents: bool) -> _Vocabu
         ends_before_space=np.array([ends_in_thai_or_lao(piece) for piece in pieces]),
         begins_after_space=np.array(
             [
-                piece == WORD_START
-                or (piece[:1] == WORD_START and begins_unspaced_word(piece[1:]))
+                piece == WORD_START or (piece[:1] == WORD_START and begins_unspaced_word(piece[1:]))
                 for piece in pieces
             ]
         ),

@@ -111,7 +111,7 @@ def _key(ids: Sequence[int]) -> int:
 
 
 def _previous(x_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:
-    """The value of the token before each one in the text's original direction; False at its edge."""
+    """The value of the token before each one in the original text; False at the edge."""
     before_BT = tf.pad(x_BT[:, :-1], [[0, 0], [1, 0]])
     after_BT = tf.pad(x_BT[:, 1:], [[0, 0], [0, 1]])
     return tf.where(is_reversed_B[:, tf.newaxis], after_BT, before_BT)

@@ -64,12 +64,12 @@ def warn_of_few_targets(drawn: float, wanted: int, config: XLNetConfig) -> None:
     """
     if config.objective.kind == "causal" or drawn >= _ENOUGH * wanted:
         return  # A causal model predicts every token.
-    smaller = f"data.num_predict={max(1, int(drawn))}, which costs less"
+    advice = f"data.num_predict={max(1, int(drawn))}, which costs less"
+    if config.data.target_unit == "word":
+        advice = f"data.target_unit=token, as words of this text are long, or {advice}"
     logging.warning(
-        "targets: %.1f tokens of a window are predicted, where data.num_predict asks for %d: set %s",
+        "targets: %.1f tokens of a window are predicted, but data.num_predict asks for %d: set %s",
         drawn,
         wanted,
-        smaller
-        if config.data.target_unit == "token"
-        else f"data.target_unit=token, as words of this text are long, or {smaller}",
+        advice,
     )
