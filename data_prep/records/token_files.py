@@ -34,6 +34,7 @@ from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import (
     CLOSING_MARKS,
     FULL_STOPS,
+    begins_unspaced_sentence,
     begins_unspaced_word,
     ends_in_thai_or_lao,
 )
@@ -150,7 +151,8 @@ class _Vocabulary(NamedTuple):
       dtype: data type of token files.
       may_end: bool [V], whether a piece ends a sentence if it is followed by a new word.
       always_ends: bool [V], whether a piece always ends a sentence.
-      begins_word: bool [V], whether a piece follows a space, or begins a word without one.
+      closes: bool [V], whether a piece is a closing mark, which belongs to the sentence before it.
+      begins_word: bool [V], whether a piece follows a space, or begins a sentence without one.
       ends_before_space: bool [V], whether a space after a piece may end a sentence.
       begins_after_space: bool [V], whether a piece that follows such a piece ends it.
     """
@@ -159,6 +161,7 @@ class _Vocabulary(NamedTuple):
     dtype: np.dtype
     may_end: np.ndarray
     always_ends: np.ndarray
+    closes: np.ndarray
     begins_word: np.ndarray
     ends_before_space: np.ndarray
     begins_after_space: np.ndarray
@@ -173,8 +176,9 @@ def _vocabulary(vocab_file: str, lowercase: bool, keep_accents: bool) -> _Vocabu
         dtype=token_dtype(tokenizer.vocab_size),
         may_end=np.array([bool(_SENTENCE_END.search(piece)) for piece in pieces]),
         always_ends=np.array([bool(_NO_SPACE_NEEDED.search(piece)) for piece in pieces]),
+        closes=np.array([piece in CLOSING_MARKS for piece in pieces]),
         begins_word=np.array(
-            [piece.startswith(WORD_START) or begins_unspaced_word(piece) for piece in pieces]
+            [piece.startswith(WORD_START) or begins_unspaced_sentence(piece) for piece in pieces]
         ),
         ends_before_space=np.array([ends_in_thai_or_lao(piece) for piece in pieces]),
         begins_after_space=np.array(
@@ -204,6 +208,9 @@ def _encode(documents: list[Document], vocabulary: _Vocabulary) -> tuple[np.ndar
     document_end = document_end[document_end > 0]
 
     ends_sentence = vocabulary.always_ends[ids]
+    is_closed = ends_sentence[:-1] & vocabulary.closes[ids[1:]]
+    ends_sentence[:-1] &= ~is_closed
+    ends_sentence[1:] |= is_closed
     ends_sentence[:-1] |= vocabulary.may_end[ids[:-1]] & vocabulary.begins_word[ids[1:]]
     ends_sentence[:-1] |= (
         vocabulary.ends_before_space[ids[:-1]] & vocabulary.begins_after_space[ids[1:]]

@@ -51,7 +51,7 @@ def chinese_vocabulary() -> str:
 def vocabulary_of(text: str, directory: pathlib.Path) -> str:
     """Trains the largest vocabulary, up to 1,500 pieces, that a text has enough for."""
     (directory / "text.txt").write_text(text, encoding="utf-8")
-    for size in range(1500, 0, -50):
+    for size in (*range(1500, 150, -50), *range(150, 20, -1)):
         try:
             train_vocabulary([str(directory / "text.txt")], str(directory), size, keep_accents=True)
         except DataError:

@@ -39,6 +39,7 @@ FULL_STOPS = (
     "\u0f0d-\u0f12\u0f14"  # Tibetan shad and its forms.
     "\u0e5a\u0e5b"  # Thai, at the end of a section.
 )
+OPENING_MARKS = "「『（《〈【"
 CLOSING_MARKS = "」』”’）》〉】"
 
 # A character of these scripts, or a run of others without whitespace.
@@ -58,6 +59,11 @@ def begins_unspaced(text: str) -> bool:
 def begins_unspaced_word(text: str) -> bool:
     """Whether a text begins with a letter of such a script that does not continue a word."""
     return begins_unspaced(text) and text[0].isalpha()
+
+
+def begins_unspaced_sentence(text: str) -> bool:
+    """Whether a text begins with such a letter, or with an opening bracket or quote."""
+    return begins_unspaced_word(text) or text.startswith(tuple(OPENING_MARKS))
 
 
 def ends_unspaced(text: str) -> bool:

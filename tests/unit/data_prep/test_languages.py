@@ -6,6 +6,7 @@ from data_prep.corpus.filters import reason_to_drop
 from data_prep.pipelines.prepare import prepare
 from data_prep.settings import Settings
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.target_count import targets_per_window
 from tests.helpers.languages import (
     UDHR,
@@ -17,13 +18,15 @@ from tests.helpers.languages import (
 
 # Each with the sentences that it has.
 TEXTS = {
-    "Chinese": (["人人生而自由。", "他们有理性吗?", "有!", "“应以兄弟关系相对待。”", "第1.5条。"],),
+    "Chinese": (
+        ["人人生而自由。", "他们有理性吗?", "有!", "「应以兄弟关系相对待。」", "第1.5条。"],
+    ),
     "Japanese": (["すべての人間は自由である。", "「本当か。」", "はい."],),
     "Burmese": (["လူတိုင်းသည်လွတ်လပ်သည်။", "တူညီသော၊ဂုဏ်သိက္ခာ။"],),
     "Khmer": (["មនុស្សទាំងអស់កើតមកមានសេរីភាព។", "សមភាព៕"],),
     "Tibetan": (["འགྲོ་བ་མིའི་རིགས།", "རང་དབང་།"],),
     "Thai": (["มนุษย์ทั้งหลายเกิดมามีอิสระ", "และเสมอภาคกันในเกียรติศักดิ์"], " "),
-    "Lao": (["ມະນຸດເກີດມາມີສິດເສລີພາບ", "ແລະສະເໝີໜ້າກັນ"], " "),
+    "Lao": (["ມະນຸດເກີດມາມີສິດເສລີພາບ", "ແລະສະເຫມີຫນ້າກັນ"], " "),
 }
 
 
@@ -33,6 +36,14 @@ def test_sentences(language, tmp_path):
     text = "".join(space).join(expected) if space else "".join(expected)
     vocab = vocabulary_of("\n".join([text, *expected] * 9), tmp_path)
     assert sentences([text, expected[0]], vocab, tmp_path) == [*expected, expected[0]]
+
+
+def test_a_closing_quote_belongs_to_the_sentence_that_it_ends(tmp_path):
+    others = ["好」我", "走」他", "来」去", "大」小", "好。他", "走。我", "来。大"] * 9
+    vocab = vocabulary_of("\n".join([*others, "他说「好。」我走了。"]), tmp_path)
+    tokenizer = Tokenizer(f"{vocab}/spiece.model", keep_accents=True)
+    assert [tokenizer.id_to_piece(i) for i in tokenizer.encode("。」")][-2:] == ["。", "」"]
+    assert sentences(["他说「好。」我走了。"], vocab, tmp_path) == ["他说「好。」", "我走了。"]
 
 
 def test_abbreviations_numbers_and_commas_end_no_sentence(tmp_path):
