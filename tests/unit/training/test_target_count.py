@@ -13,7 +13,11 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.training.pretraining import pretrain
-from official.xlnet.training.target_count import count_targets, targets_per_window
+from official.xlnet.training.target_count import (
+    count_targets,
+    targets_per_window,
+    warn_of_few_targets,
+)
 from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
 
 NUM_PREDICT = 13
@@ -82,13 +86,20 @@ def test_count_is_that_of_the_first_windows(folder):
         ([], "set data.target_unit=token, as words of this text are long, or data.num_predict="),
         (["data.target_unit=token"], None),
         (["objective.kind=causal"], None),
-        (["data.target_unit=token", "data.num_predict=34"], "asks for 34: set data.num_predict=3"),
     ],
 )
 def test_the_warning_says_what_to_set(folder, warnings, changes, advice):
     targets_per_window(make_config(*changes), str(folder / "long"))
     assert len(warnings) == (advice is not None)
     assert advice is None or advice in warnings[0]
+
+
+def test_single_tokens_need_another_advice(warnings):
+    warn_of_few_targets(12.3, NUM_PREDICT, make_config("data.target_unit=token"))
+    assert warnings == [
+        "targets: 12.3 tokens of a window are predicted, but data.num_predict asks for 13: "
+        "set data.num_predict=12, which costs less"
+    ]
 
 
 def test_prepare_reports_and_pretrain_warns(folder, warnings, tmp_path, capsys):
