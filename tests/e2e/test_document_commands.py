@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from official.xlnet import cli
+from tests.helpers.corpora import chinese_documents
 from tests.helpers.documents import DOCUMENTS, ROOT, blocks, commands
-from tests.helpers.languages import chinese_documents
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from data_prep.settings import Settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.target_count import targets_per_window
-from tests.helpers.languages import (
+from tests.helpers.corpora import (
     UDHR,
     chinese_documents,
     chinese_vocabulary,

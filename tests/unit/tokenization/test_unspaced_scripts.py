@@ -9,7 +9,7 @@ import tensorflow as tf
 from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced, ends_unspaced
-from tests.helpers.languages import UDHR, chinese_documents, chinese_vocabulary, vocabulary_of
+from tests.helpers.corpora import UDHR, chinese_documents, chinese_vocabulary, vocabulary_of
 
 UNSPACED = (
     *("CJK UNIFIED IDEOGRAPH", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER"),

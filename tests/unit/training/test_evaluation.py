@@ -14,8 +14,13 @@ from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.evaluation import _text_units, evaluate, text_metrics
-from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
-from tests.helpers.languages import chinese_documents, chinese_vocabulary
+from tests.helpers.corpora import (
+    as_text,
+    chinese_documents,
+    chinese_vocabulary,
+    random_documents,
+    vocabulary_dir,
+)
 from tests.helpers.tiny import tiny_config
 
 REUSE = 11
