@@ -15,7 +15,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.objectives import create_objective
-from official.xlnet.training.evaluation import split_batch_size
+from official.xlnet.training.unigram_baseline import split_batch_size
 
 _NUM_ROWS = 64  # Lanes that are read, and windows of each.
 _NUM_WINDOWS = 4
