@@ -114,9 +114,12 @@ class ClassificationTask(base_task.Task):
         """Losses of the texts of a batch, without those that only fill it up."""
         outputs = model(inputs, training=False)
         is_real_U = inputs["weight"] > 0
-        for metric in metrics or []:
-            metric.update_state(inputs["label"], outputs["logits"], is_real_U)
-        return {self.loss: tf.boolean_mask(model.head.loss(outputs, inputs), is_real_U)}
+        losses = tf.boolean_mask(model.head.loss(outputs, inputs), is_real_U)
+        model.loss_metric.update_state(losses)
+        for metric in metrics or []:  # Those of the model, and of `build_metrics`.
+            if isinstance(metric, tf_keras.metrics.SparseCategoricalAccuracy):
+                metric.update_state(inputs["label"], outputs["logits"], is_real_U)
+        return {self.loss: losses}
 
     @functools.cached_property
     def _task(self) -> Task:

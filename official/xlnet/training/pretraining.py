@@ -114,7 +114,6 @@ def pretrain(
             with TerminationSignal() as termination:
                 run = RunCallback(config, model_dir, data, writer, termination, steps, minutes)
                 with reading_errors(data_dir, "train"):
-                    warn_of_few_targets(*count_targets(data.batch(0), config), config)
                     state.model.fit(
                         data.training(),
                         steps_per_epoch=steps - start_step,
@@ -147,6 +146,8 @@ def _announce(
     Progress(sys.stderr).keep(run_plan.plan(config, data.lanes, steps, replicas))
     for warning in run_plan.warnings(config, data.lanes, steps, init_from is not None):
         logging.warning(warning)
+    with reading_errors(data.path, "train"):
+        warn_of_few_targets(*count_targets(data.batch(0), config), config)
 
 
 def _write_model_dir(

@@ -27,7 +27,9 @@ def test_scripts_by_the_names_of_their_characters():
         name = unicodedata.name(character, "")
         for script in UNSPACED:
             if name.startswith(script):
-                assert begins_unspaced(character) and ends_unspaced(character), name
+                continues = unicodedata.category(character) in ("Mn", "Mc", "Lm")
+                assert begins_unspaced(character) != continues, name
+                assert ends_unspaced(character), name
                 found[script] += 1
         for script in SPACED:
             if name.startswith(script):
@@ -81,7 +83,8 @@ def test_latin_words_among_them_stay_whole_if_they_have_many_pieces(tokenizer):
     ids = tokenizer.encode("人flow人")
     flow = [tokenizer.piece_to_id(letter) for letter in "Flow"]
     inside = [ids[0], *flow, ids[-1]]
-    assert words(tokenizer, inside) == [tokenizer.id_to_piece(ids[0]).strip("▁"), "Flow", "人"]
+    first = tokenizer.id_to_piece(ids[0]).strip("▁")  # Empty if the space is a piece of its own.
+    assert words(tokenizer, inside) == [*filter(None, [first]), "Flow", "人"]
 
 
 def test_phrases_at_the_start_and_inside_of_text(tokenizer):
