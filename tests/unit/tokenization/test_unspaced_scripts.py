@@ -32,10 +32,11 @@ def test_scripts_by_the_names_of_their_characters():
                 assert ends_unspaced(character), name
                 found[script] += 1
         for script in SPACED:
-            if name.startswith(script):
+            if name.startswith(script) and unicodedata.category(character) not in ("Mn", "Mc"):
                 assert not begins_unspaced(character) and not ends_unspaced(character), name
                 found[script] += 1
-    assert found.pop("EMOJI") >= 0 and min(found.values()) > 9
+    del found["COMBINING"], found["EMOJI"]  # Marks; emoji below U+21000 are few.
+    assert min(found.values()) > 9
 
 
 @pytest.mark.parametrize(
