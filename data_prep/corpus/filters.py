@@ -2,13 +2,15 @@
 
 The paper filters its web text with "heuristics to aggressively filter out short or low-quality
 articles". The thresholds are those of Gopher (Rae et al., 2021, table A1) that apply to any
-language with spaces between words. All filters are off by default.
+language. In scripts without spaces, where words are only known after tokenization, each character
+counts as a word, as in the word counts of text processors. All filters are off by default.
 """
 
 from __future__ import annotations
 
 from data_prep.corpus.readers import Document
 from data_prep.settings import Settings
+from official.xlnet.tokenization.unspaced_scripts import WORD, ends_unspaced
 
 _MEAN_WORD_LENGTH = (2.0, 12.0)  # Allowed range, in characters.
 _MIN_WORDS_WITH_LETTERS = 0.7  # Fraction of words; the others are fractions of lines.
@@ -31,7 +33,7 @@ def reason_to_drop(document: Document, settings: Settings) -> str | None:
     """
     if not settings.min_words and not settings.drop_low_quality:
         return None
-    words = [word for line in document for word in line.split()]
+    words = [word for line in document for word in WORD.findall(line)]
     if len(words) < settings.min_words:
         return "too_short"
     if settings.drop_low_quality and _is_low_quality(document, words):
@@ -43,7 +45,8 @@ def _is_low_quality(document: Document, words: list[str]) -> bool:
     if not words:
         return True
     low, high = _MEAN_WORD_LENGTH
-    if not low <= sum(map(len, words)) / len(words) <= high:
+    spaced = [len(word) for word in words if not ends_unspaced(word)]
+    if spaced and not low <= sum(spaced) / len(spaced) <= high:
         return True
     with_letters = sum(any(map(str.isalpha, word)) for word in words)
     if with_letters < _MIN_WORDS_WITH_LETTERS * len(words):

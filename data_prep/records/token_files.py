@@ -7,8 +7,9 @@ Files per shard:
     000000.json        completion record: counts and checksums; written last
 
 The highest bit of a token marks the end of a sentence: the token is the last of its line, or ends
-in a period, question or exclamation mark and is followed by a new word. EOD ends the last sentence
-of its document. Tokens are stored in 16 bits if V is at most 2^15, else in 32.
+in a period, question or exclamation mark and is followed by a new word, or ends in a full stop of a
+script without spaces. In Thai and Lao, which have no full stop, a space ends a sentence. EOD ends
+the last sentence of its document. Tokens are stored in 16 bits if V is at most 2^15, else in 32.
 """
 
 from __future__ import annotations
@@ -30,13 +31,20 @@ from data_prep.settings import Settings
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.unspaced_scripts import (
+    CLOSING_MARKS,
+    FULL_STOPS,
+    begins_unspaced_sentence,
+    begins_unspaced_word,
+    ends_in_thai_or_lao,
+)
 
 DOCUMENT = np.dtype([("length", "<u4"), ("fingerprint", "<u8")])
 
 # Sentence-final punctuation, optionally followed by closing brackets and quotes.
 _SENTENCE_END = re.compile("[.!?。！？…][\"')\\]»”’」』]*$")
 # Punctuation of scripts without spaces between words.
-_NO_SPACE_NEEDED = re.compile("[。！？][」』”’]*$")
+_NO_SPACE_NEEDED = re.compile(f"[{FULL_STOPS}][{CLOSING_MARKS}]*$")
 
 
 def token_dtype(vocab_size: int) -> np.dtype:
@@ -143,14 +151,20 @@ class _Vocabulary(NamedTuple):
       dtype: data type of token files.
       may_end: bool [V], whether a piece ends a sentence if it is followed by a new word.
       always_ends: bool [V], whether a piece always ends a sentence.
-      begins_word: bool [V], whether a piece follows a space.
+      closes: bool [V], whether a piece is a closing mark, which belongs to the sentence before it.
+      begins_word: bool [V], whether a piece follows a space, or begins a sentence without one.
+      ends_before_space: bool [V], whether a space after a piece may end a sentence.
+      begins_after_space: bool [V], whether a piece that follows such a piece ends it.
     """
 
     tokenizer: Tokenizer
     dtype: np.dtype
     may_end: np.ndarray
     always_ends: np.ndarray
+    closes: np.ndarray
     begins_word: np.ndarray
+    ends_before_space: np.ndarray
+    begins_after_space: np.ndarray
 
 
 @functools.lru_cache(maxsize=1)
@@ -162,7 +176,17 @@ def _vocabulary(vocab_file: str, lowercase: bool, keep_accents: bool) -> _Vocabu
         dtype=token_dtype(tokenizer.vocab_size),
         may_end=np.array([bool(_SENTENCE_END.search(piece)) for piece in pieces]),
         always_ends=np.array([bool(_NO_SPACE_NEEDED.search(piece)) for piece in pieces]),
-        begins_word=np.array([piece.startswith(WORD_START) for piece in pieces]),
+        closes=np.array([piece in CLOSING_MARKS for piece in pieces]),
+        begins_word=np.array(
+            [piece.startswith(WORD_START) or begins_unspaced_sentence(piece) for piece in pieces]
+        ),
+        ends_before_space=np.array([ends_in_thai_or_lao(piece) for piece in pieces]),
+        begins_after_space=np.array(
+            [
+                piece == WORD_START or (piece[:1] == WORD_START and begins_unspaced_word(piece[1:]))
+                for piece in pieces
+            ]
+        ),
     )
 
 
@@ -184,7 +208,13 @@ def _encode(documents: list[Document], vocabulary: _Vocabulary) -> tuple[np.ndar
     document_end = document_end[document_end > 0]
 
     ends_sentence = vocabulary.always_ends[ids]
+    is_closed = ends_sentence[:-1] & vocabulary.closes[ids[1:]]
+    ends_sentence[:-1] &= ~is_closed
+    ends_sentence[1:] |= is_closed
     ends_sentence[:-1] |= vocabulary.may_end[ids[:-1]] & vocabulary.begins_word[ids[1:]]
+    ends_sentence[:-1] |= (
+        vocabulary.ends_before_space[ids[:-1]] & vocabulary.begins_after_space[ids[1:]]
+    )
     ends_sentence[row_end[row_end > 0] - 1] = True
     ends_sentence[document_end - 1] = False  # EOD ends it.
 

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from official.xlnet import cli
+from tests.helpers.corpora import chinese_documents
 from tests.helpers.documents import DOCUMENTS, ROOT, blocks, commands
 
 pytestmark = pytest.mark.slow
@@ -78,6 +79,9 @@ def prepared(tmp_path_factory):
     (directory / "corpus").mkdir()
     (directory / "corpus/text.txt").write_text("\n\n".join(documents), encoding="utf-8")
     shutil.copy(directory / "corpus/text.txt", directory / "union.txt")
+    (directory / "corpus/zh").mkdir()
+    chinese = ["\n".join(document) for document in chinese_documents(0, 300)]
+    (directory / "corpus/zh/text.txt").write_text("\n\n".join(chinese), encoding="utf-8")
     rows = [(("neg", "pos")[i % 2], f"the list is {('bad', 'good')[i % 2]} {i}") for i in range(40)]
     table = "".join(f"{label}\t{text}\n" for label, text in rows)
     for name in ("train.tsv", "dev.tsv", "test.tsv", "new.tsv"):

@@ -1,12 +1,22 @@
-"""Small corpora and a vocabulary for tests of data preparation."""
+"""Small corpora and vocabularies for tests of data preparation.
+
+Chinese stands for scripts without spaces; real text of others is where the project was made.
+"""
 
 import functools
+import pathlib
 import random
 import tempfile
 import types
 
+from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.vocabulary import train_vocabulary
+from data_prep.records.token_files import sentence_end_bit, token_dtype, write_token_files
+from data_prep.settings import Settings
+from official.xlnet.errors import DataError
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
+UDHR = pathlib.Path(__file__).parents[3] / "shared/data/udhr"
 WORDS = (  # noqa: SIM905
     "the of and to in is that it was for on are as with his they at be this from have or by one "
     "had not but what all were when we there can an your which their said if do will each about "
@@ -61,3 +71,70 @@ def data_config(**changes) -> types.SimpleNamespace:
     )
     assert changes.keys() <= data.keys()
     return types.SimpleNamespace(data=types.SimpleNamespace(**(data | changes)))
+
+
+CHINESE = (  # noqa: SIM905
+    "人 权 自由 平等 世界 国家 社会 教育 法律 保护 家庭 工作 生活 所有 每个 必须 应当 享有 尊重 "
+    "信仰 言论 和平 正义 发展 合作 文化 科学 艺术 的 和 在 有 不 是 与 及 他们 我们 或 对 为 由 "
+    "从 到 以 "
+    "TensorFlow 2024年 10月 第3条"
+).split()
+
+
+def chinese_documents(seed: int, number: int) -> list[list[str]]:
+    """Documents of lines of sentences without spaces."""
+    rng = random.Random(seed)
+    return [
+        [
+            "".join(_chinese_sentence(rng) for _ in range(rng.randint(1, 4)))
+            for _ in range(rng.randint(1, 5))
+        ]
+        for _ in range(number)
+    ]
+
+
+def _chinese_sentence(rng: random.Random) -> str:
+    clauses = ["".join(rng.choices(CHINESE, k=rng.randint(3, 9))) for _ in range(rng.randint(1, 3))]
+    return "，".join(clauses) + rng.choice("。。。！？")
+
+
+@functools.cache
+def chinese_vocabulary() -> str:
+    """Directory of a vocabulary of `CHINESE`, made once a run."""
+    directory = pathlib.Path(tempfile.mkdtemp())
+    lines = [line for document in chinese_documents(0, 200) for line in document]
+    (directory / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    train_vocabulary([str(directory / "text.txt")], str(directory), 150, keep_accents=True)
+    return str(directory)
+
+
+def vocabulary_of(text: str, directory: pathlib.Path) -> str:
+    """Trains the largest vocabulary, up to 1,500 pieces, that a text has enough for."""
+    (directory / "text.txt").write_text(text, encoding="utf-8")
+    for size in (*range(1500, 150, -50), *range(150, 20, -1)):
+        try:
+            train_vocabulary([str(directory / "text.txt")], str(directory), size, keep_accents=True)
+        except DataError:
+            continue
+        return str(directory)
+    raise AssertionError("no vocabulary")
+
+
+def sentences(lines: list[str], vocab: str, directory: pathlib.Path) -> list[str]:
+    """The sentences that data preparation finds in a document."""
+    (directory / "document.txt").write_text("\n".join(lines), encoding="utf-8")
+    settings = Settings(
+        **dict(seq_len=29, reuse_len=11, num_lanes=1, bidirectional=False, heldout_fraction=0.0),
+        **dict(lowercase=False, keep_accents=True, seed=0),
+    )
+    [shard] = find_shards([str(directory / "document.txt")], settings)
+    tokenizer = Tokenizer(f"{vocab}/spiece.model", keep_accents=True)
+    write_token_files(0, shard, settings, tokenizer.model_file, str(directory), lambda number: None)
+    dtype = token_dtype(tokenizer.vocab_size)
+    bit, found, sentence = sentence_end_bit(dtype), [], ""
+    for token in memoryview((directory / "000000.tokens").read_bytes()).cast("H").tolist()[:-1]:
+        sentence += tokenizer.id_to_piece(token & (bit - 1)).replace("▁", " ")
+        if token & bit:
+            found.append(sentence.strip())
+            sentence = ""
+    return [*found, sentence.strip()]

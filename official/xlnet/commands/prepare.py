@@ -96,7 +96,12 @@ _BEAM_OPTIONS = flags.DEFINE_string(
 
 
 def run() -> dict[str, Any]:
-    """Prepares the data set; returns counts of documents, tokens, windows and dropped text."""
+    """Prepares the data set; returns counts of documents, tokens, windows and dropped text.
+
+    And `targets_per_window`, the mean number of tokens that the configuration predicts in a window.
+    """
+    from official.xlnet.training.target_count import targets_per_window
+
     if _RUNNER.value:
         require_extra("apache_beam", "beam", f"--runner={_RUNNER.value}")
         if _RUNNER.value == "DaskRunner":
@@ -110,10 +115,11 @@ def run() -> dict[str, Any]:
         run_passes = functools.partial(prepare_on_beam, beam_options=beam_options)
     else:
         run_passes = functools.partial(prepare, num_workers=_NUM_WORKERS.value, progress=True)
-    return run_passes(
+    config = load_config(_CONFIG.value, _SET.value)
+    counts = run_passes(
         _INPUT.value,
         _VOCAB.value,
-        load_config(_CONFIG.value, _SET.value),
+        config,
         _OUTPUT.value,
         format=_FORMAT.value,
         text_field=_TEXT_FIELD.value,
@@ -124,3 +130,4 @@ def run() -> dict[str, Any]:
         allow_fewer_lanes=_ALLOW_FEWER_LANES.value,
         compress=_COMPRESS.value,
     )
+    return {**counts, "targets_per_window": targets_per_window(config, _OUTPUT.value)}

@@ -4,6 +4,13 @@ Importing this package registers the experiments in `official.core.exp_factory`.
 """
 
 from official.xlnet.garden.bert_style_encoder import bert_style_encoder
+from official.xlnet.garden.classification import ClassificationConfig, ClassificationTask
 from official.xlnet.garden.pretraining import PretrainingConfig, PretrainingTask
 
-__all__ = ["PretrainingConfig", "PretrainingTask", "bert_style_encoder"]
+__all__ = [
+    "ClassificationConfig",
+    "ClassificationTask",
+    "PretrainingConfig",
+    "PretrainingTask",
+    "bert_style_encoder",
+]

@@ -15,6 +15,7 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.errors import ConfigError
+from official.xlnet.garden.optimizer import adamw
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 
 
@@ -110,29 +111,11 @@ class PretrainingTask(base_task.Task):
 @exp_factory.register_config_factory("xlnet/pretraining")
 def xlnet_pretraining() -> cfg.ExperimentConfig:
     """Creates the configuration: AdamW with warmup and linear decay, as in the paper."""
-    optimizer = optimization.OptimizationConfig(
-        {
-            "optimizer": {
-                "type": "adamw",
-                "adamw": {
-                    "weight_decay_rate": 0.01,
-                    "epsilon": 1e-6,
-                    "exclude_from_weight_decay": ["gamma", "beta", "bias"],
-                },
-            },
-            "learning_rate": {
-                "type": "polynomial",
-                "polynomial": {
-                    "initial_learning_rate": 1e-4,
-                    "end_learning_rate": 0.0,
-                    "decay_steps": 100_000,
-                },
-            },
-            "warmup": {"type": "polynomial", "polynomial": {"warmup_steps": 1000}},
-        }
-    )
     return cfg.ExperimentConfig(
         task=PretrainingConfig(),
-        trainer=cfg.TrainerConfig(train_steps=100_000, optimizer_config=optimizer),
+        trainer=cfg.TrainerConfig(
+            train_steps=100_000,
+            optimizer_config=optimization.OptimizationConfig(adamw(1e-4, 100_000, 1000)),
+        ),
         restrictions=["task.train_data.is_training != None"],
     )

@@ -22,6 +22,7 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.blanks import BlankText, parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID, EOP_ID, NUM_SPECIAL, PAD_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 
 BATCH_SIZE = 8
 _DRAWN, _GREEDY = Sampling(), Sampling(temperature=0.0)
@@ -223,10 +224,12 @@ def _allowed(tokenizer: Tokenizer) -> np.ndarray:
     """Which pieces each group of targets may become, bool [G, V].
 
     Special tokens are no text, but for the end of a paragraph, and of the document where that
-    ends a continuation. A blank never becomes a bare space.
+    ends a continuation. A blank never becomes a bare space. In scripts without spaces, words begin
+    without one.
     """
     pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
-    begins_word_V = np.array([piece.startswith(WORD_START) for piece in pieces])
+    follows_space_V = np.array([piece.startswith(WORD_START) for piece in pieces])
+    is_unspaced_V = np.array([begins_unspaced_word(piece) for piece in pieces])
     is_space_V = np.array([piece == WORD_START for piece in pieces])
     is_text_V = np.arange(len(pieces)) >= NUM_SPECIAL
     text_or_end_V = is_text_V.copy()
@@ -234,8 +237,8 @@ def _allowed(tokenizer: Tokenizer) -> np.ndarray:
     return np.stack(
         [
             text_or_end_V,
-            is_text_V & begins_word_V & ~is_space_V,
-            is_text_V & ~begins_word_V,
+            is_text_V & (follows_space_V | is_unspaced_V) & ~is_space_V,
+            is_text_V & ~follows_space_V,
             is_text_V & ~is_space_V,
         ]
     )

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
-from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.unspaced_scripts import begins_unspaced
 
 _FACTOR = 6364136223846793005  # Multiplier of the rolling hash (Knuth's MMIX), modulo 2**64.
 
@@ -20,9 +21,12 @@ WordStarts = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts:
     """Returns a function that finds the tokens that start a word, treating phrases as one word.
 
+    In scripts without spaces between words, a piece is a word; see `unspaced_scripts`.
+
     Args:
       tokenizer: the tokenizer.
-      phrases: phrases of at least two words. Occurrences have to match whole words.
+      phrases: phrases of at least two words. Occurrences have to match whole words. In scripts
+        without spaces, they have to be split into the same pieces as the phrase alone.
 
     Returns:
       A function from `token_ids` int [B, T] and `is_reversed` bool [B] to bool [B, T]: whether a
@@ -35,15 +39,17 @@ def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts
       in  New  York  .      1 1 0 1
     """
     is_word_start_V = tf.constant(tokenizer.is_word_start)
+    is_start_after_unspaced_V = tf.constant(tokenizer.is_start_after_unspaced)
+    ends_unspaced_V = tf.constant(tokenizer.ends_unspaced)
     keys_of_length = collections.defaultdict(list)
     for phrase in phrases:
-        ids = tokenizer.encode(phrase)
-        if tokenizer.is_word_start[ids].sum() < 2:
-            raise DataError(f"data.phrases: expected phrases of several words, got {phrase!r}")
-        keys_of_length[len(ids)].append(_key(ids))
+        for ids in _tokenizations(tokenizer, phrase):
+            keys_of_length[len(ids)].append(_key(ids))
 
     def starts(token_ids_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:
         is_start_BT = tf.gather(is_word_start_V, token_ids_BT)
+        is_after_BT = _previous(tf.gather(ends_unspaced_V, token_ids_BT), is_reversed_B)
+        is_start_BT |= is_after_BT & tf.gather(is_start_after_unspaced_V, token_ids_BT)
         if not keys_of_length:
             return is_start_BT
         ids_BT = _turned(tf.cast(token_ids_BT, tf.int64), is_reversed_B)
@@ -54,6 +60,22 @@ def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts
         return _turned(forward_BT & ~is_inside_BT, is_reversed_B)
 
     return starts
+
+
+def _tokenizations(tokenizer: Tokenizer, phrase: str) -> list[list[int]]:
+    """Token ids of a phrase wherever it may stand; only those of several tokens.
+
+    SentencePiece puts a space before every text. In scripts with spaces, words have one anyway; in
+    those without, a phrase may also follow other text directly.
+    """
+    ids = tokenizer.encode(phrase)
+    if not begins_unspaced(tokenizer.clean(phrase)):
+        if tokenizer.is_word_start[ids].sum() < 2:
+            raise DataError(f"data.phrases: expected phrases of several words, got {phrase!r}")
+        return [ids]
+    without_space = tokenizer.id_to_piece(ids[0]).removeprefix(WORD_START)
+    first = [tokenizer.piece_to_id(without_space)] if without_space else []
+    return [form for form in (ids, [*first, *ids[1:]]) if len(form) > 1]
 
 
 def _inside(
@@ -86,6 +108,13 @@ def _key(ids: Sequence[int]) -> int:
     for number in ids:
         key = (key * _FACTOR + number) % (1 << 64)
     return key - (1 << 64) if key >= 1 << 63 else key
+
+
+def _previous(x_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:
+    """The value of the token before each one in the original text; False at the edge."""
+    before_BT = tf.pad(x_BT[:, :-1], [[0, 0], [1, 0]])
+    after_BT = tf.pad(x_BT[:, 1:], [[0, 0], [0, 1]])
+    return tf.where(is_reversed_B[:, tf.newaxis], after_BT, before_BT)
 
 
 def _turned(x_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:

@@ -35,6 +35,11 @@ from official.xlnet.tokenization.special_tokens import (
     VOCAB_FILE,
 )
 from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
+from official.xlnet.tokenization.unspaced_scripts import (
+    begins_unspaced,
+    continues_word,
+    ends_unspaced,
+)
 
 WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # Marks the space before a word in SentencePiece.
 
@@ -52,8 +57,11 @@ class Tokenizer:
       vocab_size: vocabulary size, V.
       lowercase: whether text is lower-cased.
       keep_accents: whether accents are kept.
-      is_word_start: bool [V], whether a piece begins a word: it starts with `▁` or `<`, or is an
-        ASCII punctuation mark.
+      is_word_start: bool [V], whether a piece begins a word wherever it stands: it starts with `▁`
+        or `<`, is an ASCII punctuation mark, or is of a script without spaces between words.
+      is_start_after_unspaced: bool [V], whether a piece begins a word after a piece of such a
+        script, as `2024` in `在2024年`.
+      ends_unspaced: bool [V], whether a piece ends in such a script.
       splits: {id of a piece that ends in a digit and a comma: ids that replace it}.
 
     Example:
@@ -97,6 +105,8 @@ class Tokenizer:
                 f"{' '.join(SPECIAL_PIECES)}, got {' '.join(found)}"
             )
         self.is_word_start = np.array([_begins_word(piece) for piece in pieces])
+        self.is_start_after_unspaced = np.array([not continues_word(piece) for piece in pieces])
+        self.ends_unspaced = np.array([ends_unspaced(piece) for piece in pieces])
         self.splits = {
             i: [self._processor.piece_to_id(p) for p in self._split_digit_comma(piece)]
             for i, piece in enumerate(pieces)
@@ -391,4 +401,8 @@ def _processor(model_file: str, model_proto: bytes) -> sentencepiece.SentencePie
 
 
 def _begins_word(piece: str) -> bool:
-    return piece.startswith((WORD_START, "<")) or (len(piece) == 1 and piece in string.punctuation)
+    return (
+        piece.startswith((WORD_START, "<"))
+        or (len(piece) == 1 and piece in string.punctuation)
+        or begins_unspaced(piece)
+    )

@@ -17,6 +17,7 @@ from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 from official.xlnet.training.unigram_baseline import split_batch_size, unigram_distribution
 
 
@@ -42,8 +43,8 @@ def evaluate(
         perplexity: exp(loss).
         targets: number of targets.
       and for a causal model, which predicts every token once, also
-        words, characters: number of words (separated by spaces) and of characters in the targets,
-          spaces between words included.
+        words, characters: number of words (separated by spaces; in scripts without them, pieces
+          that begin with a letter) and of characters in the targets, spaces between words included.
         word_perplexity: perplexity per word, exp(loss · targets / words), if there are words.
         bits_per_character: loss · targets / (characters · ln 2).
 
@@ -98,7 +99,7 @@ def text_metrics(nats: float, words: int, characters: int) -> dict[str, float]:
         "characters": characters,
         "bits_per_character": nats / (characters * math.log(2)),
     }
-    if words and nats / words < LARGEST_EXPONENT:  # Text without spaces may have only one word.
+    if words and nats / words < LARGEST_EXPONENT:  # Text may be one long word.
         metrics["word_perplexity"] = perplexity(nats / words)
     return metrics
 
@@ -106,7 +107,10 @@ def text_metrics(nats: float, words: int, characters: int) -> dict[str, float]:
 def _text_units(tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
     """Words that start at each word piece and characters in it, float64 [V] each."""
     pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
-    words_V = np.array([piece.startswith(WORD_START) for piece in pieces], np.float64)
+    words_V = np.array(
+        [piece.startswith(WORD_START) or begins_unspaced_word(piece) for piece in pieces],
+        np.float64,
+    )
     return words_V, np.array([len(piece) for piece in pieces], np.float64)
 
 

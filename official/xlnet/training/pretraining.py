@@ -37,6 +37,7 @@ from official.xlnet.training import run_plan
 from official.xlnet.training.callbacks import RunCallback
 from official.xlnet.training.optimization import create_optimizer
 from official.xlnet.training.run_data import RunData
+from official.xlnet.training.target_count import count_targets, warn_of_few_targets
 
 _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
@@ -145,6 +146,8 @@ def _announce(
     Progress(sys.stderr).keep(run_plan.plan(config, data.lanes, steps, replicas))
     for warning in run_plan.warnings(config, data.lanes, steps, init_from is not None):
         logging.warning(warning)
+    with reading_errors(data.path, "train"):
+        warn_of_few_targets(*count_targets(data.batch(0), config), config)
 
 
 def _write_model_dir(

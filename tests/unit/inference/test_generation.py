@@ -269,3 +269,27 @@ def test_wrong_input_is_named(text_model, tokenizer):
 def test_wrong_sampling_is_named(key, value):
     with pytest.raises(ConfigError, match=f"{key}: expected"):
         Sampling(**{key: value})
+
+
+class HanTokenizer(NumberTokenizer):
+    """A vocabulary of Chinese characters, none of them after a space."""
+
+    def encode(self, text):
+        return [ord(character) - 0x4E00 for character in text]
+
+    def decode(self, ids):
+        return "".join(map(self.id_to_piece, ids))
+
+    def id_to_piece(self, i):
+        return chr(0x4E00 + i)
+
+    def piece_to_id(self, piece):
+        return ord(piece) - 0x4E00
+
+
+def test_words_of_scripts_without_spaces_begin_without_one(model):
+    tokenizer = HanTokenizer(model.config.model.vocab_size)
+    text = tokenizer.decode([11, 12, 13])
+    filled = fill_blanks(model, tokenizer, f"____{{2}}{text}____")
+    assert filled[2:5] == text and len(filled) == 6
+    assert all(0x4E00 + 9 <= ord(character) < 0x4E00 + 31 for character in filled)

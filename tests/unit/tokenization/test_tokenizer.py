@@ -5,6 +5,7 @@ import re
 import string
 import subprocess
 import sys
+import unicodedata
 
 import numpy as np
 import pytest
@@ -138,7 +139,8 @@ def test_word_starts(tokenizer):
     assert tokenizer.is_word_start.shape == (tokenizer.vocab_size,)
     for i, starts in enumerate(tokenizer.is_word_start):
         piece = tokenizer.id_to_piece(i)
-        assert starts == (piece[0] in "▁<" or piece in list(string.punctuation))
+        is_unspaced = "CJK" in unicodedata.name(piece[0], "")
+        assert starts == (piece[0] in "▁<" or piece in list(string.punctuation) or is_unspaced)
 
 
 def test_checksum_and_size(vocab_file, tokenizer):

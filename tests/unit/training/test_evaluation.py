@@ -2,6 +2,7 @@
 
 import math
 import random
+import unicodedata
 
 import pytest
 import tensorflow as tf
@@ -9,9 +10,17 @@ import tensorflow as tf
 from data_prep.pipelines.prepare import prepare
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir
+from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.training.evaluation import evaluate, text_metrics
-from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.training.evaluation import _text_units, evaluate, text_metrics
+from tests.helpers.corpora import (
+    as_text,
+    chinese_documents,
+    chinese_vocabulary,
+    random_documents,
+    vocabulary_dir,
+)
 from tests.helpers.tiny import tiny_config
 
 REUSE = 11
@@ -54,6 +63,25 @@ def test_words_and_characters_are_those_of_the_text(data, tmp_path):
     nats = metrics["loss"] * targets
     assert metrics["word_perplexity"] == pytest.approx(math.exp(nats / text.count(" ")))
     assert metrics["bits_per_character"] == pytest.approx(nats / math.log(2) / len(text))
+
+
+def test_words_without_spaces_are_pieces_that_begin_with_a_letter(tmp_path):
+    lines = ["\n".join(document) for document in chinese_documents(2, 40)]
+    (tmp_path / "text.txt").write_text("\n\n".join(lines))
+    config = make_config("causal")
+    config.set("data.keep_accents=true")
+    data, vocab = str(tmp_path / "data"), f"{chinese_vocabulary()}/spiece.model"
+    prepare([str(tmp_path / "text.txt")], vocab, config, data, num_workers=1)
+    tokenizer = Tokenizer(vocab)
+    words, expected = _text_units(tokenizer)[0], 0
+    for lane in pretraining_dataset(data, 3, "heldout").take(2):
+        for i in lane["token_ids"].numpy().ravel():
+            piece = tokenizer.id_to_piece(i)
+            name = unicodedata.name(piece[0])
+            is_word = piece[0] == "▁" or name.startswith("CJK UNIFIED")
+            assert words[i] == is_word, piece
+            expected += is_word
+    assert expected > 99
 
 
 def test_only_a_model_that_predicts_every_token_has_them(data, tmp_path):

@@ -1,0 +1,151 @@
+"""The experiment `xlnet/classification` of the Model Garden: fine-tuning on sentences or pairs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import tensorflow as tf
+import tf_keras
+
+from data_prep.tasks.task_data import read_task
+from official.core import base_task, exp_factory, task_factory
+from official.core import config_definitions as cfg
+from official.modeling import optimization
+from official.xlnet.api.finetuning import task_configuration
+from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
+from official.xlnet.data.examples import Example
+from official.xlnet.errors import ConfigError
+from official.xlnet.garden.optimizer import adamw
+from official.xlnet.inference.task_prediction import unit_lengths
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.tasks.batching import TrainingBatches
+from official.xlnet.tasks.registry import task_class
+from official.xlnet.tasks.task import Task
+
+_TASK = "classification"
+
+
+@dataclasses.dataclass
+class ClassificationConfig(cfg.TaskConfig):
+    """Configuration of the task.
+
+    Attributes:
+      init_checkpoint: the model to start from, in any format.
+      recipe: YAML file of a recipe for classification, e.g. `configs/sst2.yaml`; optional. Its
+        optimizer settings are not read: those are `trainer.optimizer_config`.
+      overrides: `key=value` strings, e.g. `task.max_length=64`.
+      train_data: `input_path`, a table with labels, and `global_batch_size`.
+      validation_data: the same, of the texts to evaluate on.
+    """
+
+    recipe: str = ""
+    overrides: tuple[str, ...] = ()
+    train_data: cfg.DataConfig = dataclasses.field(
+        default_factory=lambda: cfg.DataConfig(is_training=True)
+    )
+    validation_data: cfg.DataConfig = dataclasses.field(
+        default_factory=lambda: cfg.DataConfig(is_training=False)
+    )
+
+
+@task_factory.register_task_cls(ClassificationConfig)
+class ClassificationTask(base_task.Task):
+    """Classification of texts, or of pairs of them, by a model that has been pre-trained.
+
+    Inputs, network and loss are those of `xlnet finetune --task=classification`. Validation reports
+    the loss and the accuracy of each text once, whatever the batch size.
+    """
+
+    def build_model(self) -> XLNetTaskModel:
+        """Creates the model, with a head for the labels of the training data."""
+        return XLNetTaskModel(self._task.config)
+
+    def initialize(self, model: XLNetTaskModel) -> None:
+        """Restores the encoder of `init_checkpoint`."""
+        path = self.task_config.init_checkpoint
+        saved, keys = load_config(path), model_directory.ARCHITECTURE
+        model_directory.check_same(saved, model.config, "model", keys, path)
+        model_directory.restore(path, encoder=model.encoder)
+
+    def build_inputs(
+        self, params: cfg.DataConfig, input_context: tf.distribute.InputContext | None = None
+    ) -> tf.data.Dataset:
+        """Batches of a table: without end and shuffled for training, else each text once."""
+        task = self._task
+        examples = self._examples(params.input_path)
+        units = (
+            task.training_units(examples)
+            if params.is_training
+            else [unit for example in examples for unit in task.units(example)]
+        )
+        lengths = unit_lengths(task.config)
+        batches = TrainingBatches(
+            units, lengths[-1], lengths, params.global_batch_size, task.config.training.seed
+        )
+        dataset = batches.dataset(0, input_context)
+        if params.is_training:
+            return dataset
+        context = input_context or tf.distribute.InputContext()
+        replicas = context.num_replicas_in_sync // context.num_input_pipelines
+        return dataset.take(batches.steps_per_epoch * replicas)
+
+    def build_metrics(self, training: bool = True) -> list[tf_keras.metrics.Metric]:
+        """Accuracy, of validation."""
+        return [] if training else [tf_keras.metrics.SparseCategoricalAccuracy("accuracy")]
+
+    def train_step(
+        self,
+        inputs: dict[str, tf.Tensor],
+        model: XLNetTaskModel,
+        optimizer: tf_keras.optimizers.Optimizer,
+        metrics=None,
+    ) -> dict[str, tf.Tensor]:
+        """One update by `XLNetTaskModel.train_step`."""
+        model.optimizer = optimizer
+        with tf.init_scope():
+            _ = optimizer.iterations  # Legacy optimizers create it when it is first read.
+        return model.train_step(inputs)
+
+    def validation_step(
+        self, inputs: dict[str, tf.Tensor], model: XLNetTaskModel, metrics=None
+    ) -> dict[str, tf.Tensor]:
+        """Losses of the texts of a batch, without those that only fill it up."""
+        outputs = model(inputs, training=False)
+        is_real_U = inputs["weight"] > 0
+        losses = tf.boolean_mask(model.head.loss(outputs, inputs), is_real_U)
+        model.loss_metric.update_state(losses)
+        for metric in metrics or []:  # Those of the model, and of `build_metrics`.
+            if isinstance(metric, tf_keras.metrics.SparseCategoricalAccuracy):
+                metric.update_state(inputs["label"], outputs["logits"], is_real_U)
+        return {self.loss: losses}
+
+    @functools.cached_property
+    def _task(self) -> Task:
+        """The task, with the labels of the training data."""
+        config = self.task_config
+        if not config.init_checkpoint:
+            raise ConfigError("task.init_checkpoint: expected a model, got nothing")
+        result = task_configuration(
+            _TASK, config.recipe or None, config.overrides, config.init_checkpoint
+        )
+        kind = task_class(_TASK)
+        kind.complete(result, read_task(config.train_data.input_path, result.task)[0])
+        return kind(result, load_tokenizer(config.init_checkpoint))
+
+    def _examples(self, path: str) -> list[Example]:
+        return read_task(path, self._task.config.task)[0]
+
+
+@exp_factory.register_config_factory("xlnet/classification")
+def xlnet_classification() -> cfg.ExperimentConfig:
+    """Creates the configuration: AdamW with warmup and linear decay, as in the paper."""
+    return cfg.ExperimentConfig(
+        task=ClassificationConfig(),
+        trainer=cfg.TrainerConfig(
+            train_steps=1000,
+            optimizer_config=optimization.OptimizationConfig(adamw(3e-5, 1000, 100)),
+        ),
+        restrictions=["task.train_data.is_training != None"],
+    )

@@ -1,0 +1,99 @@
+"""Data preparation of scripts without spaces: sentence ends, filters, and targets of windows."""
+
+import pytest
+
+from data_prep.corpus.filters import reason_to_drop
+from data_prep.pipelines.prepare import prepare
+from data_prep.settings import Settings
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.training.target_count import targets_per_window
+from tests.helpers.corpora import (
+    UDHR,
+    chinese_documents,
+    chinese_vocabulary,
+    sentences,
+    vocabulary_of,
+)
+
+# Each with the sentences that it has.
+TEXTS = {
+    "Chinese": (
+        ["人人生而自由。", "他们有理性吗?", "有!", "「应以兄弟关系相对待。」", "第1.5条。"],
+    ),
+    "Japanese": (["すべての人間は自由である。", "「本当か。」", "はい."],),
+    "Burmese": (["လူတိုင်းသည်လွတ်လပ်သည်။", "တူညီသော၊ဂုဏ်သိက္ခာ။"],),
+    "Khmer": (["មនុស្សទាំងអស់កើតមកមានសេរីភាព។", "សមភាព៕"],),
+    "Tibetan": (["འགྲོ་བ་མིའི་རིགས།", "རང་དབང་།"],),
+    "Thai": (["มนุษย์ทั้งหลายเกิดมามีอิสระ", "และเสมอภาคกันในเกียรติศักดิ์"], " "),
+    "Lao": (["ມະນຸດເກີດມາມີສິດເສລີພາບ", "ແລະສະເຫມີຫນ້າກັນ"], " "),
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_sentences(language, tmp_path):
+    expected, *space = TEXTS[language]
+    text = "".join(space).join(expected) if space else "".join(expected)
+    vocab = vocabulary_of("\n".join([text, *expected] * 9), tmp_path)
+    assert sentences([text, expected[0]], vocab, tmp_path) == [*expected, expected[0]]
+
+
+def test_a_closing_quote_belongs_to_the_sentence_that_it_ends(tmp_path):
+    others = ["好」我", "走」他", "来」去", "大」小", "好。他", "走。我", "来。大"] * 9
+    vocab = vocabulary_of("\n".join([*others, "他说「好。」我走了。"]), tmp_path)
+    tokenizer = Tokenizer(f"{vocab}/spiece.model", keep_accents=True)
+    assert [tokenizer.id_to_piece(i) for i in tokenizer.encode("。」")][-2:] == ["。", "」"]
+    assert sentences(["他说「好。」我走了。"], vocab, tmp_path) == ["他说「好。」", "我走了。"]
+
+
+@pytest.mark.parametrize("text", ["กรุงเทพฯเป็นเมือง", "第3.5条", "有1.5人，和、人", "ကို၊ကို", "ต่าง ๆ"])
+def test_abbreviations_numbers_and_commas_end_no_sentence(text, tmp_path):
+    vocab = vocabulary_of("\n".join([text] * 9), tmp_path)
+    assert len(sentences([text], vocab, tmp_path)) == 1
+
+
+def filter_settings(**options):
+    sizes = dict(seq_len=29, reuse_len=11, num_lanes=1, bidirectional=False, heldout_fraction=0.0)
+    return Settings(**sizes, lowercase=False, keep_accents=True, seed=0, **options)
+
+
+def test_characters_count_as_words_for_the_filters():
+    document = ["人人生而自由，在尊严和权利上一律平等。", "他们赋有理性和良心。"]
+    assert reason_to_drop(document, filter_settings(min_words=28)) is None
+    assert reason_to_drop(document, filter_settings(min_words=33)) == "too_short"
+    settings = filter_settings(drop_low_quality=True)
+    assert reason_to_drop(document, settings) is None
+    assert reason_to_drop(["。。。，，，、、、人"], settings) == "low_quality"
+    assert reason_to_drop(["a b c d e f g 人权"], settings) == "low_quality"  # Words of a letter.
+    assert reason_to_drop(["the words 人权 have letters"], settings) is None
+
+
+def config(**data):
+    sizes = dict(seq_len=61, reuse_len=29, num_predict=20, target_ratio=3.0, num_lanes=2)
+    data = {**sizes, "heldout_fraction": 0.0, "keep_accents": True, **data}
+    return XLNetConfig.from_dict({"data": data})
+
+
+def test_as_many_targets_as_asked_for(tmp_path):
+    text = "\n\n".join("\n".join(document) for document in chinese_documents(5, 60))
+    (tmp_path / "text.txt").write_text(text)
+    prepare(
+        [str(tmp_path / "text.txt")],
+        chinese_vocabulary(),
+        config(),
+        str(tmp_path / "out"),
+        num_workers=1,
+    )
+    assert targets_per_window(config(), str(tmp_path / "out")) > 19.5
+
+
+@pytest.mark.skipif(not UDHR.is_dir(), reason="real text is not part of the clone")
+@pytest.mark.parametrize("language", ["zh", "zh-Hant", "ja", "th", "lo", "km", "my"])
+def test_targets_and_sentences_of_real_text(language, tmp_path):
+    lines = (UDHR / f"{language}.txt").read_text().splitlines()
+    vocab = vocabulary_of("\n".join(lines), tmp_path)
+    lines = [line.strip() for line in lines if line.strip()]
+    found = sentences(lines, vocab, tmp_path)
+    assert len(lines) + 9 < len(found) < 5 * len(lines)
+    prepare([str(tmp_path / "document.txt")], vocab, config(), str(tmp_path / "out"), num_workers=1)
+    assert targets_per_window(config(), str(tmp_path / "out")) > 19.5

@@ -1,0 +1,119 @@
+"""Words in scripts without spaces: which characters they have, and where they begin."""
+
+import unicodedata
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.tokenization.phrases import word_starts
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.unspaced_scripts import begins_unspaced, ends_unspaced
+from tests.helpers.corpora import UDHR, chinese_documents, chinese_vocabulary, vocabulary_of
+
+UNSPACED = (
+    *("CJK UNIFIED IDEOGRAPH", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER"),
+    *("LAO LETTER", "TIBETAN LETTER", "MYANMAR LETTER", "KHMER LETTER", "BOPOMOFO LETTER"),
+)
+SPACED = (
+    *("LATIN", "GREEK", "CYRILLIC", "ARABIC", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL"),
+    *("HANGUL", "ETHIOPIC", "GEORGIAN", "ARMENIAN", "COMBINING", "EMOJI", "DIGIT"),
+)
+
+
+def test_scripts_by_the_names_of_their_characters():
+    found = dict.fromkeys((*UNSPACED, *SPACED), 0)
+    for character in map(chr, range(0x20000 + 0x1000)):
+        name = unicodedata.name(character, "")
+        for script in UNSPACED:
+            if name.startswith(script):
+                continues = unicodedata.category(character) in ("Mn", "Mc", "Lm")
+                assert begins_unspaced(character) != continues, name
+                assert ends_unspaced(character), name
+                found[script] += 1
+        for script in SPACED:
+            if name.startswith(script) and unicodedata.category(character) not in ("Mn", "Mc"):
+                assert not begins_unspaced(character) and not ends_unspaced(character), name
+                found[script] += 1
+    del found["COMBINING"], found["EMOJI"]  # Marks; emoji below U+21000 are few.
+    assert min(found.values()) > 9
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        *[("人权", True), ("。", True), ("ありがとう", True), ("ーブル", False), ("々", False)],
+        *[("ที่", True), ("ิน", False), ("ๆ", False), ("၁၉၄၈", True), ("ကို", True), ("ို", False)],
+        *[("", False), ("▁人权", False), ("a人", False), ("한국", False), ("123", False)],
+    ],
+)
+def test_what_begins_a_word(text, begins):
+    assert begins_unspaced(text) == begins
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer(f"{chinese_vocabulary()}/spiece.model", keep_accents=True)
+
+
+def words(tokenizer, ids, phrases=()):
+    """The words of token ids, which have to be the same in reversed text."""
+    starts = word_starts(tokenizer, phrases)
+    batch = tf.constant([ids, ids[::-1]])
+    forward, backward = starts(batch, tf.constant([False, True])).numpy()
+    np.testing.assert_array_equal(forward, backward[::-1])
+    pieces = [tokenizer.id_to_piece(i) for i in ids]
+    joined = "".join(
+        "|" * start + piece for start, piece in zip(forward.tolist(), pieces, strict=True)
+    )
+    return [word.replace("▁", " ").strip() for word in joined.split("|") if word.strip("▁")]
+
+
+def test_pieces_are_words(tokenizer):
+    ids = tokenizer.encode("他们享有自由，和平等。TensorFlow在2024年")
+    found = words(tokenizer, ids)
+    assert "".join(found) == "他们享有自由,和平等。TensorFlow在2024年"
+    latin = [word for word in found if not begins_unspaced(word) and word != ","]
+    assert latin == ["TensorFlow", "2024"]  # Whole words, also of several pieces.
+    others = [tokenizer.id_to_piece(i).strip("▁") for i in ids]
+    assert [w for w in found if begins_unspaced(w)] == [p for p in others if begins_unspaced(p)]
+    assert len(found) >= 9
+
+
+def test_latin_words_among_them_stay_whole_if_they_have_many_pieces(tokenizer):
+    ids = tokenizer.encode("人flow人")
+    flow = [tokenizer.piece_to_id(letter) for letter in "Flow"]
+    inside = [ids[0], *flow, ids[-1]]
+    first = tokenizer.id_to_piece(ids[0]).strip("▁")  # Empty if the space is a piece of its own.
+    assert words(tokenizer, inside) == [*filter(None, [first]), "Flow", "人"]
+
+
+def test_phrases_at_the_start_and_inside_of_text(tokenizer):
+    phrase = "世界和平"
+    ids = tokenizer.encode(phrase + "在" + phrase + "。")
+    assert len(tokenizer.encode(phrase)) > 1
+    assert phrase not in words(tokenizer, ids)
+    assert words(tokenizer, ids, [phrase]).count(phrase) == 2
+    assert words(tokenizer, ids, ["人"]) == words(tokenizer, ids)  # A single piece is a word.
+
+
+def test_every_token_of_generated_text_is_in_a_word_of_one_script(tokenizer):
+    for document in chinese_documents(3, 20):
+        for line in document:
+            for word in words(tokenizer, tokenizer.encode(line)):
+                kinds = {ends_unspaced(character) for character in word}
+                assert len(kinds) == 1, word
+
+
+@pytest.mark.skipif(not UDHR.is_dir(), reason="real text is not part of the clone")
+@pytest.mark.parametrize("language", ["ar", "hi", "ko", "ru", "tr", "vi"])
+def test_languages_with_spaces_are_read_as_ever(language, tmp_path):
+    text = (UDHR / f"{language}.txt").read_text()
+    tokenizer = Tokenizer(f"{vocabulary_of(text, tmp_path)}/spiece.model", keep_accents=True)
+    ids = np.concatenate(tokenizer.encode_batch(text.splitlines()))
+    pieces = [tokenizer.id_to_piece(int(i)) for i in ids]
+    by_spaces = [
+        p[0] in "▁<" or (len(p) == 1 and p in "!\"#$%&'()*+,-./:;=>?@[]^_`{|}~\\") for p in pieces
+    ]
+    starts = word_starts(tokenizer)(tf.constant(ids[None]), tf.constant([False]))[0].numpy()
+    np.testing.assert_array_equal(starts, by_spaces)

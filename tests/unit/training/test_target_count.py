@@ -1,0 +1,123 @@
+"""The number of targets of windows, against a count by hand, and the warning where it is small."""
+
+import json
+import random
+
+import pytest
+import tensorflow as tf
+from absl import logging
+
+from data_prep.pipelines.prepare import prepare
+from official.xlnet import cli
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.pretraining_dataset import pretraining_dataset
+from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.training.pretraining import pretrain
+from official.xlnet.training.target_count import (
+    count_targets,
+    targets_per_window,
+    warn_of_few_targets,
+)
+from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
+
+NUM_PREDICT = 13
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Records of English, of words longer than any budget, and a configuration."""
+    folder = tmp_path_factory.mktemp("targets")
+    rng = random.Random(0)
+    long_words = [["".join(rng.choices("aeiounrstl", k=300))] for _ in range(30)]
+    config = make_config()
+    for name, documents in (("short", random_documents(rng, 60)), ("long", long_words)):
+        (folder / f"{name}.txt").write_text(as_text(documents))
+        text = [str(folder / f"{name}.txt")]
+        prepare(text, vocabulary_dir(), config, str(folder / name), num_workers=1)
+    config.save(str(folder / "config"))
+    return folder
+
+
+def make_config(*changes):
+    config = XLNetConfig.from_dict(
+        {
+            "model": {
+                **{"vocab_size": 211, "num_layers": 1, "d_model": 22, "num_heads": 2},
+                **{"d_inner": 29, "mem_len": 7},
+            },
+            "data": {
+                **{"seq_len": 37, "reuse_len": 17, "num_predict": NUM_PREDICT, "num_lanes": 4},
+                **{"target_ratio": 2.5, "heldout_fraction": 0.0},
+            },
+            "training": {"batch_size": 4, "num_steps": 1, "warmup_steps": 0, "jit_compile": False},
+        }
+    )
+    for change in changes:
+        config.set(change)
+    return config
+
+
+@pytest.fixture
+def warnings(monkeypatch):
+    found = []
+    monkeypatch.setattr(logging, "warning", lambda text, *values: found.append(text % values))
+    return found
+
+
+def test_all_targets_of_text_with_spaces_and_no_warning(folder, warnings):
+    assert targets_per_window(make_config(), str(folder / "short")) > NUM_PREDICT - 0.5
+    assert warnings == []
+
+
+def test_count_is_that_of_the_first_windows(folder):
+    config = make_config()
+    counts = []
+    for batch in pretraining_dataset(str(folder / "long"), 4, config=config).take(4):
+        mask = create_objective(config)(batch).mask_BP
+        counts += [int(tf.math.count_nonzero(row)) for row in mask]
+        assert count_targets(batch, config) == (sum(counts[-4:]) / 4, NUM_PREDICT)
+    mean = targets_per_window(config, str(folder / "long"))
+    assert mean == pytest.approx(sum(counts) / len(counts), abs=0.01) and mean < NUM_PREDICT / 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ([], "set data.target_unit=token, as words of this text are long, or data.num_predict="),
+        (["data.target_unit=token"], None),
+        (["objective.kind=causal"], None),
+    ],
+)
+def test_the_warning_says_what_to_set(folder, warnings, changes, advice):
+    targets_per_window(make_config(*changes), str(folder / "long"))
+    assert len(warnings) == (advice is not None)
+    assert advice is None or advice in warnings[0]
+
+
+def test_single_tokens_need_another_advice(warnings):
+    warn_of_few_targets(12.3, NUM_PREDICT, make_config("data.target_unit=token"))
+    assert warnings == [
+        "targets: 12.3 tokens of a window are predicted, but data.num_predict asks for 13: "
+        "set data.num_predict=12, which costs less"
+    ]
+
+
+def test_prepare_reports_and_pretrain_warns(folder, warnings, tmp_path, capsys):
+    arguments = [f"--input={folder}/long.txt", f"--vocab={vocabulary_dir()}"]
+    arguments += [f"--config={folder}/config/config.yaml", f"--output={folder}/long"]
+    assert cli.main(["prepare", *arguments]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result["targets_per_window"] < NUM_PREDICT / 2 and result["windows"] > 0
+    pretrain(make_config(), str(folder / "short"), str(tmp_path / "short"))
+    assert of_targets(warnings) == warnings[:1]
+    pretrain(make_config(), str(folder / "long"), str(tmp_path / "long"))
+    assert len(of_targets(warnings)) == 2
+
+
+def of_targets(warnings):
+    return [warning for warning in warnings if warning.startswith("targets: ")]
+
+
+def test_a_vocabulary_larger_than_that_of_the_configuration_is_counted(folder):
+    config = make_config("model.vocab_size=50")
+    assert targets_per_window(config, str(folder / "short")) > NUM_PREDICT - 0.5
