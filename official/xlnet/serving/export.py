@@ -104,10 +104,10 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         warmup_requests = write_warmup(temporary, service)
         number = version or 1 + max(versions(output), default=0)
         path = os.path.join(output, str(number))
-        os.rename(temporary, path)
+        write_samples(output, service)
+        os.rename(temporary, path)  # Last: a version that is there has everything.
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    write_samples(output, service)
     return {
         "path": path,
         "signatures": {
