@@ -4,11 +4,10 @@ Usage: python -m tools.kills --kills=100 --output=build/kills
 
 Each of vocab, prepare, pretrain, finetune and export runs once without a kill. Then it is killed
 (SIGKILL) at a random moment, and the same command runs to its end. Its files must have the same
-bytes as those of the whole run; for training, the losses and the weights must be the same, and for
-exports everything but the graph, whose nodes have other names each time. Every second kill waits
-for the first finished part: a shard, a checkpoint, or whatever file the command writes first. Every
-second kill takes the worker processes, too; without it they notice themselves. The last line is
-JSON with the counts of each command:
+bytes as those of the whole run; for training, the losses and the weights must be the same. Every
+second kill waits for the first finished part: a shard, a checkpoint, or whatever file the command
+writes first. Half of the kills take the worker processes, too; otherwise they notice themselves.
+The last line is JSON with the counts of each command:
 
     kills          kills that hit a running process
     with_parts     those that found finished parts, from which the second run went on
@@ -54,8 +53,8 @@ _PARTS = {
     "pretrain": "ckpt-*.json",
     "finetune": "run/ckpt-*.json",
 }
-# What differs between two whole runs: the lock, times, and the names of nodes.
-_DIFFERENT = {".lock", "saved_model.pb", "fingerprint.pb"}
+# What differs between two whole runs: the lock, a random number, and the checksum of that.
+_DIFFERENT = {".lock", "fingerprint.pb", "sha256sums"}
 _POLL_SECONDS = 0.02
 
 

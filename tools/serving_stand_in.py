@@ -31,6 +31,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the operations.
 from absl import app, flags
 from google.protobuf import json_format
+from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     predict_pb2,
@@ -247,7 +248,7 @@ class _Servicer(prediction_service_pb2_grpc.PredictionServiceServicer):
         try:
             spec = request.model_spec
             signature = spec.signature_name or "serving_default"
-            inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
+            inputs = {name: _array(name, value) for name, value in request.inputs.items()}
             with self._stand_in.using(spec.name, spec.version.value) as version:
                 outputs = version.predict(signature, inputs)
                 number = version.number
@@ -327,6 +328,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         """Disables request logging."""
+
+
+def _array(name: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
+    """Parses a tensor with TensorFlow's own checks, as TF Serving does."""
+    try:
+        dtype = tf.dtypes.as_dtype(proto.dtype)
+        value = tf.io.parse_tensor(proto.SerializeToString(), dtype).numpy()
+    except (tf.errors.OpError, TypeError, ValueError) as error:
+        message = f"tensor parsing error: {name}: {error}"
+        raise RequestError(grpc.StatusCode.INVALID_ARGUMENT, message) from None
+    return np.asarray(value, object) if dtype == tf.string else value
 
 
 def _signature_map(version: Version) -> Any:
