@@ -97,7 +97,7 @@ def commands(world, out):
     texts, rows = f"--input={world / 'texts.txt'}", f"--input={world / 'rows.jsonl'}"
     vectors, table = f"--output={out}.npy", f"--input={world / 'dev.tsv'}"
     finetune = [
-        *("finetune", "--task=classification", f"--config={world / 'recipe.yaml'}"),
+        *("finetune", "--task=classification"),
         *(f"--train={world / 'train.tsv'}", f"--dev={world / 'dev.tsv'}", f"--output={out}"),
     ]
     exported = ["predict", f"--saved_model={world / 'exported'}", rows, f"--output={out}"]
@@ -146,8 +146,19 @@ def commands(world, out):
             "data",
             ALL,
         ),
-        "finetune": ([*finetune, f"--vocab={world / 'vocab/spiece.model'}"], "recipe.yaml", NONE),
-        "finetune from": ([*finetune, f"--init_from={world / 'language'}"], "language", NONE),
+        "finetune": (
+            [
+                *(*finetune, f"--config={world / 'recipe.yaml'}"),
+                f"--vocab={world / 'vocab/spiece.model'}",
+            ],
+            "recipe.yaml",
+            NONE,
+        ),
+        "finetune from": (
+            [*finetune, f"--init_from={world / 'language'}", "--set=training.num_steps=2"],
+            "language",
+            NONE,
+        ),
     }
 
 
