@@ -51,14 +51,12 @@ def _of_another_rank(draw, value):
 def _of_another_size(draw, value):
     axis = draw(st.integers(0, value.ndim - 1))
     times = draw(st.sampled_from([0, 0, 2, 3, 40]))
-    return np.concatenate(
-        [value[:0] if axis == 0 else value.take([], axis)] + [value] * times, axis
-    )
+    return np.concatenate([np.delete(value, slice(None), axis)] + [value] * times, axis)
 
 
 # What happens to one input of a request.
-VALUE_CHANGES = [_replaced, _replaced, _replaced, _of_another_dtype, _of_another_rank] + [
-    _of_another_size
+VALUE_CHANGES = [
+    *(_replaced, _replaced, _replaced, _of_another_dtype, _of_another_rank, _of_another_size)
 ]
 
 

@@ -114,12 +114,14 @@ class Scorer:
           seed: of the random orders.
 
         Raises:
-          ConfigError: `order` is unknown or `num_orders` below 1.
+          ConfigError: `order` is unknown, `num_orders` below 1 or `seed` below 0.
         """
         if order not in SCORING_ORDERS:
             raise ConfigError(f"order: expected one of {', '.join(SCORING_ORDERS)}, got {order!r}")
         if num_orders < 1:
             raise ConfigError(f"num_orders: expected at least 1, got {num_orders}")
+        if not isinstance(seed, int) or seed < 0:
+            raise ConfigError(f"seed: expected an integer, 0 or more, got {seed!r}")
         encoded = [np.array(self._tokenizer.encode(text), np.int32) for text in texts]
         if order == "pseudo":
             results = [self._each_token(ids) for ids in encoded]
