@@ -152,7 +152,10 @@ class GrpcEndpoint(Endpoint):
         for name, value in inputs.items():
             request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
         outputs = self._call(self._stub.Predict, request).outputs
-        return {name: tf.make_ndarray(value) for name, value in outputs.items()}
+        try:
+            return {name: tf.make_ndarray(value) for name, value in outputs.items()}
+        except (TypeError, ValueError) as error:
+            raise self._wrong(f"expected tensors, got something else: {error}") from None
 
     def _call(self, method, request):
         try:
