@@ -97,7 +97,7 @@ def commands(world, out):
     texts, rows = f"--input={world / 'texts.txt'}", f"--input={world / 'rows.jsonl'}"
     vectors, table = f"--output={out}.npy", f"--input={world / 'dev.tsv'}"
     finetune = [
-        *("finetune", "--task=classification"),
+        *("finetune", "--task=classification", "--set=training.num_steps=2"),
         *(f"--train={world / 'train.tsv'}", f"--dev={world / 'dev.tsv'}", f"--output={out}"),
     ]
     exported = ["predict", f"--saved_model={world / 'exported'}", rows, f"--output={out}"]
@@ -155,7 +155,7 @@ def commands(world, out):
             NONE,
         ),
         "finetune from": (
-            [*finetune, f"--init_from={world / 'language'}", "--set=training.num_steps=2"],
+            [*finetune, f"--init_from={world / 'language'}"],
             "language",
             NONE,
         ),
@@ -229,7 +229,9 @@ def test_arguments(world, capfd):
     @tried(share=0.2)
     @given(st.data())
     def check(data):
-        name = data.draw(st.sampled_from(names_of(world)), label="verb")
+        # Without one of its flags a fine-tuning is a large one.
+        names = [name for name in names_of(world) if not name.startswith("finetune")]
+        name = data.draw(st.sampled_from(names), label="verb")
         with tempfile.TemporaryDirectory() as directory:
             out = pathlib.Path(directory) / "out"
             arguments, _, _ = commands(world, out)[name]
@@ -252,7 +254,7 @@ def test_task_files(world):
     """A file of a task, made wrong: examples and counts, or a sentence."""
     counts = collections.Counter()
 
-    @tried(share=0.2)
+    @tried(share=0.15)
     @given(st.data())
     def check(data):
         name = data.draw(st.sampled_from(sorted(TASK_FILES)), label="file")

@@ -142,7 +142,7 @@ def test_signatures(versions):
     """The signatures of an export, called with wrong inputs."""
     counts = collections.Counter()
 
-    @tried(share=0.15)
+    @tried(share=0.1)
     @given(st.data())
     def check(data):
         kind = data.draw(st.sampled_from(KINDS), label="kind")
@@ -217,7 +217,7 @@ def test_requests_over_grpc(server):
         response = stub.Predict(request, timeout=SECONDS)
         return tf.make_ndarray(response.outputs["probabilities"])
 
-    @tried(share=0.08)
+    @tried(share=0.05)
     @given(st.data())
     def check(data):
         inputs = data.draw(changed_inputs({"text": good}))
@@ -278,7 +278,7 @@ def test_requests_over_rest(server):
         response = pool.request("POST", url, body=body, timeout=SECONDS)
         return response.status, response.data
 
-    @tried(share=0.08)
+    @tried(share=0.05)
     @given(st.data())
     def check(data):
         body = json.dumps(data.draw(st.sampled_from(bodies))).encode()
@@ -348,7 +348,7 @@ def test_answers(tmp_path, capfd):
             *(f"--input={tmp_path}/rows.jsonl", f"--output={tmp_path}/out.jsonl", "--retries=0"),
         ]
 
-        @tried(share=0.07)
+        @tried(share=0.03)
         @given(st.data())
         def check(data):
             answers["GET"], answers["POST"] = (
@@ -395,7 +395,7 @@ def test_answers_over_grpc(tmp_path, capfd):
     ]
     stranger.start()
 
-    @tried(share=0.03)
+    @tried(share=0.02)
     @given(st.data())
     def check(data):
         outputs = {name: np.array(value, object) for name, value in ANSWER["outputs"].items()}
@@ -464,7 +464,7 @@ def test_python(capfd):
     """Arguments of the Python API made wrong: a result, or an exception that says what is wrong."""
     counts, known = collections.Counter(), calls()
 
-    @tried(share=0.12)
+    @tried(share=0.05)
     @given(st.data())
     def check(data):
         name = data.draw(st.sampled_from(sorted(known)), label="function")

@@ -13,7 +13,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
 
 CHECKSUMS_FILE = os.path.join("assets.extra", "sha256sums")  # TF Serving leaves it alone.
-_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+_LINE = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 
 
 def write_checksums(folder: str) -> None:
