@@ -94,6 +94,7 @@ def main() -> int:
             counts[verb]["violations"] += 1
             shutil.copytree(output, root / "violations" / f"{number}-{verb}")
             print(f"kill {number} of {verb}: {error}", file=sys.stderr, flush=True)
+        print(f"{number + 1} of {arguments.kills} kills", file=sys.stderr, flush=True)
     print(json.dumps(counts))
     return int(any(count["violations"] for count in counts.values()))
 

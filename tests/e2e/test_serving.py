@@ -433,6 +433,28 @@ def test_soak():
     assert figures["good"] > 20 and figures["bad"] > 5 and figures["versions"] > 1
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"label": ["a"]},
+        {"label": "a"},
+        {"labels": [["a"], ["b"]]},
+        {"labels": [[1, 2], [3, 4]]},
+        {"labels": [[{}, {}], [{}, {}]]},
+        {"probabilities": [0.5, 0.5]},
+        {"probabilities": [["0.5", "0.5"], ["1", "0"]]},
+    ],
+)
+def test_answers_of_a_server_are_checked(change):
+    from official.xlnet.serving.client.prediction import check_outputs
+
+    good = {"label": ["a", "b"], "labels": [["a", "b"]] * 2, "probabilities": [[0.5, 0.5]] * 2}
+    check_outputs({name: np.array(value) for name, value in good.items()}, 2, "host")
+    wrong = {name: np.array(value) for name, value in {**good, **change}.items()}
+    with pytest.raises(DataError, match="^host: output 'labels?': expected"):
+        check_outputs(wrong, 2, "host")
+
+
 def test_inputs_of_a_signature_say_how_a_file_is_read():
     from official.xlnet.serving.client.prediction import batch_inputs, task_of
 
