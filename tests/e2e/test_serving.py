@@ -451,7 +451,7 @@ def test_answers_of_a_server_are_checked(change):
     good = {"label": ["a", "b"], "labels": [["a", "b"]] * 2, "probabilities": [[0.5, 0.5]] * 2}
     check_outputs({name: np.array(value) for name, value in good.items()}, 2, "host")
     wrong = {name: np.array(value) for name, value in {**good, **change}.items()}
-    with pytest.raises(DataError, match="^host: output 'labels?': expected"):
+    with pytest.raises(DataError, match=r"^host: output 'labels?': expected"):
         check_outputs(wrong, 2, "host")
 
 
