@@ -23,9 +23,9 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import XLNetError
 from official.xlnet.serving.export import write_version
 from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf, write_tf1
-from tests.helpers.fuzz import report, run, tried
-from tests.helpers.mutations import changed_arguments, changed_file
 from tests.helpers.served_models import random_task, service_of
+from tests.helpers.wrong.files import changed_arguments, changed_file
+from tests.helpers.wrong.promises import report, run, tried
 from tests.helpers.wrong_input import digest, make_world
 
 TASK_FILES = {

@@ -41,9 +41,6 @@ from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService
-from tests.helpers.fuzz import IS_LONG, MOST_BYTES, SECONDS, report, run, tried
-from tests.helpers.mutations import VALUES, changed_file, changed_tree
-from tests.helpers.requests import changed_inputs, changed_tensor
 from tests.helpers.served_models import (
     examples_of,
     inputs_of,
@@ -53,6 +50,9 @@ from tests.helpers.served_models import (
 )
 from tests.helpers.small_language_model import random_model
 from tests.helpers.tiny import tiny_encoder
+from tests.helpers.wrong.files import VALUES, changed_file, changed_tree
+from tests.helpers.wrong.promises import IS_LONG, MOST_BYTES, SECONDS, report, run, tried
+from tests.helpers.wrong.requests import changed_inputs, changed_tensor
 from tests.helpers.wrong_input import PRETRAINING, strict_json
 from tools.serving_stand_in import RequestError, Version
 
