@@ -410,15 +410,15 @@ def test_bulk_reports_lines_and_options_that_are_wrong(folders, tmp_path, capfd)
 
 
 def test_two_exports_have_the_same_bytes(folders, tmp_path):
-    """But for the fingerprint, which holds a random number, and its checksum."""
+    """But for the graph, whose functions are counted in each process, and what follows from it."""
     service = service_of(folders[2], lengths=(11, 23))
     paths = [exporting.write_version(service, str(tmp_path / name))["path"] for name in "ab"]
-    random = {"fingerprint.pb", "sha256sums"}
+    others = {"saved_model.pb", "fingerprint.pb", "sha256sums"}
     contents = [
         {
             path.relative_to(root): path.read_bytes()
             for path in pathlib.Path(root).rglob("*")
-            if path.is_file() and path.name not in random
+            if path.is_file() and path.name not in others
         }
         for root in paths
     ]
