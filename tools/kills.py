@@ -53,8 +53,7 @@ _PARTS = {
     "pretrain": "ckpt-*.json",
     "finetune": "run/ckpt-*.json",
 }
-# What differs between two whole runs: the lock, a random number, and the checksum of that.
-_DIFFERENT = {".lock", "fingerprint.pb", "sha256sums"}
+_DIFFERENT = {"fingerprint.pb", "sha256sums"}  # A random number, and its checksum.
 _POLL_SECONDS = 0.02
 
 
@@ -192,7 +191,7 @@ def _essence(verb: str, output: pathlib.Path) -> object:
     return {
         str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(output.rglob("*"))
-        if path.is_file() and path.name not in _DIFFERENT
+        if path.is_file() and path.name not in _DIFFERENT and not path.name.startswith(".lock")
     }
 
 

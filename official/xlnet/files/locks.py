@@ -58,7 +58,7 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
 
 def _create(path: str, owner: dict[str, object]) -> bool:
     """Makes the lock file, whole; False where there is one, or it has to be tried again."""
-    own = f"{path}.{uuid.uuid4().hex}.tmp"
+    own = f"{path}.{uuid.uuid4().hex}"
     text = json_text(owner) + "\n"
     os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
