@@ -39,7 +39,8 @@ test: $(ENVIRONMENT)  ## Run the tests (not those marked slow).
 	$(IN_VENV) -m pytest $(WORKERS) $(PYTEST_FLAGS)
 
 fuzz: $(ENVIRONMENT)  ## Try N wrong inputs (N=10000).
-	XLNET_FUZZ_CASES=$(N) $(IN_VENV) -m pytest -s tests/property/test_wrong_input_fuzz.py $(PYTEST_FLAGS)
+	XLNET_FUZZ_CASES=$(N) $(IN_VENV) -m pytest -s tests/property/test_wrong_input_fuzz.py \
+		tests/property/test_wrong_request_fuzz.py $(PYTEST_FLAGS)
 
 test-slow: $(ENVIRONMENT)  ## Run the tests marked slow.
 	$(IN_VENV) -m pytest -m slow $(PYTEST_FLAGS)

@@ -3,22 +3,34 @@
 Usage: python -m tools.kills --kills=100 --output=build/kills
 
 Each of vocab, prepare, pretrain, finetune and export runs once without a kill. Then it is killed
-(SIGKILL) at a random moment, and the same command runs to its end: the files that matter have to
-have the same bytes, the losses to be the same. Prints one JSON object with the counts.
+(SIGKILL) at a random moment, and the same command runs to its end. Its files must have the same
+bytes as those of the whole run; for training, the losses and the weights must be the same. Every
+second kill waits for the first finished part: a shard, a checkpoint, or whatever file the command
+writes first. Half of the kills take the worker processes, too; otherwise they notice themselves.
+The last line is JSON with the counts of each command:
+
+    kills          kills that hit a running process
+    with_parts     those that found finished parts, from which the second run went on
+    violations     second runs that failed or gave something else; the exit status is 1 if any
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import hashlib
 import json
 import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from typing import Any
+
+import tensorflow as tf
 
 from official.xlnet.runtime.history import read_history
 from tools.docstring_corpus import write_corpus
@@ -34,6 +46,15 @@ training: {batch_size: 8, num_steps: 30, warmup_steps: 0, checkpoint_steps: 5}
 task: {max_length: 32, num_buckets: 1}
 """
 _TABLE_ROWS = 60
+_NUM_FILES = 24  # Of the corpus; each is a shard of `prepare`.
+# What a second run goes on from. The other commands start again.
+_PARTS = {
+    "prepare": ".prepare/[!j]*.json",
+    "pretrain": "ckpt-*.json",
+    "finetune": "run/ckpt-*.json",
+}
+_DIFFERENT = {"fingerprint.pb", "sha256sums"}  # A random number, and its checksum.
+_POLL_SECONDS = 0.02
 
 
 def main() -> int:
@@ -47,45 +68,55 @@ def main() -> int:
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
     commands = _commands(root)
-    durations = {}
+    seconds, expected = {}, {}
     for verb, command in commands.items():  # In order: later ones read what earlier ones made.
         start = time.monotonic()
-        _run(command, root / "whole" / verb)
-        durations[verb] = time.monotonic() - start
+        _finish(_start(command, root / "whole" / verb))
+        seconds[verb] = time.monotonic() - start
+        expected[verb] = _essence(verb, root / "whole" / verb)
     rng = random.Random(arguments.seed)
-    violations = []
+    counts = {verb: collections.Counter(kills=0, with_parts=0, violations=0) for verb in commands}
     for number in range(arguments.kills):
         verb = list(commands)[number % len(commands)]
         output = root / "killed" / verb
-        shutil.rmtree(output, ignore_errors=True)
-        seconds = rng.uniform(0, durations[verb])
-        process = _start(commands[verb], output)
+        waits = number // len(commands) % 2 == 1
+        while not _kill(verb, commands[verb], output, seconds[verb], waits, rng):
+            pass  # It had finished.
+        counts[verb]["kills"] += 1
+        counts[verb]["with_parts"] += bool(_parts(verb, output))
         try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        _run(commands[verb], output)
-        if _essence(verb, output) != _essence(verb, root / "whole" / verb):
-            violations.append({"verb": verb, "seconds": round(seconds, 2)})
-    print(json.dumps({"kills": arguments.kills, "violations": violations}))
-    return int(bool(violations))
+            # A version that is there is whole, and is not written again.
+            if not (verb == "export" and (output / "1").exists()):
+                _finish(_start(commands[verb], output))
+            assert _essence(verb, output) == expected[verb], "other results than without the kill"
+        except (AssertionError, OSError) as error:
+            counts[verb]["violations"] += 1
+            shutil.copytree(output, root / "violations" / f"{number}-{verb}")
+            print(f"kill {number} of {verb}: {error}", file=sys.stderr, flush=True)
+        print(f"{number + 1} of {arguments.kills} kills", file=sys.stderr, flush=True)
+    print(json.dumps(counts))
+    return int(any(count["violations"] for count in counts.values()))
 
 
 def _commands(root: pathlib.Path) -> dict[str, list[str]]:
     """{verb: its arguments without the output}, over a small corpus."""
     whole, corpus = root / "whole", root / "corpus.txt"
-    write_corpus(str(corpus), ("distributed",))
+    write_corpus(str(corpus), ("scipy", "distributed"))
+    documents = corpus.read_text(encoding="utf-8").split("\n\n")
+    (root / "corpus").mkdir()
+    for number in range(_NUM_FILES):
+        text = "\n\n".join(documents[number::_NUM_FILES])
+        (root / f"corpus/{number:02d}.txt").write_text(text, encoding="utf-8")
     (root / "config.yaml").write_text(_CONFIG)
     (root / "recipe.yaml").write_text(_RECIPE)
-    lines = [line for line in corpus.read_text(encoding="utf-8").splitlines() if line]
+    lines = [line for document in documents for line in document.splitlines() if line]
     rows = [f"{'the' in line.split()}\t{line}" for line in lines[:_TABLE_ROWS]]
     (root / "table.tsv").write_text("label\ttext\n" + "\n".join(rows) + "\n", encoding="utf-8")
     config, table = f"--config={root / 'config.yaml'}", root / "table.tsv"
-    vocab = whole / "vocab"
+    text, vocab = f"--input={root / 'corpus'}/*.txt", whole / "vocab"
     return {
-        "vocab": [f"--input={corpus}", "--size=500", "--output="],
-        "prepare": [f"--input={corpus}", f"--vocab={vocab}", config, "--output="],
+        "vocab": [text, "--size=500", "--output="],
+        "prepare": [text, f"--vocab={vocab}", config, "--num_workers=2", "--output="],
         "pretrain": [config, f"--data={whole / 'prepare'}", "--model_dir="],
         "finetune": [
             *("--task=classification", f"--train={table}", f"--dev={table}"),
@@ -100,29 +131,75 @@ def _start(command: list[str], output: pathlib.Path) -> subprocess.Popen:
     verb, *arguments = output.name, *command
     arguments[-1] += str(output)
     line = [sys.executable, "-m", "official.xlnet.cli", verb, *arguments]
-    return subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
 
 
-def _run(command: list[str], output: pathlib.Path) -> None:
-    """Runs a command to its end; exits if it fails."""
-    if output.name == "export" and (output / "1").exists():
-        return  # The version was there before the kill, whole, and is not written again.
-    process = _start(command, output)
+def _finish(process: subprocess.Popen) -> None:
     _, errors = process.communicate()
-    if process.returncode:
-        sys.exit(f"{output.name} ended with status {process.returncode}: {errors.decode()[-2000:]}")
+    assert process.returncode == 0, f"status {process.returncode}: {errors[-2000:]}"
+
+
+def _kill(
+    verb: str,
+    command: list[str],
+    output: pathlib.Path,
+    seconds: float,
+    waits: bool,
+    rng: random.Random,
+) -> bool:
+    """Starts a command in an empty directory and kills it.
+
+    Args:
+      verb: name of the command.
+      command: its arguments without the output.
+      output: its output directory, removed first.
+      seconds: duration of the whole run.
+      waits: whether to wait for the first finished part.
+      rng: source of the moment.
+
+    Returns:
+      Whether the command was still running.
+    """
+    shutil.rmtree(output, ignore_errors=True)
+    start = time.monotonic()
+    process = _start(command, output)
+    while waits and process.poll() is None and not _parts(verb, output):
+        time.sleep(_POLL_SECONDS)
+    left = max(0.0, seconds - (time.monotonic() - start)) if waits else seconds
+    time.sleep(rng.uniform(0, left))
+    was_running = process.poll() is None
+    if was_running and rng.random() < 0.5:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()  # Not for its workers.
+    return was_running
+
+
+def _parts(verb: str, output: pathlib.Path) -> list[pathlib.Path]:
+    """Finished parts in the output directory; for commands without parts, any file but a lock."""
+    pattern = _PARTS.get(verb, "**/*")
+    return [p for p in output.glob(pattern) if p.is_file() and not p.name.startswith(".lock")]
 
 
 def _essence(verb: str, output: pathlib.Path) -> object:
-    """What has to be equal: losses of training, bytes of everything else."""
+    """What has to be equal: losses and weights of training, bytes of everything else."""
     if verb in ("pretrain", "finetune"):
-        return [[line["step"], line["loss"]] for line in read_history(str(output))]
-    folder = output / "1" / "variables" if verb == "export" else output
+        losses = [[line["step"], line["loss"]] for line in read_history(str(output))]
+        return [losses, _weights(tf.train.latest_checkpoint(str(output)))]
     return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and os.path.basename(path) != ".lock" and ".tmp" not in path.name
+        str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(output.rglob("*"))
+        if path.is_file() and path.name not in _DIFFERENT and not path.name.startswith(".lock")
     }
+
+
+def _weights(checkpoint: str) -> dict[str, Any]:
+    """{key: value} of the numbers in a checkpoint."""
+    reader = tf.train.load_checkpoint(checkpoint)
+    types = reader.get_variable_to_dtype_map()
+    return {key: reader.get_tensor(key).tobytes() for key in types if types[key] != tf.string}
 
 
 if __name__ == "__main__":

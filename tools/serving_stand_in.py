@@ -31,6 +31,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the operations.
 from absl import app, flags
 from google.protobuf import json_format
+from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     predict_pb2,
@@ -247,7 +248,7 @@ class _Servicer(prediction_service_pb2_grpc.PredictionServiceServicer):
         try:
             spec = request.model_spec
             signature = spec.signature_name or "serving_default"
-            inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
+            inputs = {name: _array(name, value) for name, value in request.inputs.items()}
             with self._stand_in.using(spec.name, spec.version.value) as version:
                 outputs = version.predict(signature, inputs)
                 number = version.number
@@ -298,7 +299,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _post(self, name, version, call, body):
         if call != ":predict":
             raise RequestError(grpc.StatusCode.INVALID_ARGUMENT, f"Malformed request: {self.path}")
-        signature, inputs, by_row = _parse(version, body)
+        try:
+            signature, inputs, by_row = _parse(version, body)
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
+            message = f"JSON Parse error: {error}"
+            raise RequestError(grpc.StatusCode.INVALID_ARGUMENT, message) from None
         outputs = {n: _to_json(x) for n, x in version.predict(signature, inputs).items()}
         only = next(iter(outputs.values())) if len(outputs) == 1 else None
         if not by_row:
@@ -329,6 +334,17 @@ class _Handler(BaseHTTPRequestHandler):
         """Disables request logging."""
 
 
+def _array(name: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
+    """Parses a tensor with TensorFlow's own checks, as TF Serving does."""
+    try:
+        dtype = tf.dtypes.as_dtype(proto.dtype)
+        value = tf.io.parse_tensor(proto.SerializeToString(), dtype).numpy()
+    except (tf.errors.OpError, TypeError, ValueError) as error:
+        message = f"tensor parsing error: {name}: {error}"
+        raise RequestError(grpc.StatusCode.INVALID_ARGUMENT, message) from None
+    return np.asarray(value, object) if dtype == tf.string else value
+
+
 def _signature_map(version: Version) -> Any:
     signatures = get_model_metadata_pb2.SignatureDefMap()
     for name, signature in version.signatures.items():
@@ -339,10 +355,7 @@ def _signature_map(version: Version) -> Any:
 def _parse(version: Version, body: bytes) -> tuple[str, dict[str, np.ndarray], bool]:
     """Parses a REST request; returns (signature, inputs, whether it is in row format)."""
     invalid = grpc.StatusCode.INVALID_ARGUMENT
-    try:
-        tree = json.loads(body)
-    except ValueError as error:
-        raise RequestError(invalid, f"JSON Parse error: {error}") from None
+    tree = json.loads(body)
     if not isinstance(tree, dict) or ("instances" in tree) == ("inputs" in tree):
         raise RequestError(invalid, 'JSON request expects one of the keys "instances", "inputs"')
     name = tree.get("signature_name", "serving_default")
@@ -365,8 +378,7 @@ def _parse(version: Version, body: bytes) -> tuple[str, dict[str, np.ndarray], b
         try:
             inputs[key] = _from_json(value, dtype)
         except (ValueError, TypeError, OverflowError) as error:
-            message = f"{key}: expected {dtype.name} of one shape: {error}"
-            raise RequestError(invalid, message) from None
+            raise ValueError(f"{key}: expected {dtype.name} of one shape: {error}") from None
     return name, inputs, by_row
 
 
@@ -375,7 +387,10 @@ def _from_json(value: Any, dtype: tf.DType) -> np.ndarray:
         array = np.asarray(value)
         if array.dtype.kind != ("b" if dtype == tf.bool else "i"):
             raise ValueError(f"got {array.dtype}")
-        return array.astype(dtype.as_numpy_dtype)
+        values = array.astype(dtype.as_numpy_dtype)
+        if not np.array_equal(values, array):
+            raise OverflowError("got a number out of range")
+        return values
 
     def encoded(item):
         if isinstance(item, list):

@@ -85,10 +85,11 @@ def prepare_on_beam(
         allow_fewer_lanes=allow_fewer_lanes,
         compress=compress,
     )
+    job = jobs.describe(inputs, vocab, settings, output_dir)
+    if job.is_finished:
+        return jobs.data_set_counts(output_dir)
     with only_writer(output_dir):
-        job = jobs.start(inputs, vocab, settings, output_dir)
-        if job.is_finished:
-            return jobs.data_set_counts(output_dir)
+        jobs.open_work_dir(job)
         _run(write_token_files, jobs.shard_tasks(job), job.work_dir, beam_options)
         plan = jobs.plan_lanes(job)
         _run(write_lane, jobs.lane_tasks(job, plan), job.work_dir, beam_options)

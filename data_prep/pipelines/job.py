@@ -1,6 +1,7 @@
 """Steps of data preparation, independent of how the two passes are executed.
 
-job = start(...)                  validates arguments, finds shards, opens the work directory
+job = describe(...)               validates arguments, finds shards; reads only
+open_work_dir(job)                unless job.is_finished
 write_token_files(...)            pass 1: for every shard, in any order
 plan = plan_lanes(job)            assigns documents to splits and lanes
 write_lane(...)                   pass 2: for every lane, in any order
@@ -9,6 +10,7 @@ counts = finish(job, plan)        writes the manifest, last
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -47,6 +49,7 @@ class Job:
       inputs: file patterns as given by the user, for the manifest.
       shards: shards of the corpus.
       settings: settings of the preparation.
+      vocab: contents of the vocabulary file.
       vocab_sha256: SHA-256 of the vocabulary.
       vocab_size: vocabulary size, V.
       output_dir: directory of the data set, which already contains the vocabulary.
@@ -57,6 +60,7 @@ class Job:
     inputs: tuple[str, ...]
     shards: tuple[Shard, ...]
     settings: Settings
+    vocab: bytes
     vocab_sha256: str
     vocab_size: int
     output_dir: str
@@ -94,14 +98,14 @@ class Plan:
     counts: Counts
 
 
-def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str) -> Job:
-    """Validates the arguments and creates or reopens the work directory.
+def describe(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str) -> Job:
+    """Validates the arguments and finds the shards; writes nothing.
 
     Args:
       inputs: file names, glob patterns or `tfds:NAME:SPLIT`; see `find_shards`.
       vocab: a SentencePiece model, or a directory that contains `spiece.model`.
       settings: settings of the preparation.
-      output_dir: directory of the data set; created if it does not exist.
+      output_dir: directory of the data set.
 
     Returns:
       The job.
@@ -128,21 +132,30 @@ def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str
         inputs=tuple(inputs),
         shards=shards,
         settings=settings,
+        vocab=tokenizer.model_proto,
         vocab_sha256=tokenizer.sha256,
         vocab_size=tokenizer.vocab_size,
         output_dir=output_dir,
         identity=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
         is_finished=False,
     )
-    if os.path.exists(os.path.join(output_dir, MANIFEST_FILE)):
-        if _is_whole(job):
-            return dataclasses.replace(job, is_finished=True)
-        os.unlink(os.path.join(output_dir, MANIFEST_FILE))
-    _open_work_dir(job)
+    return dataclasses.replace(job, is_finished=_is_finished(job))
+
+
+def open_work_dir(job: Job) -> None:
+    """Creates or reopens the work directory of a job that is not finished.
+
+    A data set that is there is damaged; its manifest is removed.
+
+    Args:
+      job: the job.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(job.output_dir, MANIFEST_FILE))
+    _resume_or_clear(job)
     if not os.path.exists(job.vocab_file) or sha256_of(job.vocab_file) != job.vocab_sha256:
         with atomic_write(job.vocab_file, job.work_dir) as file:
-            file.write(tokenizer.model_proto)
-    return job
+            file.write(job.vocab)
 
 
 def shard_tasks(job: Job) -> list[tuple]:
@@ -260,8 +273,10 @@ def data_set_counts(output_dir: str) -> dict[str, int]:
     }
 
 
-def _is_whole(job: Job) -> bool:
-    """Whether the data set in the output directory is the output of this job and undamaged."""
+def _is_finished(job: Job) -> bool:
+    """Whether the output directory holds the output of this job, complete and undamaged."""
+    if not os.path.exists(os.path.join(job.output_dir, MANIFEST_FILE)):
+        return False
     manifest = Manifest.load(job.output_dir)
     if manifest.source.get("identity") != job.identity:
         raise DataError(
@@ -275,7 +290,7 @@ def _is_whole(job: Job) -> bool:
     )
 
 
-def _open_work_dir(job: Job) -> None:
+def _resume_or_clear(job: Job) -> None:
     """Creates the work directory; reuses that of an interrupted run of the same job."""
     modified = [
         os.stat(shard.path).st_mtime_ns for shard in job.shards if os.path.exists(shard.path)

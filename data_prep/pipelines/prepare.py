@@ -96,10 +96,11 @@ def prepare(
         allow_fewer_lanes=allow_fewer_lanes,
         compress=compress,
     )
+    job = jobs.describe(inputs, vocab, settings, output_dir)
+    if job.is_finished:  # Without the lock: the directory may be read-only.
+        return jobs.data_set_counts(output_dir)
     with only_writer(output_dir):
-        job = jobs.start(inputs, vocab, settings, output_dir)
-        if job.is_finished:
-            return jobs.data_set_counts(output_dir)
+        jobs.open_work_dir(job)
         with _Workers(num_workers or num_cores()) as workers:
             with _bar(progress, "tokens", sum(shard.num_bytes for shard in job.shards), "B") as bar:
                 shards = workers.run(write_token_files, jobs.shard_tasks(job), bar)

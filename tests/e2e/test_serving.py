@@ -385,6 +385,77 @@ def test_bulk(folders, tmp_path, capfd):
     assert len(read("out-wrong")) == 3
 
 
+def test_bulk_refuses_a_damaged_version(folders, tmp_path, capfd):
+    version = tmp_path / "1"
+    shutil.copytree(f"{folders[1]}/1", version)
+    (tmp_path / "in.jsonl").write_text('{"text": "the"}\n')
+    graph = bytearray((version / "saved_model.pb").read_bytes())
+    graph[len(graph) // 2] ^= 1
+    (version / "saved_model.pb").write_bytes(graph)
+    arguments = [f"--saved_model={version}", f"--input={tmp_path}/in.jsonl"]
+    assert cli.main(["predict", *arguments, f"--output={tmp_path}/out"]) == 2
+    assert "saved_model.pb is damaged: expected SHA-256" in capfd.readouterr().err
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_bulk_reports_lines_and_options_that_are_wrong(folders, tmp_path, capfd):
+    (tmp_path / "in.jsonl").write_bytes(b'{"text": "the"}\n{"text": "\xff"}\n\n{"text": null}\n')
+    arguments = [f"--saved_model={folders[1]}/1", f"--input={tmp_path}/in.jsonl"]
+    arguments.append(f"--output={tmp_path}/out")
+    assert cli.main(["predict", *arguments]) == 0
+    figures = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert (figures["rows"], figures["wrong_rows"]) == (1, 3)
+    assert cli.main(["predict", *arguments, "--beam_options=--runner=NoSuchRunner"]) == 2
+    assert "Beam cannot use --runner=NoSuchRunner" in capfd.readouterr().err
+
+
+def test_two_exports_have_the_same_bytes(folders, tmp_path):
+    """But for the graph, whose functions are counted in each process, and what follows from it."""
+    service = service_of(folders[2], lengths=(11, 23))
+    paths = [exporting.write_version(service, str(tmp_path / name))["path"] for name in "ab"]
+    others = {"saved_model.pb", "fingerprint.pb", "sha256sums"}
+    contents = [
+        {
+            path.relative_to(root): path.read_bytes()
+            for path in pathlib.Path(root).rglob("*")
+            if path.is_file() and path.name not in others
+        }
+        for root in paths
+    ]
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.slow
+def test_soak():
+    """Half a minute of what `benchmarks.serving.soak` does in twenty."""
+    command = [sys.executable, "-m", "benchmarks.serving.soak", "--minutes=0.5"]
+    done = subprocess.run([*command, "--roll_seconds=10"], stdout=subprocess.PIPE, check=True)
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["good"] > 20 and figures["bad"] > 5 and figures["versions"] > 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"label": ["a"]},
+        {"label": "a"},
+        {"labels": [["a"], ["b"]]},
+        {"labels": [[1, 2], [3, 4]]},
+        {"labels": [[{}, {}], [{}, {}]]},
+        {"probabilities": [0.5, 0.5]},
+        {"probabilities": [["0.5", "0.5"], ["1", "0"]]},
+    ],
+)
+def test_answers_of_a_server_are_checked(change):
+    from official.xlnet.serving.client.prediction import check_outputs
+
+    good = {"label": ["a", "b"], "labels": [["a", "b"]] * 2, "probabilities": [[0.5, 0.5]] * 2}
+    check_outputs({name: np.array(value) for name, value in good.items()}, 2, "host")
+    wrong = {name: np.array(value) for name, value in {**good, **change}.items()}
+    with pytest.raises(DataError, match=r"^host: output 'labels?': expected"):
+        check_outputs(wrong, 2, "host")
+
+
 def test_inputs_of_a_signature_say_how_a_file_is_read():
     from official.xlnet.serving.client.prediction import batch_inputs, task_of
 

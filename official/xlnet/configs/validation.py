@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,6 +51,7 @@ class Range:
 FINITE = Range()
 POSITIVE = Range(0, open_low=True)
 NOT_NEGATIVE = Range(0)
+AT_LEAST_1 = Range(1)
 SHARE = Range(0, 1)
 RATE = Range(0, 1, open_high=True)
 COUNT = Range(1, 2**31 - 1)
@@ -96,6 +98,20 @@ def require(condition: bool, key: str, expected: str, got: Any) -> None:
     """
     if not condition:
         raise ConfigError(f"{key}: expected {expected}, got {got!r}")
+
+
+def require_number(name: str, value: Any, allowed: Range, kind: type = numbers.Integral) -> None:
+    """Raises `ConfigError` unless an argument is a number of a kind and in a range.
+
+    Args:
+      name: name of the argument.
+      value: the argument.
+      allowed: its range.
+      kind: `numbers.Integral`, or `numbers.Real` for fractions too; a `bool` is neither.
+    """
+    is_of_kind = isinstance(value, kind) and not isinstance(value, bool)
+    require(is_of_kind, name, "an integer" if kind is numbers.Integral else "a number", value)
+    require(allowed.holds(value), name, str(allowed), value)
 
 
 def require_one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:

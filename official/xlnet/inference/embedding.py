@@ -10,12 +10,13 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.configs.validation import AT_LEAST_1, FINITE, require_number, require_one_of
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.packing import check_length, pack_columns
-from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
 POOLINGS = ("cls", "mean", "none")
 _NUM_SPECIAL = 2  # SEP and CLS.
@@ -90,12 +91,14 @@ class TextEmbedder:
         max_length: int | None = None,
     ):
         num_layers = encoder.config.model.num_layers
+        require_number("layer", layer, FINITE)
         if not -num_layers - 1 <= layer <= num_layers:
             raise ConfigError(
                 f"layer: expected {-num_layers - 1} to {num_layers} for {num_layers} layers, "
                 f"got {layer}"
             )
         max_length = encoder.config.data.seq_len if max_length is None else max_length
+        require_number("max_length", max_length, AT_LEAST_1)
         check_length(1, max_length)
         self._tokenizer, self._max_length = tokenizer, max_length
         self._width = encoder.config.model.d_model
@@ -109,13 +112,11 @@ class TextEmbedder:
         self, texts: str | Sequence[str], pooling: str = "mean", batch_size: int = 32
     ) -> np.ndarray:
         """The embeddings; see `embed`."""
-        if pooling not in POOLINGS:
-            raise ConfigError(f"pooling: expected one of {', '.join(POOLINGS)}, got {pooling!r}")
-        if batch_size < 1:
-            raise ConfigError(f"batch_size: expected at least 1, got {batch_size}")
+        require_one_of("pooling", pooling, POOLINGS)
+        require_number("batch_size", batch_size, AT_LEAST_1)
         if isinstance(texts, str):
             return self([texts], pooling, batch_size)[0]
-        ids = [self._tokenizer.encode(text) for text in texts]
+        ids = [self._tokenizer.encode(text) for text in checked_texts(texts)]
         sizes = [min(len(row) + _NUM_SPECIAL, self._max_length) for row in ids]
         longest = max(sizes, default=0)
         shape = [longest, self._width] if pooling == "none" else [self._width]

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.configs.validation import AT_LEAST_1, require_number
+from official.xlnet.errors import DataError
 from official.xlnet.inference.cached_decoding import Draws, Template, decode
 from official.xlnet.inference.language_model import bucket
 from official.xlnet.inference.sampling import Sampling
@@ -74,8 +75,7 @@ def generate(
       >>> generate(model, tokenizer, ["The cat"], num_tokens=3, sampling=Sampling(temperature=0))
       ['The cat sat on the']
     """
-    if num_tokens < 1:
-        raise ConfigError(f"num_tokens: expected at least 1, got {num_tokens}")
+    require_number("num_tokens", num_tokens, AT_LEAST_1)
     rows = []
     for number, prompt in enumerate(prompts):
         ids = tokenizer.encode(prompt)
@@ -119,8 +119,7 @@ def fill_blanks(
       >>> fill_blanks(model, tokenizer, "The ____ sat on the ____{2}.")
       'The cat sat on the door mat.'
     """
-    if max_length < 1:
-        raise ConfigError(f"max_length: expected at least 1, got {max_length}")
+    require_number("max_length", max_length, AT_LEAST_1)
     parsed = parse_blanks(tokenizer, text)
     lengths = [blank.length or 1 for blank in parsed.blanks]
     _check_length(model, parsed, lengths, max_length)

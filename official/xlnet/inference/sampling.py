@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 
 import tensorflow as tf
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.configs.validation import COUNT_OR_NONE, NOT_NEGATIVE, Range, require_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,10 +28,10 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self):
-        _require(self.temperature >= 0, "temperature", "0 or more", self.temperature)
-        _require(self.top_k >= 0, "top_k", "0 or more", self.top_k)
-        _require(0 < self.top_p <= 1, "top_p", "above 0, up to 1", self.top_p)
-        _require(self.seed >= 0, "seed", "0 or more", self.seed)
+        require_number("temperature", self.temperature, NOT_NEGATIVE, numbers.Real)
+        require_number("top_k", self.top_k, COUNT_OR_NONE)
+        require_number("top_p", self.top_p, Range(0, 1, open_low=True), numbers.Real)
+        require_number("seed", self.seed, NOT_NEGATIVE)
 
 
 def choose(
@@ -64,8 +65,3 @@ def choose(
     last_B = tf.reduce_sum(tf.cast(is_kept_BV & (p_BV > 0), tf.int32), axis=1) - 1
     rank_B = tf.minimum(rank_B, last_B)
     return tf.gather(token_BV, rank_B, batch_dims=1)
-
-
-def _require(condition: bool, name: str, expected: str, got: float) -> None:
-    if not condition:
-        raise ConfigError(f"{name}: expected {expected}, got {got}")

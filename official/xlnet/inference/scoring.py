@@ -23,7 +23,12 @@ import tensorflow as tf
 
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.configs.data import DataConfig
-from official.xlnet.errors import ConfigError
+from official.xlnet.configs.validation import (
+    AT_LEAST_1,
+    NOT_NEGATIVE,
+    require_number,
+    require_one_of,
+)
 from official.xlnet.inference.language_model import bucket
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -114,12 +119,11 @@ class Scorer:
           seed: of the random orders.
 
         Raises:
-          ConfigError: `order` is unknown or `num_orders` below 1.
+          ConfigError: `order` is unknown, `num_orders` below 1 or `seed` below 0.
         """
-        if order not in SCORING_ORDERS:
-            raise ConfigError(f"order: expected one of {', '.join(SCORING_ORDERS)}, got {order!r}")
-        if num_orders < 1:
-            raise ConfigError(f"num_orders: expected at least 1, got {num_orders}")
+        require_one_of("order", order, SCORING_ORDERS)
+        require_number("num_orders", num_orders, AT_LEAST_1)
+        require_number("seed", seed, NOT_NEGATIVE)
         encoded = [np.array(self._tokenizer.encode(text), np.int32) for text in texts]
         if order == "pseudo":
             results = [self._each_token(ids) for ids in encoded]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pathlib
+from collections.abc import Iterator
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
@@ -10,10 +12,12 @@ from official.xlnet.runtime.address_space import limit_bytes, needed_bytes
 
 _FLOAT32_BYTES = 4
 _TRAINED_ARRAYS = 4  # Weights, gradients and the two moments of the optimizer.
-_CGROUP_LIMITS = (
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-)
+_CGROUPS = "/proc/self/cgroup"
+# By the controllers that a line of that file names: where control groups of version 1 and 2 are.
+_CGROUP_LIMITS = {
+    "memory": ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+    "": ("/sys/fs/cgroup", "memory.max"),
+}
 
 
 def least_bytes(config: XLNetConfig, rows: int = 0, tokens: int = 0, training: bool = False) -> int:
@@ -81,13 +85,30 @@ def rows_at_once(config: XLNetConfig, num_replicas: int = 1) -> int:
 def machine_bytes() -> int:
     """Returns the memory that this process may have: of the machine, its container and `ulimit`."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for path in _CGROUP_LIMITS:
+    for path in _cgroup_limits():
         try:
-            with open(path, encoding="ascii") as file:
-                limits.append(int(file.read()))
+            limits.append(int(path.read_text("ascii")))
         except (OSError, ValueError):  # No such limit; "max".
             continue
     limit = limit_bytes()
     if limit is not None:
         limits.append(max(0, limit - needed_bytes()))
     return min(limits)
+
+
+def _cgroup_limits() -> Iterator[pathlib.Path]:
+    """Files with the limits of the control groups of this process, and of all above them.
+
+    A container sees its own group as the root, or the whole path to it, as a systemd unit does.
+    """
+    try:
+        lines = pathlib.Path(_CGROUPS).read_text("utf-8").splitlines()
+    except OSError:  # Not Linux.
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers in _CGROUP_LIMITS:
+            root, name = _CGROUP_LIMITS[controllers]
+            group = pathlib.PurePath(path.lstrip("/"))
+            for each in (group, *group.parents):
+                yield pathlib.Path(root, each, name)

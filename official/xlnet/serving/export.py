@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.locks import only_writer
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.graph.settings import Settings
@@ -102,12 +103,13 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
             tf.saved_model.SaveOptions(experimental_custom_gradients=False),
         )
         warmup_requests = write_warmup(temporary, service)
+        write_checksums(temporary)
         number = version or 1 + max(versions(output), default=0)
         path = os.path.join(output, str(number))
-        os.rename(temporary, path)
+        write_samples(output, service)
+        os.rename(temporary, path)  # Last: a version that is there has everything.
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    write_samples(output, service)
     return {
         "path": path,
         "signatures": {

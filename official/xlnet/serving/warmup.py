@@ -37,7 +37,7 @@ def write_warmup(version_dir: str, service: Service) -> int:
     ]
     with tf.io.TFRecordWriter(path) as writer:
         for log in logs:
-            writer.write(log.SerializeToString())
+            writer.write(log.SerializeToString(deterministic=True))
     return len(logs)
 
 
@@ -51,7 +51,7 @@ def _inputs(service: Service, length: int) -> dict[str, dict]:
     return {
         "serving_default": texts,
         "token_ids": service.sample_tokens(length),
-        "examples": {"examples": [example.SerializeToString()]},
+        "examples": {"examples": [example.SerializeToString(deterministic=True)]},
     }
 
 

@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+import numbers
 
+import numpy as np
 import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import Range
+from official.xlnet.configs.validation import NOT_NEGATIVE, Range, require_number
 from official.xlnet.errors import ConfigError
 
 NUMBERS = [
@@ -58,3 +60,30 @@ def test_a_range_with_open_ends():
     assert [rate.holds(x) for x in (-1e-9, 0, 0.5, 1, math.nan)] == [0, 1, 1, 0, 0]
     above = Range(0, open_low=True)
     assert [above.holds(x) for x in (0, 1e-9, math.inf)] == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        (-1, numbers.Integral, "n: expected at least 0, got -1"),
+        (True, numbers.Integral, "n: expected an integer, got True"),
+        (2.0, numbers.Integral, "n: expected an integer, got 2.0"),
+        ("2", numbers.Integral, "n: expected an integer, got '2'"),
+        (None, numbers.Real, "n: expected a number, got None"),
+        (math.nan, numbers.Real, "n: expected at least 0, got nan"),
+        (math.inf, numbers.Real, "n: expected at least 0, got inf"),
+        (np.array([1.0]), numbers.Real, "n: expected a number, got array"),
+    ],
+)
+def test_an_argument_that_is_no_number_of_its_range(value, kind, message):
+    with pytest.raises(ConfigError) as caught:
+        require_number("n", value, NOT_NEGATIVE, kind)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(2, numbers.Integral), (np.int64(2), numbers.Integral), (np.float32(0.5), numbers.Real)],
+)
+def test_an_argument_that_is_a_number(value, kind):
+    require_number("n", value, NOT_NEGATIVE, kind)

@@ -21,6 +21,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import DataError
+from official.xlnet.files.locks import only_writer
 from tests.helpers.corpora import as_text, data_config, random_documents, vocabulary_dir
 
 
@@ -152,6 +153,8 @@ def test_a_finished_data_set_is_left_alone_and_no_other_is_overwritten(tmp_path,
     before = contents(tmp_path / "out")
     assert run(text_file, tmp_path / "out")["documents"] == 40
     assert contents(tmp_path / "out") == before
+    with only_writer(str(tmp_path / "out")):  # Needs no lock, as the directory may be read-only.
+        assert run(text_file, tmp_path / "out")["documents"] == 40
     with pytest.raises(DataError, match="already holds a data set of other text or settings"):
         run(text_file, tmp_path / "out", seed=4)
     os.unlink(tmp_path / "out" / "train-00001-of-00006.tfrecord")

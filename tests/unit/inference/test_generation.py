@@ -264,7 +264,8 @@ def test_wrong_input_is_named(text_model, tokenizer):
 
 
 @pytest.mark.parametrize(
-    "key, value", [("temperature", -1.0), ("top_k", -1), ("top_p", 0.0), ("top_p", 1.1)]
+    "key, value",
+    [("temperature", -1.0), ("top_k", -1), ("top_p", 0.0), ("top_p", 1.1), ("seed", "x")],
 )
 def test_wrong_sampling_is_named(key, value):
     with pytest.raises(ConfigError, match=f"{key}: expected"):

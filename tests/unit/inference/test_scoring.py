@@ -192,3 +192,5 @@ def test_wrong_input_is_named(model, tokenizer):
         score(model, tokenizer, ["9"], order="backwards")
     with pytest.raises(ConfigError, match="num_orders: expected at least 1"):
         score(model, tokenizer, ["9"], order="random", num_orders=0)
+    with pytest.raises(ConfigError, match="seed: expected an integer, got 'x'"):
+        score(model, tokenizer, ["9"], order="random", seed="x")

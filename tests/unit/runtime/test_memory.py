@@ -60,3 +60,29 @@ def test_the_machine_has_memory_and_ulimit_counts(monkeypatch):
     assert memory.machine_bytes() == there // 2
     monkeypatch.setattr(memory, "limit_bytes", lambda: 1 << 30)
     assert memory.machine_bytes() == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "limit_file"),
+    [
+        ("4:memory:/a/b", "memory/a/b/memory.limit_in_bytes"),
+        ("4:memory:/a/b", "memory/a/memory.limit_in_bytes"),
+        ("4:memory:/a/b", "memory/memory.limit_in_bytes"),
+        ("0::/system.slice/x:y.scope", "system.slice/x:y.scope/memory.max"),
+        ("0::/system.slice/x.scope", "system.slice/memory.max"),
+        ("0::/", "memory.max"),
+    ],
+)
+def test_limits_of_a_container_and_of_the_groups_around_it(line, limit_file, tmp_path, monkeypatch):
+    limit = memory.machine_bytes() // 3
+    (tmp_path / "cgroup").write_text(f"3:cpuset:/other\n{line}\n")
+    for path, text in {"memory.max": "max", limit_file: str(limit)}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text + "\n")
+    monkeypatch.setattr(memory, "_CGROUPS", str(tmp_path / "cgroup"))
+    roots = {
+        key: (str(tmp_path) + root.removeprefix("/sys/fs/cgroup"), name)
+        for key, (root, name) in memory._CGROUP_LIMITS.items()
+    }
+    monkeypatch.setattr(memory, "_CGROUP_LIMITS", roots)
+    assert memory.machine_bytes() == limit

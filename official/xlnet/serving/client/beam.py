@@ -13,11 +13,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.coders import BytesCoder
 from apache_beam.io import ReadFromText, WriteToText
 from apache_beam.ml.inference.base import ModelHandler, RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from official.xlnet.errors import DataError
+from official.xlnet.files.checksums import check_checksums
 from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.paths import plain_folder
 from official.xlnet.serving.client.prediction import row_of
@@ -100,15 +102,20 @@ def predict_in_bulk(
         wrong_rows: number of invalid rows.
 
     Raises:
-      DataError: `version_dir` holds no exported model.
+      DataError: `version_dir` holds no exported model, or its files do not have the checksums of
+        the export; or Beam does not know the options.
     """
     if not os.path.exists(os.path.join(version_dir, "saved_model.pb")):
         raise DataError(
             f"{version_dir!r}: expected the directory of an exported version, got one without "
             "saved_model.pb"
         )
-    pipeline = beam.Pipeline(options=PipelineOptions(list(beam_options)))
-    lines = pipeline | "Read" >> ReadFromText(pattern)
+    check_checksums(version_dir)
+    try:
+        pipeline = beam.Pipeline(options=PipelineOptions(list(beam_options)))
+    except ValueError as error:
+        raise DataError(f"Beam cannot use {' '.join(beam_options)}: {error}") from None
+    lines = pipeline | "Read" >> ReadFromText(pattern, coder=BytesCoder())
     rows = lines | "Parse" >> beam.Map(_parse).with_outputs(_WRONG, main="rows")
     handler = SavedModelHandler(version_dir, batch_size)
     predictions = rows["rows"] | "Predict" >> RunInference(handler)
@@ -132,14 +139,14 @@ def predict_in_bulk(
     }
 
 
-def _parse(line: str) -> Any:
+def _parse(line: bytes) -> Any:
     try:
-        row = parse_json(line, "row")
+        row = parse_json(line.decode(), "row")
         if isinstance(row, dict):
             return row
-    except DataError:
+    except (DataError, UnicodeDecodeError):
         pass
-    return _wrong({"error": "expected a JSON object", "row": line})
+    return _wrong({"error": "expected a JSON object", "row": line.decode("utf-8", "replace")})
 
 
 def _tagged(prediction: Row) -> Any:

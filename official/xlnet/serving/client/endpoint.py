@@ -152,7 +152,10 @@ class GrpcEndpoint(Endpoint):
         for name, value in inputs.items():
             request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
         outputs = self._call(self._stub.Predict, request).outputs
-        return {name: tf.make_ndarray(value) for name, value in outputs.items()}
+        try:
+            return {name: tf.make_ndarray(value) for name, value in outputs.items()}
+        except (TypeError, ValueError) as error:
+            raise self._wrong(f"expected tensors, got something else: {error}") from None
 
     def _call(self, method, request):
         try:
@@ -178,8 +181,8 @@ class RestEndpoint(Endpoint):
         self._url = f"{self.address.rstrip('/')}/v1/models/{self.name}"
 
     def _signatures(self):
-        signatures = self._metadata()
-        return {n: list(s["inputs"]) for n, s in signatures.items() if s.get("inputs")}
+        inputs = {name: self._names(s, "inputs") for name, s in self._metadata().items()}
+        return {name: names for name, names in inputs.items() if names}
 
     def _predict(self, inputs):
         columns = {n: np.asarray(x, object).tolist() for n, x in inputs.items()}
@@ -187,10 +190,19 @@ class RestEndpoint(Endpoint):
         outputs = self._call("POST", f"{self._url}:predict", body).get("outputs")
         if not isinstance(outputs, dict):  # REST omits the name of a single output.
             outputs = {self._only_output(): outputs}
-        return {name: np.asarray(value) for name, value in outputs.items()}
+        try:
+            return {name: np.asarray(value) for name, value in outputs.items()}
+        except ValueError as error:  # Rows of different lengths.
+            raise self._wrong(f"expected outputs of one shape: {error}") from None
 
     def _only_output(self):
-        return next(iter(self._metadata()[self.signature]["outputs"]))
+        names = self._names(self._metadata().get(self.signature, {}), "outputs")
+        if len(names) != 1:
+            raise self._wrong(f"expected one output, got {', '.join(names) or 'none'}")
+        return names[0]
+
+    def _names(self, signature, kind):
+        return list(conform(signature.get(kind, {}), dict[str, Any], f"{self._url}: {kind}"))
 
     def _metadata(self):
         tree = self._call("GET", f"{self._url}/metadata")

@@ -55,7 +55,8 @@ def predict_remotely(
       batch_size: number of examples of a request.
 
     Raises:
-      DataError: an example does not fit the inputs, or the server rejects a request.
+      DataError: an example does not fit the inputs, the server rejects a request, or its answer
+        has other shapes than an exported model's.
       ConnectionError: the server is unreachable or fails after all retries.
     """
     examples = iter(examples)
@@ -69,6 +70,7 @@ def predict_remotely(
             while waiting and (not batch or len(waiting) >= _CONCURRENT_REQUESTS):
                 done, future = waiting.popleft()
                 outputs = future.result()
+                check_outputs(outputs, len(done), endpoint.address)
                 for row, example in enumerate(done):
                     yield {"id": example.id, **row_of(outputs, row)}
             if not batch:
@@ -110,6 +112,38 @@ def _inputs(example: Example, input_names: list[str]) -> dict[str, Any]:
             return dict(zip(input_names, example.texts, strict=True))
 
 
+def check_outputs(outputs: dict[str, np.ndarray], rows: int, address: str) -> None:
+    """Checks the shapes of the outputs of a request, which come from a server.
+
+    Args:
+      outputs: outputs by name.
+      rows: number of rows of the request, B.
+      address: address of the server, for the error message.
+
+    Raises:
+      DataError: an output has another number of rows, or labels and probabilities do not match.
+    """
+    for name, value in outputs.items():
+        if value.ndim == 0 or len(value) != rows:
+            raise DataError(
+                f"{address}: output {name!r}: expected {rows} rows, got the shape {value.shape}"
+            )
+    for name in [name for name in outputs if name.endswith("labels")]:
+        labels = outputs[name]
+        probabilities = outputs.get(f"{name.removesuffix('labels')}probabilities")
+        fits = probabilities is None or (
+            probabilities.dtype.kind in "fi"
+            and probabilities.ndim > 1
+            and labels.ndim == 2
+            and labels.shape[1] == probabilities.shape[-1]
+        )
+        if not (fits and all(isinstance(label, str | bytes) for label in labels.flat)):
+            raise DataError(
+                f"{address}: output {name!r}: expected texts, one for each probability, got "
+                f"{labels.dtype} of the shape {labels.shape}"
+            )
+
+
 def row_of(outputs: dict[str, np.ndarray], row: int) -> dict[str, Any]:
     """Converts one row of outputs to a JSON-serializable prediction.
 
@@ -123,7 +157,7 @@ def row_of(outputs: dict[str, np.ndarray], row: int) -> dict[str, Any]:
     for name in [name for name in values if name.endswith("labels")]:
         prefix = name.removesuffix("labels")
         probabilities = values.get(f"{prefix}probabilities")
-        if probabilities is None or isinstance(probabilities[0], list):
+        if probabilities is None or any(isinstance(value, list) for value in probabilities):
             continue
         labels = values.pop(name)
         values[f"{prefix}probabilities"] = dict(zip(labels, probabilities, strict=True))

@@ -1,0 +1,60 @@
+"""Checksums of the files of an exported version, as `sha256sum` writes and checks them.
+
+cd exported/1 && sha256sum --check assets.extra/sha256sums
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+
+from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write
+
+CHECKSUMS_FILE = os.path.join("assets.extra", "sha256sums")  # TF Serving leaves it alone.
+_LINE = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
+
+
+def write_checksums(folder: str) -> None:
+    """Writes the SHA-256 of every file in a folder and its subfolders to `CHECKSUMS_FILE` in it."""
+    found = sorted(
+        os.path.relpath(os.path.join(directory, file), folder)
+        for directory, _, files in os.walk(folder)
+        for file in files
+    )
+    lines = [f"{_sha256(os.path.join(folder, path))}  {path}\n" for path in found]
+    with atomic_write(os.path.join(folder, CHECKSUMS_FILE)) as file:
+        file.write("".join(lines).encode())
+
+
+def check_checksums(folder: str) -> None:
+    """Checks the files of a folder against `CHECKSUMS_FILE`, where there is one.
+
+    Raises:
+      DataError: a file is missing or has changed, or the checksums are damaged.
+    """
+    path = os.path.join(folder, CHECKSUMS_FILE)
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [_LINE.fullmatch(line) for line in file.read().splitlines()]
+    except FileNotFoundError:
+        return  # Written before there were checksums.
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    if not lines:
+        raise DataError(f"{path} is damaged: expected checksums, got nothing")
+    for number, match in enumerate(lines, start=1):
+        if match is None:
+            raise DataError(f"{path}, line {number} is damaged: expected a checksum and a path")
+        expected, found = match[1], _sha256(os.path.join(folder, match[2]))
+        if found != expected:
+            raise DataError(
+                f"{os.path.join(folder, match[2])} is damaged: expected SHA-256 {expected[:12]}…, "
+                f"as in {path}, got {found[:12]}…; copy or write the folder again"
+            )
+
+
+def _sha256(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
