@@ -10,7 +10,7 @@ from official.xlnet.errors import DataError
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
     from official.xlnet.configs.data import DataConfig
 
-FORMATS = ("auto", "text", "jsonl", "wiki", "parquet")
+FORMATS = ("auto", "text", "jsonl", "wiki", "warc", "parquet")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-r"""Document readers: plain text, WikiExtractor output, JSON lines, Parquet and TFDS.
+r"""Document readers: plain text, WikiExtractor output, JSON lines, web archives, Parquet and TFDS.
 
 A document is a list of paragraphs: non-empty lines, stripped of whitespace. In plain text,
 documents are separated by blank lines; in the other formats, every record is a document. Line ends
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 from data_prep.corpus.corpus import Shard, open_stream
+from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import parse_json
@@ -75,6 +76,7 @@ def read_documents(
         "text": _read_text,
         "wiki": _read_wiki,
         "jsonl": _read_jsonl,
+        "warc": _read_warc,
         "parquet": _read_parquet,
         "tfds": _read_tfds,
     }
@@ -134,6 +136,28 @@ def _read_jsonl(reading: _Reading) -> Iterator[list[Document]]:
                 )
             documents.append(_paragraphs(value))
         yield documents
+
+
+def _read_warc(reading: _Reading) -> Iterator[list[Document]]:
+    """Reads the pages of a web archive; those without text are empty documents."""
+    shard, counts = reading.shard, reading.counts
+    documents: list[Document] = []
+    size = reported = 0
+    with open_stream(shard.path) as (stream, file):
+        for page in read_pages(stream, shard.path):
+            counts["cut_documents"] += page.is_cut
+            text = page.text if isinstance(page.text, str) else _decode(page.text, reading)
+            num_bytes = len(text.encode("utf-8", "replace"))
+            counts["bytes"] += num_bytes
+            documents.append(_paragraphs(text))
+            size += num_bytes
+            if size >= BATCH_BYTES:
+                yield documents
+                documents, size = [], 0
+                reading.report(file.tell() - reported)
+                reported = file.tell()
+    yield documents
+    reading.report(shard.num_bytes - reported)
 
 
 def _read_parquet(reading: _Reading) -> Iterator[list[Document]]:
@@ -204,7 +228,7 @@ def _decode(data: bytes, reading: _Reading) -> str:
 
 def _place_of_bad_utf8(shard: Shard) -> str:
     """`, line N` of the first invalid character in a file of lines; empty for other formats."""
-    if shard.format in ("parquet", "tfds"):
+    if shard.format in ("parquet", "tfds", "warc"):
         return ""
     decoder = codecs.getincrementaldecoder("utf-8")()
     num_lines = 0

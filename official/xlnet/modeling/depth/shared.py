@@ -40,10 +40,8 @@ class SharedDepth(StackedDepth):
     def from_model(cls, model: ModelConfig, name: str) -> SharedDepth:
         return cls(model.step_encoding, name=name)
 
-    def blocks(
-        self, new_block: Callable[[str], tf_keras.layers.Layer], num_layers: int
-    ) -> Sequence:
-        return [new_block("shared_layer")] * num_layers
+    def blocks(self, new_block: Callable[..., tf_keras.layers.Layer], num_layers: int) -> Sequence:
+        return [new_block(name="shared_layer")] * num_layers
 
     def encoded(self, number: int, hidden_states: tf.Tensor) -> tf.Tensor:
         """Hidden states with the encoding of step `number`, which counts from 0."""

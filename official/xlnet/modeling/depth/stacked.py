@@ -57,16 +57,14 @@ class StackedDepth(tf_keras.layers.Layer):
         """Creates the depth that `model` describes."""
         return cls(name=name)
 
-    def blocks(
-        self, new_block: Callable[[str], tf_keras.layers.Layer], num_layers: int
-    ) -> Sequence:
+    def blocks(self, new_block: Callable[..., tf_keras.layers.Layer], num_layers: int) -> Sequence:
         """The block of each layer.
 
         Args:
-          new_block: creates a block, given its name.
+          new_block: creates a block, given `name`.
           num_layers: number of layers, L.
         """
-        return [new_block(f"layer_{number}") for number in range(num_layers)]
+        return [new_block(name=f"layer_{number}") for number in range(num_layers)]
 
     def call(
         self,
