@@ -181,23 +181,11 @@ class XLNetEncoder(tf_keras.layers.Layer):
 
         def step(number, rows_BXD):
             layer_inputs.append(rows_BXD[:, :num_tokens])
-            run = functools.partial(
-                self.blocks[number].__call__,
-                mask=mask,
-                position_encoding=table,
-                memory=None if memory is None else tf.cast(memory[number], self.compute_dtype),
-                is_reversed=inputs.get("is_reversed"),
-                shared_biases=self.shared_biases,
-                training=training,
-                dropout_seed=None if seed is None else fold_in(seed, FIRST_BLOCK + number),
+            rows_BXD, score_BNTK = self._run_block(
+                number, rows_BXD, mask, table, inputs, seed, training, return_attention_scores
             )
-            if return_attention_scores:
-                rows_BXD, score_BNTK = run(rows_BXD, return_attention_scores=True)
-                scores.append(score_BNTK)
-                return rows_BXD
-            if training and self.config.model.recompute == "block":
-                return recomputed(run)(rows_BXD)
-            return run(rows_BXD)
+            scores.append(score_BNTK)
+            return rows_BXD
 
         rows_BXD, num_steps_BX = self.depth(
             rows_BXD,
@@ -234,6 +222,27 @@ class XLNetEncoder(tf_keras.layers.Layer):
             shape = [batch_size, num_targets, self.config.model.d_model]
             rows_BXD = tf.concat([rows_BXD, tf.broadcast_to(mask_embedding, shape)], axis=1)
         return self._dropout(rows_BXD, seed, EMBEDDING), table_VD
+
+    def _run_block(
+        self, number, rows_BXD, mask, table, inputs, seed, training, return_attention_scores
+    ):
+        """Rows after the block of a layer, and its attention probabilities if they are wanted."""
+        memory = inputs.get("memory")
+        run = functools.partial(
+            self.blocks[number].__call__,
+            mask=mask,
+            position_encoding=table,
+            memory=None if memory is None else tf.cast(memory[number], self.compute_dtype),
+            is_reversed=inputs.get("is_reversed"),
+            shared_biases=self.shared_biases,
+            training=training,
+            dropout_seed=None if seed is None else fold_in(seed, FIRST_BLOCK + number),
+        )
+        if return_attention_scores:
+            return run(rows_BXD, return_attention_scores=True)
+        if training and self.config.model.recompute == "block":
+            run = recomputed(run)
+        return run(rows_BXD), None
 
     def _next_memory(self, memory, layer_inputs):
         """stop_gradient(concat(memory_l, h_l[:reuse_len]))[-mem_len:] of every layer l."""
