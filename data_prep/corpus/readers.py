@@ -1,7 +1,8 @@
 r"""Document readers: plain text, WikiExtractor output, JSON lines, web archives, Parquet and TFDS.
 
 A document is a list of paragraphs: non-empty lines, stripped of whitespace. In plain text,
-documents are separated by blank lines; in the other formats, every record is a document. Line ends
+documents are separated by blank lines, or begin where `document_start` says; in the other formats,
+every record is a document. Line ends
 are `\n`, `\r\n` or `\r`.
 
 Memory is bounded for any input: a document of more than `MAX_DOCUMENT_BYTES` without a blank line
@@ -89,6 +90,9 @@ def read_documents(
 
 
 def _read_text(reading: _Reading) -> Iterator[list[Document]]:
+    if reading.options.document_start:
+        yield from _read_from_starts(reading)
+        return
     for text in _blocks(reading, _next_blank_line, _last_blank_line):
         documents: list[Document] = []
         current: Document = []
@@ -101,6 +105,24 @@ def _read_text(reading: _Reading) -> Iterator[list[Document]]:
         if current:
             documents.append(current)
         yield documents
+
+
+def _read_from_starts(reading: _Reading) -> Iterator[list[Document]]:
+    """Reads plain text whose documents begin with a line of a certain form."""
+    pattern = reading.options.document_start
+    in_bytes = re.compile(rb"(?<=[\r\n])(?:" + pattern.encode() + rb")")
+    in_text = re.compile(f"(?m)^(?={pattern})")
+
+    def find_next(data: bytes, position: int) -> int:
+        match = in_bytes.search(data, position)
+        return match.start() if match else 0
+
+    def find_last(data: bytes, position: int) -> int:
+        return max((match.start() for match in in_bytes.finditer(data, position)), default=0)
+
+    for text in _blocks(reading, find_next, find_last):
+        parts = in_text.split(text.replace("\r\n", "\n").replace("\r", "\n"))
+        yield [document for part in parts if (document := _paragraphs(part))]
 
 
 def _read_wiki(reading: _Reading) -> Iterator[list[Document]]:

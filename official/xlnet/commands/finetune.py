@@ -3,7 +3,8 @@
 --task is a task type (classification, multi_label, regression, multiple_choice,
 question_answering, token_classification, ranking, multitask) or a supported data set (GLUE: cola,
 sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; imdb, yelp2, yelp5, ag_news, dbpedia, amazon2,
-amazon5; squad, race, swag, conll2003, qnli_ranking). A table needs a column `label`; all other
+amazon5; squad, race, swag, conll2003, qnli_ranking,
+wnli_ranking). A table needs a column `label`; all other
 columns are text inputs unless --set=task.text_columns=[…] selects some. For multitask, --train and
 --dev are NAME=FILE,NAME=FILE.
 
