@@ -42,12 +42,21 @@ class ReadOptions:
                     f"{name}: expected one of {', '.join(allowed)}, got {getattr(self, name)!r}"
                 )
         try:
-            re.compile(self.document_start)
-        except re.error as error:
+            self.document_starts()
+        except (re.error, OverflowError, RecursionError) as error:
             raise DataError(
                 f"document_start: expected a regular expression, got {self.document_start!r}: "
                 f"{error}"
             ) from None
+
+    def document_starts(self) -> tuple[re.Pattern[bytes], re.Pattern[str]]:
+        """Patterns that match where a document but the first starts: in UTF-8, and in text.
+
+        Text has the line end of Unix alone.
+        """
+        start = self.document_start
+        in_bytes = rb"(?<=[\r\n])(?=" + start.encode("utf-8", "surrogateescape") + rb")"
+        return re.compile(in_bytes), re.compile(rf"(?<=\n)(?={start})")
 
 
 # Settings that records do not depend on; the manifest keeps them for who looks at the records.

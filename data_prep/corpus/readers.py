@@ -109,9 +109,7 @@ def _read_text(reading: _Reading) -> Iterator[list[Document]]:
 
 def _read_from_starts(reading: _Reading) -> Iterator[list[Document]]:
     """Reads plain text whose documents begin with a line of a certain form."""
-    pattern = reading.options.document_start
-    in_bytes = re.compile(rb"(?<=[\r\n])(?:" + pattern.encode() + rb")")
-    in_text = re.compile(f"(?m)^(?={pattern})")
+    in_bytes, in_text = reading.options.document_starts()
 
     def find_next(data: bytes, position: int) -> int:
         match = in_bytes.search(data, position)

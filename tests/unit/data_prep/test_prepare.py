@@ -408,8 +408,9 @@ def test_documents_that_begin_with_a_line_of_a_form(tmp_path, monkeypatch, end):
             assert found == documents
             assert counts["bytes"] == path.stat().st_size
     assert len(read_all(path)[0]) > 2 * len(documents)
-    with pytest.raises(DataError, match=r"document_start: expected a regular expression, got '\('"):
-        ReadOptions(document_start="(")
+    for wrong in ("(", "(?i)a", r"\u0041", "a{99999999999}", "*"):
+        with pytest.raises(DataError, match="document_start: expected a regular expression, got"):
+            ReadOptions(document_start=wrong)
 
 
 def test_wikiextractor(tmp_path, monkeypatch):

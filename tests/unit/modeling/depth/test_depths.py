@@ -13,7 +13,7 @@ from official.xlnet.modeling.depth.adaptive import AdaptiveDepth
 from official.xlnet.modeling.depth.shared import step_encoding
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.training.optimization import create_optimizer
+from official.xlnet.training.optimization import create_optimizer, layer_of
 from tests.helpers.tiny import (
     BATCH,
     MEMORY,
@@ -223,6 +223,26 @@ def test_the_inference_network_equals_the_layers(new_encoder):
     )
 
 
+def test_exported_weights_are_those_of_halting_too(tmp_path):
+    encoder = adaptive_encoder(12, mem_len=0)
+    packed = PackedEncoder(encoder, TOKENS)
+    module = tf.Module()
+    module.packed = packed
+    module.run = tf.function(
+        lambda token_ids, is_padding: packed(token_ids, is_padding, last_only=True).vectors,
+        input_signature=[
+            tf.TensorSpec([None, TOKENS], tf.int32),
+            tf.TensorSpec([None, TOKENS], tf.bool),
+        ],
+    )
+    tf.saved_model.save(module, str(tmp_path))
+    inputs = random_inputs(12, padding=True, layers=STEPS)
+    given = tf.constant(inputs["token_ids"]), tf.constant(inputs["is_padding"])
+    found = tf.saved_model.load(str(tmp_path)).run(*given)[:, 0]
+    expected = encoder({"token_ids": given[0], "is_padding": given[1]})["content"][:, -1]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
 def test_decoding_caches_what_each_step_reads():
     encoder = adaptive_encoder(10, mem_len=0)
     token_ids = tf.constant(random_inputs(10, layers=STEPS)["token_ids"])
@@ -284,6 +304,13 @@ def test_parameters_are_counted(depth, untie_r):
     assert config.model.num_parameters == counted == encoder.count_params()
     if depth != "stacked":
         assert len(encoder.trainable_variables) < len(tiny_encoder(num_layers=2).weights)
+
+
+def test_a_shared_block_learns_at_the_full_rate():
+    for variable in tiny_encoder(num_layers=3, depth="adaptive").variables:
+        is_embedding = "embedding:" in variable.name or "embeddings" in variable.name
+        if "segment" not in variable.name:
+            assert layer_of(variable.name, 3) == (0 if is_embedding else 3), variable.name
 
 
 def test_unknown_depths_are_refused_and_all_known_ones_exist():
