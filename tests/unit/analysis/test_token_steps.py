@@ -27,8 +27,7 @@ def model_dir(tmp_path_factory):
     config = tiny_config(vocab_size=211, depth="adaptive", num_layers=5)
     model = XLNetPretrainer(config)
     randomize(model.trainable_variables, seed=1)
-    model.encoder.depth.halting_kernel.assign(model.encoder.depth.halting_kernel * 3)
-    model.encoder.depth.halting_bias.assign(-1.0)
+    model.encoder.depth.halting_bias.assign(-1.2)
     create_model_dir(directory, config, f"{vocabulary_dir()}/spiece.model")
     tf.train.CheckpointManager(tf.train.Checkpoint(model=model), directory, 1).save()
     return directory
