@@ -16,7 +16,7 @@ from official.xlnet.checkpoints.model_directory import create_model_dir, load_en
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from tests.helpers.corpora import vocabulary_dir
-from tests.helpers.tiny import randomize, tiny_config
+from tests.helpers.tiny import randomize, tiny_config, vary_halting
 
 TEXT = "The people of the world have been in this long before, and they would say so now."
 
@@ -27,7 +27,7 @@ def model_dir(tmp_path_factory):
     config = tiny_config(vocab_size=211, depth="adaptive", num_layers=5)
     model = XLNetPretrainer(config)
     randomize(model.trainable_variables, seed=1)
-    model.encoder.depth.halting_bias.assign(-1.2)
+    vary_halting(model.encoder.depth, 5)
     create_model_dir(directory, config, f"{vocabulary_dir()}/spiece.model")
     tf.train.CheckpointManager(tf.train.Checkpoint(model=model), directory, 1).save()
     return directory

@@ -25,6 +25,7 @@ from tests.helpers.tiny import (
     randomize,
     tiny_config,
     tiny_encoder,
+    vary_halting,
 )
 
 STEPS = 5
@@ -34,7 +35,7 @@ ROWS = TOKENS + TARGETS
 def adaptive_encoder(seed=0, **changes):
     """Rows halt after different numbers of steps."""
     encoder = tiny_encoder(seed, num_layers=STEPS, depth="adaptive", **changes)
-    encoder.depth.halting_bias.assign(-1.2)
+    vary_halting(encoder.depth, STEPS, seed)
     return encoder
 
 
