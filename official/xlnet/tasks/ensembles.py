@@ -38,7 +38,8 @@ def combine(predictions: Sequence[Prediction], task: TaskConfig) -> Prediction:
       ConfigError: the task has no way to combine predictions.
 
     Example:
-      >>> combine([{"id": "1", "score": 1.0}, {"id": "1", "score": 2.0}], task)
+      >>> members = [{"id": "1", "score": 1.0}, {"id": "1", "score": 2.0}]
+      >>> combine(members, TaskConfig(name="regression"))
       {'id': '1', 'score': 1.5}
     """
     if task.name == "multitask":
