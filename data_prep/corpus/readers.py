@@ -112,7 +112,7 @@ def _read_from_starts(reading: _Reading) -> Iterator[list[Document]]:
     in_bytes, in_text = reading.options.document_starts()
 
     def find_next(data: bytes, position: int) -> int:
-        match = in_bytes.search(data, position)
+        match = in_bytes.search(data, position + 1)
         return match.start() if match else 0
 
     def find_last(data: bytes, position: int) -> int:
