@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 from absl import logging
@@ -17,7 +17,7 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.data.examples import Example
+from official.xlnet.data.examples import Example, QuestionExample
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.tasks.registry import TASKS
@@ -156,8 +156,8 @@ def _extra_examples(files: Mapping[str, float], task: TaskConfig) -> list[Exampl
     for path, weight in files.items():
         if not (math.isfinite(weight) and weight > 0):
             raise ConfigError(f"extra_train: {path}: expected a weight above 0, got {weight}")
-        examples, _ = _examples(path, task, path)
-        found += [dataclasses.replace(example, weight=weight) for example in examples]  # type: ignore[call-arg]
+        examples = cast("list[QuestionExample]", _examples(path, task, path)[0])
+        found += [dataclasses.replace(example, weight=weight) for example in examples]
     return found
 
 
