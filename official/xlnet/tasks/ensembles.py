@@ -103,7 +103,7 @@ def _score(predictions: Sequence[Prediction], task: TaskConfig) -> Prediction:
 
 def _question_answering(predictions: Sequence[Prediction], task: TaskConfig) -> Prediction:
     """A span that a model has not among its best counts with probability 0."""
-    mass: collections.Counter[tuple[int, str]] = collections.Counter()
+    mass: dict[tuple[int, str], float] = collections.defaultdict(float)
     for prediction in predictions:
         for span in prediction["n_best"]:
             mass[span["start"], span["text"]] += math.exp(span["log_probability"])

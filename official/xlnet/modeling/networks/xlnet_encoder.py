@@ -241,7 +241,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         if return_attention_scores:
             return run(rows_BXD, return_attention_scores=True)
         if training and self.config.model.recompute == "block":
-            run = recomputed(run)
+            return recomputed(run)(rows_BXD), None
         return run(rows_BXD), None
 
     def _next_memory(self, memory, layer_inputs):
