@@ -234,11 +234,13 @@ def test_exported_weights_are_those_of_halting_too(tmp_path):
             tf.TensorSpec([None, TOKENS], tf.int32),
             tf.TensorSpec([None, TOKENS], tf.bool),
         ],
+        autograph=False,
     )
     tf.saved_model.save(module, str(tmp_path))
     inputs = random_inputs(12, padding=True, layers=STEPS)
     given = tf.constant(inputs["token_ids"]), tf.constant(inputs["is_padding"])
-    found = tf.saved_model.load(str(tmp_path)).run(*given)[:, 0]
+    loaded = tf.saved_model.load(str(tmp_path))  # Its variables live as long as it does.
+    found = loaded.run(*given)[:, 0]
     expected = encoder({"token_ids": given[0], "is_padding": given[1]})["content"][:, -1]
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
