@@ -75,8 +75,8 @@ def step_encoding(step: int, width: int) -> np.ndarray:
       width: D, an even number.
 
     Example:
-      >>> step_encoding(1, 2)
-      array([0.841471 , 0.5403023], dtype=float32)
+      >>> step_encoding(1, 2).round(3)
+      array([0.841, 0.54 ], dtype=float32)
     """
     angle = step / 10000.0 ** (np.arange(0, width, 2) / width)
     return np.stack([np.sin(angle), np.cos(angle)], axis=1).reshape(width).astype(np.float32)
