@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import TYPE_CHECKING, Any
 
 from official.xlnet.errors import DataError
@@ -10,7 +11,7 @@ from official.xlnet.errors import DataError
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
     from official.xlnet.configs.data import DataConfig
 
-FORMATS = ("auto", "text", "jsonl", "wiki", "parquet")
+FORMATS = ("auto", "text", "jsonl", "wiki", "warc", "parquet")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,8 @@ class ReadOptions:
       format: one of `FORMATS`; `auto` detects the format from the file name and first bytes.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+      document_start: regular expression of the beginning of a document's first line, in plain
+        text; empty: blank lines separate documents.
 
     Raises:
       DataError: a value is not allowed.
@@ -29,6 +32,7 @@ class ReadOptions:
     format: str = "auto"
     text_field: str = "text"
     on_bad_utf8: str = "error"
+    document_start: str = ""
 
     def __post_init__(self):
         """Validates the values."""
@@ -37,6 +41,22 @@ class ReadOptions:
                 raise DataError(
                     f"{name}: expected one of {', '.join(allowed)}, got {getattr(self, name)!r}"
                 )
+        try:
+            self.document_starts()
+        except (re.error, OverflowError, RecursionError) as error:
+            raise DataError(
+                f"document_start: expected a regular expression, got {self.document_start!r}: "
+                f"{error}"
+            ) from None
+
+    def document_starts(self) -> tuple[re.Pattern[bytes], re.Pattern[str]]:
+        """Patterns that match where a document but the first starts: in UTF-8, and in text.
+
+        Text has the line end of Unix alone.
+        """
+        start = self.document_start
+        in_bytes = rb"(?<=[\r\n])(?=" + start.encode("utf-8", "surrogateescape") + rb")"
+        return re.compile(in_bytes), re.compile(rf"(?<=\n)(?={start})")
 
 
 # Settings that records do not depend on; the manifest keeps them for who looks at the records.

@@ -2,7 +2,8 @@
 
 A matrix product [m, k] x [k, n] takes 2mkn FLOP. In training a product is computed up to three
 times: in the forward pass, and for the gradients of its left and right operands. Element-wise
-operations are not counted: they are a few percent, and an efficient step hides them.
+operations are not counted: they are a few percent, and an efficient step hides them. A shared block
+saves parameters but no products; nor does halting save any, as all rows are computed in all steps.
 
 `necessary` is the minimum that the equations of XLNet require: query stream at targets only,
 position keys once for both directions and all rows, K distances per row, no gradient into memory.
@@ -103,6 +104,7 @@ def _products(shape: Shape, training: bool, distances: list[tuple[int, int]]) ->
         *(Product("weighted values", L * B * N, rows, K, H, both) for rows in (T, P)),
         Product("feed-forward", L, B * X, D, F, both),
         Product("feed-forward", L, B * X, F, D, both),
+        Product("halting", L if shape.depth == "adaptive" else 0, B * X, D, 1, both),
         Product("logits", 1, B * P, D, V, both),
     ]
     return [product for product in products if product.flops]
@@ -126,7 +128,9 @@ def num_parameters(shape: Shape) -> int:
     L, D, F, V = shape.num_layers, shape.d_model, shape.d_inner, shape.vocab_size
     attention = 5 * D * D + 2 * D + 3 * D + 2 * D
     feed_forward = 2 * D * F + F + D + 2 * D
-    return V * D + D + L * (attention + feed_forward) + V
+    num_blocks = L if shape.depth == "stacked" else 1
+    halting = D + 1 if shape.depth == "adaptive" else 0
+    return V * D + D + num_blocks * (attention + feed_forward) + halting + V
 
 
 def step_bytes(shape: Shape, compute_size: int = 4) -> dict[str, int]:

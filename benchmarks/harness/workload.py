@@ -32,6 +32,7 @@ class Shape:
       reuse_len: number of tokens whose hidden states are cached as memory.
       num_predict: number of targets of a row, P.
       batch_size: number of rows, B.
+      depth: blocks of the layers; see `ModelConfig`.
     """
 
     num_layers: int
@@ -44,6 +45,7 @@ class Shape:
     reuse_len: int
     num_predict: int
     batch_size: int
+    depth: str = "stacked"
 
     @property
     def tokens(self) -> int:

@@ -30,7 +30,7 @@ def train_step(shape: str, names: tuple[str, ...], rounds: int) -> dict[str, Any
     return compare(SHAPES[shape], names, rounds)
 
 
-def recompute(rounds: int, in_turns: bool = True, **sizes: int) -> dict[str, Any]:
+def recompute(rounds: int, in_turns: bool = True, **sizes: Any) -> dict[str, Any]:
     """Measures time and memory of rematerialization and gradient accumulation.
 
     Args:

@@ -1,8 +1,8 @@
 """Sharding of a corpus: splits input files into parts that are read in parallel.
 
 An uncompressed file is split into byte ranges whose size depends only on the size of the corpus,
-so shards do not depend on the number of workers. A compressed file is a single shard; a Parquet
-file is split into groups of row groups, a TFDS split into ranges of examples.
+so shards do not depend on the number of workers. A compressed file or web archive is a single
+shard; a Parquet file is split into groups of row groups, a TFDS split into ranges of examples.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 import zstandard
 
+from data_prep.corpus import web_archives
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 from official.xlnet.runtime.extras import require_extra
@@ -38,9 +39,9 @@ class Shard:
 
     Attributes:
       path: path of the file, or name and split of a TFDS data set.
-      format: `text`, `jsonl`, `wiki`, `parquet` or `tfds`.
+      format: `text`, `jsonl`, `wiki`, `warc`, `parquet` or `tfds`.
       start: index of the first byte (uncompressed files), row group or example.
-      stop: end of the range (exclusive); -1 for compressed files, which are read to the end.
+      stop: end of the range (exclusive); -1 for files that are read to the end.
       num_bytes: size on disk in bytes, for progress reports.
     """
 
@@ -169,7 +170,7 @@ def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard
     kind = options.format if options.format != "auto" else _guess_format(path)
     if kind == "parquet":
         return _parquet_shards(path, shard_size)
-    if compression(path) is not None:
+    if kind == "warc" or compression(path) is not None:
         return [Shard(path, kind, 0, -1, size)]
     return [
         Shard(path, kind, start, min(start + shard_size, size), min(shard_size, size - start))
@@ -186,6 +187,8 @@ def _guess_format(path: str) -> str:
         return "parquet"
     with open_stream(path) as (stream, _):
         first = stream.read(_DETECTION_BYTES)
+    if first.startswith(web_archives.MARK):
+        return "warc"
     return "wiki" if first.lstrip().startswith(b"<doc id=") else "text"
 
 

@@ -1,7 +1,8 @@
-r"""Document readers: plain text, WikiExtractor output, JSON lines, Parquet and TFDS.
+r"""Document readers: plain text, WikiExtractor output, JSON lines, web archives, Parquet and TFDS.
 
 A document is a list of paragraphs: non-empty lines, stripped of whitespace. In plain text,
-documents are separated by blank lines; in the other formats, every record is a document. Line ends
+documents are separated by blank lines, or begin where `document_start` says; in the other formats,
+every record is a document. Line ends
 are `\n`, `\r\n` or `\r`.
 
 Memory is bounded for any input: a document of more than `MAX_DOCUMENT_BYTES` without a blank line
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 from data_prep.corpus.corpus import Shard, open_stream
+from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import parse_json
@@ -75,6 +77,7 @@ def read_documents(
         "text": _read_text,
         "wiki": _read_wiki,
         "jsonl": _read_jsonl,
+        "warc": _read_warc,
         "parquet": _read_parquet,
         "tfds": _read_tfds,
     }
@@ -87,6 +90,9 @@ def read_documents(
 
 
 def _read_text(reading: _Reading) -> Iterator[list[Document]]:
+    if reading.options.document_start:
+        yield from _read_from_starts(reading)
+        return
     for text in _blocks(reading, _next_blank_line, _last_blank_line):
         documents: list[Document] = []
         current: Document = []
@@ -99,6 +105,22 @@ def _read_text(reading: _Reading) -> Iterator[list[Document]]:
         if current:
             documents.append(current)
         yield documents
+
+
+def _read_from_starts(reading: _Reading) -> Iterator[list[Document]]:
+    """Reads plain text whose documents begin with a line of a certain form."""
+    in_bytes, in_text = reading.options.document_starts()
+
+    def find_next(data: bytes, position: int) -> int:
+        match = in_bytes.search(data, position + 1)
+        return match.start() if match else 0
+
+    def find_last(data: bytes, position: int) -> int:
+        return max((match.start() for match in in_bytes.finditer(data, position)), default=0)
+
+    for text in _blocks(reading, find_next, find_last):
+        parts = in_text.split(text.replace("\r\n", "\n").replace("\r", "\n"))
+        yield [document for part in parts if (document := _paragraphs(part))]
 
 
 def _read_wiki(reading: _Reading) -> Iterator[list[Document]]:
@@ -134,6 +156,28 @@ def _read_jsonl(reading: _Reading) -> Iterator[list[Document]]:
                 )
             documents.append(_paragraphs(value))
         yield documents
+
+
+def _read_warc(reading: _Reading) -> Iterator[list[Document]]:
+    """Reads the pages of a web archive; those without text are empty documents."""
+    shard, counts = reading.shard, reading.counts
+    documents: list[Document] = []
+    size = reported = 0
+    with open_stream(shard.path) as (stream, file):
+        for page in read_pages(stream, shard.path):
+            counts["cut_documents"] += page.is_cut
+            text = page.text if isinstance(page.text, str) else _decode(page.text, reading)
+            num_bytes = len(text.encode("utf-8", "replace"))
+            counts["bytes"] += num_bytes
+            documents.append(_paragraphs(text))
+            size += num_bytes
+            if size >= BATCH_BYTES:
+                yield documents
+                documents, size = [], 0
+                reading.report(file.tell() - reported)
+                reported = file.tell()
+    yield documents
+    reading.report(shard.num_bytes - reported)
 
 
 def _read_parquet(reading: _Reading) -> Iterator[list[Document]]:
@@ -204,7 +248,7 @@ def _decode(data: bytes, reading: _Reading) -> str:
 
 def _place_of_bad_utf8(shard: Shard) -> str:
     """`, line N` of the first invalid character in a file of lines; empty for other formats."""
-    if shard.format in ("parquet", "tfds"):
+    if shard.format in ("parquet", "tfds", "warc"):
         return ""
     decoder = codecs.getincrementaldecoder("utf-8")()
     num_lines = 0

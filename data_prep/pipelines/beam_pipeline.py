@@ -44,6 +44,7 @@ def prepare_on_beam(
     format: str = "auto",
     text_field: str = "text",
     on_bad_utf8: str = "error",
+    document_start: str = "",
     min_words: int = 0,
     drop_low_quality: bool = False,
     drop_duplicates: bool = False,
@@ -62,6 +63,7 @@ def prepare_on_beam(
       format: see `prepare`.
       text_field: see `prepare`.
       on_bad_utf8: see `prepare`.
+      document_start: see `prepare`.
       min_words: see `prepare`.
       drop_low_quality: see `prepare`.
       drop_duplicates: see `prepare`.
@@ -79,6 +81,7 @@ def prepare_on_beam(
         format=format,
         text_field=text_field,
         on_bad_utf8=on_bad_utf8,
+        document_start=document_start,
         min_words=min_words,
         drop_low_quality=drop_low_quality,
         drop_duplicates=drop_duplicates,

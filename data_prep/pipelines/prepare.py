@@ -46,6 +46,7 @@ def prepare(
     format: str = "auto",
     text_field: str = "text",
     on_bad_utf8: str = "error",
+    document_start: str = "",
     min_words: int = 0,
     drop_low_quality: bool = False,
     drop_duplicates: bool = False,
@@ -65,6 +66,8 @@ def prepare(
       format: input format, one of `settings.FORMATS`; `auto` detects it per file.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+      document_start: regular expression of the beginning of a document's first line, in plain
+        text. Default: blank lines separate documents.
       min_words: minimum number of words per document; shorter documents are dropped.
       drop_low_quality: whether to drop documents that fail the quality heuristics.
       drop_duplicates: whether to drop exact duplicates of documents.
@@ -90,6 +93,7 @@ def prepare(
         format=format,
         text_field=text_field,
         on_bad_utf8=on_bad_utf8,
+        document_start=document_start,
         min_words=min_words,
         drop_low_quality=drop_low_quality,
         drop_duplicates=drop_duplicates,

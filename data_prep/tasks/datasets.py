@@ -113,6 +113,12 @@ DATASETS: dict[str, dict[str, Any]] = {
         "scoring": "summary",
         "metric": "pair_accuracy",
     },
+    # WNLI as pairwise ranking: the right referent of a pronoun should be ranked first.
+    "wnli_ranking": {
+        "name": "ranking",
+        "scoring": "summary",
+        "metric": "pair_accuracy",
+    },
 }
 
 

@@ -1,8 +1,9 @@
 """Readers of ranking data: tables, and folders with TREC run and relevance judgement files.
 
 A table has the columns `query`, `document` and `relevance`, and optionally `query_id` and
-`document_id`. A QNLI table is also accepted: the sentence is the document, and `entailment` is
-relevance 1.
+`document_id`. Two tables of GLUE are also accepted: of QNLI, the sentence is the document, and
+`entailment` is relevance 1; of WNLI, the second sentence, which puts a candidate in the place of a
+pronoun of the first, is the document, and the label is its relevance.
 
 A folder contains `queries.tsv` and `documents.tsv` (id, tab, text), TREC relevance judgements
 `qrels`, and optionally a TREC `run` with the documents to rank, of which the best
@@ -43,6 +44,10 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
             row = {"query": row["question"], "document": row["sentence"], **row}
             if "label" in row:
                 row["relevance"] = int(row["label"] == "entailment")
+        if {"sentence1", "sentence2"} <= row.keys():
+            row = {"query": row["sentence1"], "document": row["sentence2"], **row}
+            if "label" in row:
+                row["relevance"] = row["label"]
         for column in ("query", "document", *(("relevance",) if reading.with_labels else ())):
             if column not in row and line == 1:
                 raise DataError(

@@ -22,7 +22,7 @@ ORDER = [
     ["official.xlnet.runtime", "official.xlnet.tokenization"],
     ["official.xlnet.data"],
     ["official.xlnet.modeling.ops"],
-    ["official.xlnet.modeling.layers"],
+    ["official.xlnet.modeling.layers", "official.xlnet.modeling.depth"],
     ["official.xlnet.modeling.networks", "official.xlnet.modeling.objectives"],
     ["official.xlnet.modeling.heads"],
     ["official.xlnet.modeling.models"],

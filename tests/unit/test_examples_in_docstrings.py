@@ -10,6 +10,9 @@ import tensorflow as tf
 from official import xlnet
 
 MODULES = [
+    "modeling.depth.adaptive",
+    "modeling.depth.shared",
+    "modeling.depth.stacked",
     "modeling.layers.feed_forward",
     "modeling.layers.relative_attention",
     "modeling.layers.relative_position",
@@ -21,6 +24,7 @@ MODULES = [
     "modeling.ops.shapes",
     "serving.graph.ragged",
     "tasks.batching",
+    "tasks.ensembles",
     "tasks.multiple_choice",
     "tasks.question_answering",
     "tasks.ranking_metrics",

@@ -10,6 +10,7 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.packing import pack_texts
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,14 +50,35 @@ def attention_maps(
       (2, 4, 7, 7)
     """
     tokenizer = load_tokenizer(model_dir)
+    inputs = pack_text(tokenizer, text, max_tokens, text_pair)
+    outputs = load_encoder(model_dir)(inputs, return_attention_scores=True)
+    weights_LNTT = outputs["attention_scores"][:, 0].numpy()
+    return AttentionMaps(pieces_of(tokenizer, inputs), weights_LNTT)
+
+
+def pack_text(
+    tokenizer: Tokenizer, text: str, max_tokens: int, text_pair: str | None
+) -> dict[str, np.ndarray]:
+    """The inputs `token_ids` and `segment_ids` of the encoder for one text, int32 [1, T].
+
+    Args:
+      tokenizer: the tokenizer.
+      text: see `attention_maps`, also for the arguments that follow.
+      max_tokens: maximum number of tokens.
+      text_pair: a second text, or None.
+
+    Raises:
+      DataError: the text is empty.
+    """
     texts = [text] if text_pair is None else [text, text_pair]
     ids = [tokenizer.encode(part) for part in texts]
     for part, part_ids in zip(texts, ids, strict=True):
         if not part_ids:
             raise DataError(f"expected a text, got {part!r}")
     packed = pack_texts(ids, min(sum(map(len, ids)), max_tokens) + len(ids) + 1)
-    inputs = {name: packed[name][None] for name in ("token_ids", "segment_ids")}
-    outputs = load_encoder(model_dir)(inputs, return_attention_scores=True)
-    weights_LNTT = outputs["attention_scores"][:, 0].numpy()
-    pieces = [tokenizer.id_to_piece(int(i)) for i in packed["token_ids"]]
-    return AttentionMaps(pieces, weights_LNTT)
+    return {name: packed[name][None] for name in ("token_ids", "segment_ids")}
+
+
+def pieces_of(tokenizer: Tokenizer, inputs: dict[str, np.ndarray]) -> list[str]:
+    """The word pieces of what `pack_text` returns."""
+    return [tokenizer.id_to_piece(int(i)) for i in inputs["token_ids"][0]]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import tensorflow as tf
 from absl import logging
@@ -15,7 +17,7 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.data.examples import Example
+from official.xlnet.data.examples import Example, QuestionExample
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.tasks.registry import TASKS
@@ -37,6 +39,7 @@ def finetune(
     strategy: str | tf.distribute.Strategy = "one_device",
     cpu_devices: int = 1,
     num_runs: int = 1,
+    extra_train: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the best model to a new model directory.
 
@@ -57,6 +60,8 @@ def finetune(
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
       num_runs: number of runs with different seeds; `output` gets the best of them, and the metrics
         are those of all, see `finetune_repeatedly`.
+      extra_train: further training data for question answering, {path: weight of its examples in
+        the loss}.
 
     Returns:
       The metrics on `dev`, and counts of truncated or skipped examples.
@@ -75,6 +80,7 @@ def finetune(
     # First of all, as some readers use TensorFlow.
     distribution = prepare_devices(settings.training, strategy, cpu_devices)
     train_examples, train_counts = _examples(train, settings.task, "train")
+    train_examples = [*train_examples, *_extra_examples(extra_train or {}, settings.task)]
     dev_examples, dev_counts = _examples(dev, settings.task, "dev")
     start: dict[str, Any] = {"init_from": model, "vocab": vocab, "strategy": distribution}
     data = train_examples, dev_examples
@@ -137,6 +143,22 @@ def task_configuration(
             f"{config.task.name!r}"
         )
     return config
+
+
+def _extra_examples(files: Mapping[str, float], task: TaskConfig) -> list[Example]:
+    """The examples of files, with their weights."""
+    if files and task.name != "question_answering":
+        raise ConfigError(
+            f"extra_train: expected the task question_answering, got {task.name}; join the files "
+            "of other tasks into one"
+        )
+    found: list[Example] = []
+    for path, weight in files.items():
+        if not (math.isfinite(weight) and weight > 0):
+            raise ConfigError(f"extra_train: {path}: expected a weight above 0, got {weight}")
+        examples = cast("list[QuestionExample]", _examples(path, task, path)[0])
+        found += [dataclasses.replace(example, weight=weight) for example in examples]
+    return found
 
 
 def _examples(rows: Rows, task: TaskConfig, split: str) -> tuple[list[Example], dict[str, int]]:

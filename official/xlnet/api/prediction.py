@@ -11,20 +11,17 @@ from official.xlnet.api.plain_examples import labelled_examples, unlabelled_exam
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.data.examples import Example
 from official.xlnet.data.schema import MANIFEST_FILE
-from official.xlnet.inference.task_prediction import (
-    evaluate_task,
-    load_task,
-    packed_forward,
-    predict_examples,
-)
+from official.xlnet.inference.ensemble import Ensemble
+from official.xlnet.inference.task_prediction import evaluate_task
 from official.xlnet.training import evaluation
 
 
-def predict(model: str, inputs: Any) -> Any:
+def predict(model: str | Sequence[str], inputs: Any) -> Any:
     """Predicts with a fine-tuned model. To predict often, create a `Predictor` and keep it.
 
     Args:
-      model: fine-tuned model: a model directory, HF folder or TF1 release.
+      model: fine-tuned model: a model directory, HF folder or TF1 release; or several, whose
+        predictions are combined (an ensemble).
       inputs: a text, or a list of texts, of tuples of texts for a task with pairs, of lists of
         words for token_classification, or of examples of `data.examples` for any task.
 
@@ -32,7 +29,7 @@ def predict(model: str, inputs: Any) -> Any:
       A list with a dictionary for each input; for a text that is not in a list, its dictionary.
 
     Raises:
-      ConfigError: the model is not fine-tuned.
+      ConfigError: the model is not fine-tuned, or several are not of the same task.
       DataError: the model cannot be loaded, or an input has another number of texts than the task.
       TypeError: an input is not of a kind that the task takes.
 
@@ -55,20 +52,19 @@ class Predictor:
       'good'
     """
 
-    def __init__(self, model: str):
-        self._model, self._task = load_task(model)
-        self._forward = packed_forward(self._model)
+    def __init__(self, model: str | Sequence[str]):
+        self._ensemble = Ensemble([model] if isinstance(model, str) else model)
 
     def __call__(self, inputs: Any) -> Any:
         """See `predict`."""
         if isinstance(inputs, str | Example):
             return self([inputs])[0]
-        examples = unlabelled_examples(inputs, self._task.config.task)
-        return list(predict_examples(self._model, self._task, examples, self._forward))
+        examples = unlabelled_examples(inputs, self._ensemble.task.config.task)
+        return list(self._ensemble.predict(examples))
 
 
 def evaluate(
-    model: str,
+    model: str | Sequence[str],
     data: str | Sequence[Any],
     split: str = "heldout",
     mem_len: int | None = None,
@@ -77,7 +73,8 @@ def evaluate(
     """Evaluates a pre-trained model on a data set, or a fine-tuned model on labelled examples.
 
     Args:
-      model: a model directory, HF folder or TF1 release.
+      model: a model directory, HF folder or TF1 release; or several fine-tuned models, whose
+        predictions are combined (an ensemble).
       data: data set directory, written by `xlnet prepare`; or labelled examples of the model's
         task, as a list of tuples (see `labelled_examples`) or the path of a file.
       split: split of a data set, `heldout` or `train`.
@@ -95,6 +92,8 @@ def evaluate(
       >>> evaluate("runs/task", [("A fine film.", "good"), ("Dull.", "bad")])["accuracy"]
       1.0
     """
+    if not isinstance(model, str):
+        return _evaluate_ensemble(model, data, output)
     config = load_config(model)
     if not isinstance(data, str):
         return evaluate_task(model, labelled_examples(data, config.task), output)
@@ -102,3 +101,14 @@ def evaluate(
         return evaluation.evaluate(model, data, split, mem_len)
     examples, counts = read_task(data, config.task)
     return evaluate_task(model, examples, output) | counts
+
+
+def _evaluate_ensemble(
+    models: Sequence[str], data: str | Sequence[Any], output: str | None
+) -> dict[str, Any]:
+    ensemble = Ensemble(models)
+    task = ensemble.task.config.task
+    if not isinstance(data, str):
+        return ensemble.evaluate(labelled_examples(data, task), output)
+    examples, counts = read_task(data, task)
+    return ensemble.evaluate(examples, output) | counts

@@ -33,6 +33,7 @@ from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary
 ARCHITECTURE = (
     "vocab_size",
     "num_layers",
+    "depth",
     "d_model",
     "num_heads",
     "d_inner",

@@ -12,7 +12,13 @@ from typing import Any
 from absl import flags
 
 FLAGS = flags.FlagValues()
-_MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
+_MODEL = flags.DEFINE_multi_string(
+    "model",
+    None,
+    "Model directory. Repeat it to evaluate an ensemble of fine-tuned models.",
+    required=True,
+    flag_values=FLAGS,
+)
 _DATA = flags.DEFINE_string(
     "data",
     None,
@@ -43,4 +49,6 @@ def run() -> dict[str, Any]:
     """Returns `loss`, `unigram_loss`, `perplexity` and `targets`, or the metrics of the task."""
     from official.xlnet.api.prediction import evaluate
 
-    return evaluate(_MODEL.value, _DATA.value, _SPLIT.value, _MEM_LEN.value, _OUTPUT.value)
+    models = _MODEL.value
+    model = models[0] if len(models) == 1 else models
+    return evaluate(model, _DATA.value, _SPLIT.value, _MEM_LEN.value, _OUTPUT.value)

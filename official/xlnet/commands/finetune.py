@@ -3,9 +3,9 @@
 --task is a task type (classification, multi_label, regression, multiple_choice,
 question_answering, token_classification, ranking, multitask) or a supported data set (GLUE: cola,
 sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; imdb, yelp2, yelp5, ag_news, dbpedia, amazon2,
-amazon5; squad, race, swag, conll2003, qnli_ranking). A table needs a column `label`; all other
-columns are text inputs unless --set=task.text_columns=[…] selects some. For multitask, --train and
---dev are NAME=FILE,NAME=FILE.
+amazon5; squad, race, swag, conll2003, qnli_ranking, wnli_ranking). A table needs a column `label`;
+all other columns are text inputs unless --set=task.text_columns=[…] selects some. For multitask,
+--train and --dev are NAME=FILE,NAME=FILE.
 
 Running the same command again resumes an interrupted run. --runs=5 trains with five random seeds,
 reports the median and spread of the metric, and keeps the best model.
@@ -22,6 +22,13 @@ from official.xlnet.configs.choices import STRATEGIES
 FLAGS = flags.FlagValues()
 _TASK = flags.DEFINE_string("task", None, "Task type or data set.", flag_values=FLAGS)
 _TRAIN = flags.DEFINE_string("train", None, "Training data.", required=True, flag_values=FLAGS)
+_EXTRA_TRAIN = flags.DEFINE_multi_string(
+    "extra_train",
+    [],
+    "Further training data for question_answering, FILE or FILE=WEIGHT with its weight in the "
+    "loss; may be repeated.",
+    flag_values=FLAGS,
+)
 _DEV = flags.DEFINE_string("dev", None, "Validation data.", required=True, flag_values=FLAGS)
 _INIT_FROM = flags.DEFINE_string(
     "init_from", None, "Model directory to initialize from.", flag_values=FLAGS
@@ -75,4 +82,21 @@ def run() -> dict[str, Any]:
         strategy=_STRATEGY.value,
         cpu_devices=_CPU_DEVICES.value,
         num_runs=_RUNS.value,
+        extra_train=dict(map(_file_and_weight, _EXTRA_TRAIN.value)),
     )
+
+
+def _file_and_weight(argument: str) -> tuple[str, float]:
+    """The file of FILE or FILE=WEIGHT, and its weight.
+
+    Example:
+      >>> _file_and_weight("news.json=0.5")
+      ('news.json', 0.5)
+    """
+    path, equals, weight = argument.rpartition("=")
+    if not equals:
+        return argument, 1.0
+    try:
+        return path, float(weight)
+    except ValueError:
+        return argument, 1.0  # A file with = in its name.

@@ -1,10 +1,11 @@
 """Predicts with a fine-tuned model: locally, on a TF Serving endpoint, or on Apache Beam.
 
 Reads a file and writes predictions as JSON lines, in order and in a streaming fashion. --model
-predicts locally. --endpoint sends requests for the model --name to TF Serving, over gRPC
-(host:port) or REST (http://host:port); the task type is inferred from the signature unless --task
-is given. --saved_model, the directory of an exported version, predicts files of JSON lines on
-Apache Beam; --output is then a file prefix, and invalid rows are written to separate files.
+predicts locally; given several times, it combines the predictions of several models. --endpoint
+sends requests for the model --name to TF Serving, over gRPC (host:port) or REST (http://host:port);
+the task type is inferred from the signature unless --task is given. --saved_model, the directory of
+an exported version, predicts files of JSON lines on Apache Beam; --output is then a file prefix,
+and invalid rows are written to separate files.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from official.xlnet.runtime.extras import require_extra
 _MIN_SECONDS = 1e-9  # Avoids division by zero.
 
 FLAGS = flags.FlagValues()
-_MODEL = flags.DEFINE_string(
-    "model", None, "Model directory, for local prediction.", flag_values=FLAGS
+_MODEL = flags.DEFINE_multi_string(
+    "model",
+    [],
+    "Model directory, for local prediction. Repeat it for an ensemble.",
+    flag_values=FLAGS,
 )
 _ENDPOINT = flags.DEFINE_string(
     "endpoint",
@@ -85,11 +89,11 @@ def run() -> dict[str, Any]:
 
 def _local() -> tuple[Iterator[dict[str, Any]], dict[str, int]]:
     """Predictions, and counts that are complete once all predictions have been read."""
-    from official.xlnet.inference.task_prediction import load_task, predict_examples
+    from official.xlnet.inference.ensemble import Ensemble
 
-    model, task = load_task(_MODEL.value)
-    examples = stream_task(_INPUT.value, task.config.task)
-    return predict_examples(model, task, examples), task.counts
+    ensemble = Ensemble(_MODEL.value)
+    examples = stream_task(_INPUT.value, ensemble.task.config.task)
+    return ensemble.predict(examples), ensemble.task.counts
 
 
 def _remote() -> Iterator[dict[str, Any]]:

@@ -61,6 +61,13 @@ _ON_BAD_UTF8 = flags.DEFINE_enum(
     "Handling of invalid UTF-8: error, or replace by U+FFFD.",
     flag_values=FLAGS,
 )
+_DOCUMENT_START = flags.DEFINE_string(
+    "document_start",
+    "",
+    "Regular expression of the beginning of a document's first line, in plain text; default: blank "
+    "lines separate documents.",
+    flag_values=FLAGS,
+)
 _MIN_WORDS = flags.DEFINE_integer(
     "min_words",
     0,
@@ -124,6 +131,7 @@ def run() -> dict[str, Any]:
         format=_FORMAT.value,
         text_field=_TEXT_FIELD.value,
         on_bad_utf8=_ON_BAD_UTF8.value,
+        document_start=_DOCUMENT_START.value,
         min_words=_MIN_WORDS.value,
         drop_low_quality=_DROP_LOW_QUALITY.value,
         drop_duplicates=_DROP_DUPLICATES.value,

@@ -20,6 +20,9 @@ _NUM_SPECIAL = 9  # Equals `tokenization.special_tokens.NUM_SPECIAL`.
 _ALLOWED: dict[str, Allowed] = {
     "vocab_size": Range(_NUM_SPECIAL + 1, 2**31 - 1),
     "num_layers": Range(1, 1000),
+    "depth": ("stacked", "shared", "adaptive"),
+    "halting_threshold": Range(0, 1),
+    "ponder_weight": Range(0, 1000),
     "d_model": COUNT,
     "num_heads": COUNT,
     "d_inner": COUNT,
@@ -41,7 +44,15 @@ class ModelConfig(Config):
 
     Attributes:
       vocab_size: vocabulary size, V.
-      num_layers: number of transformer blocks, L.
+      num_layers: number of layers, L; with `depth: adaptive` the most that a token goes through.
+      depth: blocks of the layers: `stacked` (a block for each), `shared` (one block for all) or
+        `adaptive` (one block, and each token halts by itself), the last two as in the Universal
+        Transformer (Dehghani et al., 2018).
+      step_encoding: whether the input of a shared block says which step it is.
+      halting_threshold: sum of halting probabilities at which a token halts, with
+        `depth: adaptive`.
+      ponder_weight: weight in the loss of the mean number of steps (more exactly, of the ponder
+        cost), with `depth: adaptive`.
       d_model: hidden size, D.
       num_heads: number of attention heads, N; the size of a head is H = D / N.
       d_inner: hidden size of the feed-forward network, F.
@@ -63,6 +74,10 @@ class ModelConfig(Config):
 
     vocab_size: int = 32000
     num_layers: int = 12
+    depth: str = "stacked"
+    step_encoding: bool = True
+    halting_threshold: float = 0.99
+    ponder_weight: float = 0.01
     d_model: int = 768
     num_heads: int = 12
     d_inner: int = 3072
@@ -83,16 +98,23 @@ class ModelConfig(Config):
         return self.d_model // self.num_heads
 
     @property
+    def num_blocks(self) -> int:
+        """Number of blocks with weights of their own."""
+        return self.num_layers if self.depth == "stacked" else 1
+
+    @property
     def num_parameters(self) -> int:
         """Number of parameters of the encoder.
 
-        V·D + D embeddings; per layer 5·D² in attention, 2·D·F + F + D in the feed-forward network,
-        2·D of segments and 4·D of layer norms; 3·D biases, per layer if they are untied.
+        V·D + D embeddings; per block 5·D² in attention, 2·D·F + F + D in the feed-forward network,
+        2·D of segments and 4·D of layer norms; 3·D biases, per block if they are untied; D + 1 of
+        halting.
         """
         width, inner = self.d_model, self.d_inner
-        biases = 3 * width * (self.num_layers if self.untie_r else 1)
-        layer = 5 * width**2 + 2 * width * inner + inner + width + 2 * width + 4 * width
-        return self.vocab_size * width + width + self.num_layers * layer + biases
+        biases = 3 * width * (self.num_blocks if self.untie_r else 1)
+        block = 5 * width**2 + 2 * width * inner + inner + width + 2 * width + 4 * width
+        halting = width + 1 if self.depth == "adaptive" else 0
+        return self.vocab_size * width + width + self.num_blocks * block + biases + halting
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""

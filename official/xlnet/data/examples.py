@@ -58,6 +58,7 @@ class QuestionExample:
       answers: reference answers as (text, start offset in `context` in code points); empty if the
         question is unanswerable.
       has_label: whether the example is labelled.
+      weight: weight of the example in the training loss.
     """
 
     id: str
@@ -65,6 +66,7 @@ class QuestionExample:
     context: str
     answers: tuple[tuple[str, int], ...] = ()
     has_label: bool = True
+    weight: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

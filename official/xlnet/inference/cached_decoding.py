@@ -83,11 +83,13 @@ def prefill(
     hidden_states = encoder.word_embedding(token_ids_BT)
     position_encoding = encoder.position_encoding(hidden_states)
     caches = []
-    for block in encoder.blocks:
-        caches.append(block.attention.new_cache(hidden_states, num_slots, between_slots))
-        hidden_states = block(
-            hidden_states, mask, position_encoding, shared_biases=encoder.shared_biases
-        )
+
+    def run_block(number, rows):
+        block = encoder.blocks[number]
+        caches.append(block.attention.new_cache(rows, num_slots, between_slots))
+        return block(rows, mask, position_encoding, shared_biases=encoder.shared_biases)
+
+    encoder.depth(hidden_states, run_block, len(encoder.blocks))
     return tuple(caches)
 
 
@@ -130,9 +132,14 @@ def step(
     query_BD = tf.broadcast_to(encoder.mask_embedding, tf.shape(content_BD))
     rows_B2D = tf.stack([content_BD, query_BD], axis=1)
     new_caches = []
-    for block, cache in zip(encoder.blocks, caches, strict=True):
-        rows_B2D, cache = block(rows_B2D, mask, shared_biases=encoder.shared_biases, cache=cache)
+
+    def run_block(number, rows):
+        block, cache = encoder.blocks[number], caches[number]
+        rows, cache = block(rows, mask, shared_biases=encoder.shared_biases, cache=cache)
         new_caches.append(cache)
+        return rows
+
+    rows_B2D, _ = encoder.depth(rows_B2D, run_block, len(encoder.blocks))
     logits_BV = model.lm_head(rows_B2D[:, 1:], encoder.word_embedding.embeddings)[:, 0]
     return logits_BV, tuple(new_caches)
 

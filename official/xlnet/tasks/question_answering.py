@@ -89,7 +89,7 @@ class QuestionAnswering(Task):
                 "end": np.array(end, np.int32),
                 "is_impossible": np.array(span is None, np.float32),
             }
-        return Unit([sequence], labels)
+        return Unit([sequence], labels, example.weight)
 
     def _label(self, example: QuestionExample, offsets) -> tuple[int, int] | None:
         """Returns the first and last token of the first answer; None if outside this window."""

@@ -44,7 +44,7 @@ def first_bad_value(model: XLNetPretrainer, batch: dict[str, tf.Tensor]) -> Find
     for variable in model.trainable_variables:
         if not _is_finite(variable):
             return Finding(f"the weights {variable.name}", [])
-    layers = [model.encoder.word_embedding, *model.encoder.blocks, model.lm_head]
+    layers = [model.encoder.word_embedding, *dict.fromkeys(model.encoder.blocks), model.lm_head]
     for rows in _slices(batch):
         bad: list[tuple[str, list[int]]] = []
 

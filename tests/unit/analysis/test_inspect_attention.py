@@ -187,7 +187,8 @@ def test_commands(model_dir, tmp_path, capsys):
         (arguments[:3] + [f"--output={output}"], "--text is required"),
         (
             ["inspect"],
-            "expected one of inspect attention, inspect records, inspect runs, got 'inspect'",
+            "expected one of inspect attention, inspect records, inspect runs, inspect steps, "
+            "got 'inspect'",
         ),
     ):
         assert cli.main(wrong) == 2

@@ -1,5 +1,6 @@
 """The step computes no more than the formulas allow, and is traced once."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -39,6 +40,20 @@ def products():
 
 def test_step_computes_what_the_formula_says(products):
     assert sum(product.flops for product in products) == flops.total(flops.computed(SHAPE))
+
+
+@pytest.mark.parametrize("depth", ["shared", "adaptive"])
+def test_shared_blocks_save_parameters_and_no_products(depth):
+    shape = dataclasses.replace(SHAPE, depth=depth)
+    model, batch = ours.pretrainer(shape, config_of(shape))
+    graph = tf.function(model.train_step).get_concrete_function(batch).graph
+    counted = list(products_of(graph))
+    formula = flops.computed(shape)
+    assert sum(product.flops for product in counted) == flops.total(formula)
+    elements = sum(math.prod(size) for product in counted for size in product.shapes)
+    assert elements == sum(product.elements for product in formula)
+    parameters = sum(math.prod(variable.shape) for variable in model.trainable_variables)
+    assert flops.num_parameters(shape) == parameters < flops.num_parameters(SHAPE)
 
 
 def test_products_have_the_sizes_of_the_formula(products):

@@ -390,6 +390,32 @@ def test_json_lines(tmp_path, monkeypatch, ending):
         read_all(tmp_path / "bad.jsonl")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_documents_that_begin_with_a_line_of_a_form(tmp_path, monkeypatch, end):
+    """WikiText's articles, whose sections are set off by blank lines."""
+    rng = random.Random(5)
+    documents = []
+    for number, lines in enumerate(random_documents(rng, 29, most_lines=3)):
+        documents.append([f"= Title {number} =", *lines[:1], "= = Section = =", *lines[1:]])
+    text = end.join(
+        " " + end + end.join(f" {line} {end} " for line in document) for document in documents
+    )
+    path = tmp_path / "wiki.train.tokens"
+    path.write_bytes(text.encode())
+    start = " = (?!=)"
+    for shard_bytes in (61, 499, 1 << 20):
+        monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=shard_bytes: size)
+        for batch_bytes in (301, 1 << 20):
+            monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
+            found, counts, _ = read_all(path, document_start=start)
+            assert found == documents
+            assert counts["bytes"] == path.stat().st_size
+    assert len(read_all(path)[0]) > 2 * len(documents)
+    for wrong in ("(", "(?i)a", r"\u0041", "a{99999999999}", "*"):
+        with pytest.raises(DataError, match="document_start: expected a regular expression, got"):
+            ReadOptions(document_start=wrong)
+
+
 def test_wikiextractor(tmp_path, monkeypatch):
     documents = random_documents(random.Random(5), 50)
     text = "".join(

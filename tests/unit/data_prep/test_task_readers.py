@@ -199,6 +199,15 @@ def test_ranking_tables_and_trec_files(tmp_path):
     text = "index\tquestion\tsentence\tlabel\n0\tQ\tS\tentailment\n1\tQ\tR\tnot_entailment\n"
     examples, _ = read(write(tmp_path / "b.tsv", text), "qnli_ranking")
     assert [(e.query_id, e.relevance) for e in examples] == [("Q", 1.0), ("Q", 0.0)]
+    premise = "The trophy does not fit into the case because it is too large."
+    rows = [("The trophy is too large.", 1), ("The case is too large.", 0)]
+    text = "index\tsentence1\tsentence2\tlabel\n" + "".join(
+        f"{n}\t{premise}\t{sentence}\t{label}\n" for n, (sentence, label) in enumerate(rows)
+    )
+    examples, _ = read(write(tmp_path / "c.tsv", text), "wnli_ranking")
+    assert [(e.query_id, e.document, e.relevance) for e in examples] == [
+        (premise, sentence, float(label)) for sentence, label in rows
+    ]
     run = read_run(str(write(tmp_path / "run", "1 Q0 d7 1 2.5 tag\n1 Q0 d8 2 1.5 tag\n")))
     assert run == {"1": {"d7": 2.5, "d8": 1.5}}
     assert read_judgements(str(write(tmp_path / "qrels", "1 0 d7 2\n"))) == {"1": {"d7": 2.0}}

@@ -1,5 +1,7 @@
 """Windows, labels, the beam, offsets, and the official figures of question answering."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,6 +9,7 @@ from official.nlp.tools import squad_evaluate_v2_0
 
 from official.xlnet.data.examples import QuestionExample
 from official.xlnet.modeling.heads import create_head
+from official.xlnet.tasks.batching import collate
 from official.xlnet.tasks.question_answering import (
     QuestionAnswering,
     legal_spans,
@@ -39,6 +42,17 @@ def qa_task(tokenizer, **task):
     settings = {"max_length": 31, "window_stride": 7, "query_length": 11, **task}
     config = task_config(tokenizer.vocab_size, name="question_answering", **settings)
     return QuestionAnswering(config, tokenizer)
+
+
+def test_every_window_has_the_weight_of_its_example(tokenizer):
+    task = qa_task(tokenizer)
+    example = dataclasses.replace(find("Zürich"), weight=0.25)
+    units = task.training_units([example, find("Zürich")])
+    weights = [unit.weight for unit in units]
+    half = len(units) // 2
+    assert half > 1 and weights == [0.25] * half + [1.0] * half
+    batch = collate(units, 31, len(units))
+    np.testing.assert_array_equal(batch["weight"], weights)
 
 
 def test_windows_by_hand():

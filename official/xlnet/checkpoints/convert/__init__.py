@@ -54,6 +54,11 @@ def convert(
         raise ConfigError(
             "task.summary: expected last, first or mean, got attn, which no other format supports"
         )
+    if opened.config.model.depth != "stacked":
+        raise ConfigError(
+            f"model.depth: expected stacked, got {opened.config.model.depth}, which no other "
+            "format supports"
+        )
     weights = Weights(opened, to)
     vocab_size = Tokenizer(opened.vocab_file).vocab_size
     if vocab_size != opened.config.model.vocab_size:

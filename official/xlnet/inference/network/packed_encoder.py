@@ -89,12 +89,18 @@ class PackedEncoder(tf.Module):
         self._is_causal = model.attention_type == "uni"
         table = sinusoids(max_length, self._mem_len, model.d_model, model.clamp_len)
         table_RD = np.concatenate(table, axis=1)
-        self._layers = [
-            _PackedBlock(
+        blocks = encoder.blocks[:num_layers]
+        packed = {
+            id(block): _PackedBlock(
                 block, encoder.shared_biases, table_RD, max_length + self._mem_len, storage
             )
-            for block in encoder.blocks[:num_layers]
-        ]
+            for block in dict.fromkeys(blocks)
+        }
+        self._layers = [packed[id(block)] for block in blocks]
+        # A Keras layer would be saved with all its training; the graph needs the variables.
+        depth = encoder.depth
+        self._depth = lambda *arguments: depth(*arguments, training=False)
+        self._depth_variables = list(depth.variables)
 
     def __call__(
         self,
@@ -174,11 +180,15 @@ class PackedEncoder(tf.Module):
     def _run(self, hidden_BXD, keys, streams, wanted, memory) -> PackedOutputs:
         """All layers; the last one for the stream `wanted` alone."""
         layer_inputs = []
-        for number, layer in enumerate(self._layers):
+
+        def step(number, hidden_BXD):
             layer_inputs.append(hidden_BXD[:, : keys.num_tokens])
             memory_BMD = None if memory is None else memory[number]
             is_last = number == len(self._layers) - 1
-            hidden_BXD = layer(hidden_BXD, memory_BMD, keys, [wanted] if is_last else streams)
+            layer = self._layers[number]
+            return layer(hidden_BXD, memory_BMD, keys, [wanted] if is_last else streams)
+
+        hidden_BXD, _ = self._depth(hidden_BXD, step, len(self._layers))
         vectors_BQD = hidden_BXD[:, -wanted.size :]
         return PackedOutputs(vectors_BQD, self._next_memory(memory, layer_inputs))
 

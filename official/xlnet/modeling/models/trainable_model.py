@@ -92,6 +92,15 @@ class TrainableModel(tf_keras.Model):
         if isinstance(self.optimizer, tf_keras.optimizers.Optimizer):
             self.optimizer.build(self.trainable_variables)
 
+    def with_layer_losses(self, loss_sum: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """A sum of losses with the costs that layers added to the last call (`Layer.add_loss`).
+
+        Args:
+          loss_sum: float32 scalar, the sum of a batch's losses.
+          weights: float32, weights of what was summed. Each cost, a mean, is counted as often.
+        """
+        return tf.add_n([loss_sum, *(tf.reduce_sum(weights) * cost for cost in self.losses)])
+
     def scaled_loss(self, loss: tf.Tensor) -> tf.Tensor:
         """What to differentiate: the loss times the scale of a `LossScaleOptimizer`."""
         return self.optimizer.get_scaled_loss(loss) if self.has_loss_scale else loss

@@ -108,9 +108,9 @@ class XLNetPretrainer(TrainableModel):
         """One update from a batch of windows.
 
         The loss is the mean over all real targets of all replicas, in nats; next-sentence
-        prediction adds its mean over rows, which is trained for but not reported. With
-        `accumulate_steps` the batch goes through the network in slices, one after the other, with
-        `parallel_slices` side by side.
+        prediction adds its mean over rows, and adaptive depth its ponder cost, which are trained
+        for but not reported. With `accumulate_steps` the batch goes through the network in slices,
+        one after the other, with `parallel_slices` side by side.
 
         Returns:
           loss; gradient_norm, before clipping; and memory_valid, the share of the memory's
@@ -131,7 +131,8 @@ class XLNetPretrainer(TrainableModel):
             with tf.GradientTape() as tape:
                 outputs = self({**task.inputs, "dropout_seed": seed}, training=True)
                 loss_sum = cross_entropy_sum(outputs["logits"], task.labels_BP, task.mask_BP)
-                loss = tf.math.divide_no_nan(loss_sum, global_count)
+                cost_sum = self.with_layer_losses(loss_sum, task.mask_BP)
+                loss = tf.math.divide_no_nan(cost_sum, global_count)
                 if self.next_sentence is not None:
                     extra = self.next_sentence.loss_sum(outputs["content"], task.is_next_B)
                     loss += extra / global_rows

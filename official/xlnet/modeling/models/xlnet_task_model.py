@@ -123,7 +123,9 @@ class XLNetTaskModel(TrainableModel):
             with tf.GradientTape() as tape:
                 outputs = self(part, training=True, dropout_seed=seed)
                 loss_sum = tf.reduce_sum(self.head.loss(outputs, part) * part["weight"])
-                loss = self.scaled_loss(tf.math.divide_no_nan(loss_sum, global_count))
+                weights = self.head.num_items(part) * part["weight"]
+                cost_sum = self.with_layer_losses(loss_sum, weights)
+                loss = self.scaled_loss(tf.math.divide_no_nan(cost_sum, global_count))
             grads = tape.gradient(loss, variables, unconnected_gradients="zero")
             return [tf.convert_to_tensor(gradient) for gradient in grads], loss_sum, None
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.depth import create_depth
 from official.xlnet.modeling.layers.embedding_lookup import look_up
 from official.xlnet.modeling.layers.relative_attention import RelativeBiases
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, Sinusoids
@@ -56,6 +57,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
       return_word_embedding: whether to return `word_embedding`.
       return_hidden_states: whether to return `hidden_states`.
       return_attention_scores: whether to return `attention_scores`.
+      return_num_steps: whether to return `num_steps`.
 
     Returns:
       A dictionary of
@@ -68,6 +70,8 @@ class XLNetEncoder(tf_keras.layers.Layer):
         hidden_states: [L + 1, B, T, D], the content stream before each block and at the end.
         attention_scores: float32 [L, B, N, T, K], attention probabilities of the content stream,
           before dropout.
+        num_steps: int32 [B, T], number of blocks that each token of the content stream went
+          through; L unless `model.depth` is adaptive.
 
     Raises:
       ValueError: `token_ids` are not integers [B, T] with T > 0, an input is unknown, or both
@@ -106,24 +110,24 @@ class XLNetEncoder(tf_keras.layers.Layer):
         self.position_encoding = RelativePositionEncoding(
             model.clamp_len, dtype=policy, name="position_encoding"
         )
-        self.blocks = [
-            XLNetBlock(
-                num_heads=model.num_heads,
-                d_head=model.d_head,
-                d_inner=model.d_inner,
-                activation=model.activation,
-                dropout=model.dropout,
-                activation_dropout=model.activation_dropout,
-                dropatt=model.dropatt,
-                untie_r=model.untie_r,
-                attention_type=model.attention_type,
-                init_std=model.init_std,
-                recompute_attention=model.recompute == "attention",
-                dtype=policy,
-                name=f"layer_{number}",
-            )
-            for number in range(model.num_layers)
-        ]
+        new_block = functools.partial(
+            XLNetBlock,
+            model.num_heads,
+            model.d_head,
+            model.d_inner,
+            activation=model.activation,
+            dropout=model.dropout,
+            activation_dropout=model.activation_dropout,
+            dropatt=model.dropatt,
+            untie_r=model.untie_r,
+            attention_type=model.attention_type,
+            init_std=model.init_std,
+            recompute_attention=model.recompute == "attention",
+            dtype=policy,
+        )
+        self.depth = create_depth(model)
+        # One block for each layer; the same one again and again where they share it.
+        self.blocks = self.depth.blocks(new_block, model.num_layers)
         self.shared_biases = None
         if not model.untie_r:
             self.shared_biases = RelativeBiases(
@@ -139,9 +143,9 @@ class XLNetEncoder(tf_keras.layers.Layer):
         )
         with tf.name_scope(self.word_embedding.name):
             self.word_embedding.build(None)
-        for block in self.blocks:
-            with tf.name_scope(block.name):
-                block.build([None, None, model.d_model])
+        for layer in dict.fromkeys([*self.blocks, self.depth]):
+            with tf.name_scope(layer.name):
+                layer.build([None, None, model.d_model])
         if self.shared_biases is not None:
             with tf.name_scope(self.shared_biases.name):
                 self.shared_biases.build()
@@ -154,6 +158,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         return_word_embedding: bool = False,
         return_hidden_states: bool = False,
         return_attention_scores: bool = False,
+        return_num_steps: bool = False,
     ) -> dict[str, tf.Tensor]:
         inputs = _checked(inputs)
         seed = dropout_seed_of_call(training, inputs.get("dropout_seed"))
@@ -173,25 +178,22 @@ class XLNetEncoder(tf_keras.layers.Layer):
         table = Sinusoids(sine, self._dropout(table.cosine, seed, COSINE))
 
         layer_inputs, scores = [], []
-        for number, block in enumerate(self.blocks):
+
+        def step(number, rows_BXD):
             layer_inputs.append(rows_BXD[:, :num_tokens])
-            run = functools.partial(
-                block.__call__,
-                mask=mask,
-                position_encoding=table,
-                memory=None if memory is None else tf.cast(memory[number], self.compute_dtype),
-                is_reversed=inputs.get("is_reversed"),
-                shared_biases=self.shared_biases,
-                training=training,
-                dropout_seed=None if seed is None else fold_in(seed, FIRST_BLOCK + number),
+            rows_BXD, score_BNTK = self._run_block(
+                number, rows_BXD, mask, table, inputs, seed, training, return_attention_scores
             )
-            if return_attention_scores:
-                rows_BXD, score_BNTK = run(rows_BXD, return_attention_scores=True)
-                scores.append(score_BNTK)
-            elif training and self.config.model.recompute == "block":
-                rows_BXD = recomputed(run)(rows_BXD)
-            else:
-                rows_BXD = run(rows_BXD)
+            scores.append(score_BNTK)
+            return rows_BXD
+
+        rows_BXD, num_steps_BX = self.depth(
+            rows_BXD,
+            step=step,
+            num_layers=len(self.blocks),
+            is_padding=inputs.get("is_padding"),
+            training=training,
+        )
         rows_BXD = self._dropout(rows_BXD, seed, OUTPUT)
 
         outputs = {"content": rows_BXD[:, :num_tokens]}
@@ -205,6 +207,8 @@ class XLNetEncoder(tf_keras.layers.Layer):
             outputs["hidden_states"] = tf.stack([*layer_inputs, outputs["content"]])
         if return_attention_scores:
             outputs["attention_scores"] = tf.stack(scores)
+        if return_num_steps:
+            outputs["num_steps"] = num_steps_BX[:, :num_tokens]
         return outputs
 
     def _embed(self, token_ids_BT, target_positions, seed):
@@ -218,6 +222,27 @@ class XLNetEncoder(tf_keras.layers.Layer):
             shape = [batch_size, num_targets, self.config.model.d_model]
             rows_BXD = tf.concat([rows_BXD, tf.broadcast_to(mask_embedding, shape)], axis=1)
         return self._dropout(rows_BXD, seed, EMBEDDING), table_VD
+
+    def _run_block(
+        self, number, rows_BXD, mask, table, inputs, seed, training, return_attention_scores
+    ):
+        """Rows after the block of a layer, and its attention probabilities if they are wanted."""
+        memory = inputs.get("memory")
+        run = functools.partial(
+            self.blocks[number].__call__,
+            mask=mask,
+            position_encoding=table,
+            memory=None if memory is None else tf.cast(memory[number], self.compute_dtype),
+            is_reversed=inputs.get("is_reversed"),
+            shared_biases=self.shared_biases,
+            training=training,
+            dropout_seed=None if seed is None else fold_in(seed, FIRST_BLOCK + number),
+        )
+        if return_attention_scores:
+            return run(rows_BXD, return_attention_scores=True)
+        if training and self.config.model.recompute == "block":
+            return recomputed(run)(rows_BXD), None
+        return run(rows_BXD), None
 
     def _next_memory(self, memory, layer_inputs):
         """stop_gradient(concat(memory_l, h_l[:reuse_len]))[-mem_len:] of every layer l."""

@@ -1,0 +1,251 @@
+"""Web archives: the texts of WARC files, and of Common Crawl's WET files, which have the same form.
+
+A file is a sequence of records, in Common Crawl each a gzip member of its own:
+
+    WARC/1.0                                   version
+    WARC-Type: conversion                      header fields
+    Content-Type: text/plain
+    Content-Length: 16
+                                               empty line
+    A page.                                    content, then two line ends
+    Its text
+
+`conversion` records hold plain text (WET); `response` records hold what a server sent (WARC), of
+which successful HTML and plain text is read; `resource` records hold a file. Others are skipped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import email.message
+import email.parser
+import email.policy
+import http.client
+import io
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from official.xlnet.errors import DataError
+
+MAX_RECORD_BYTES = 32 << 20
+_READ_BYTES = 1 << 16
+_MAX_LINE_BYTES = 1 << 16
+MARK = b"WARC/1."
+_HTML = ("text/html", "application/xhtml+xml")
+_PLAIN = "text/plain"
+
+# Elements whose content is not part of what a page says.
+_SKIPPED = (
+    *("script", "style", "noscript", "template", "svg", "iframe", "object", "head"),
+    *("nav", "header", "footer", "aside", "form", "button", "select", "menu", "dialog"),
+)
+# Elements that make a line of their own, besides those of `lxml.html.defs.block_tags`.
+_MORE_BLOCKS = (
+    *("body", "br", "caption", "dd", "details", "dt", "figcaption", "legend", "li", "main"),
+    *("section", "summary", "tbody", "td", "tfoot", "th", "thead", "tr"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """The text of a record.
+
+    Attributes:
+      text: the text; bytes where the record is plain text, whose encoding is not checked.
+      is_cut: whether the record was longer than `MAX_RECORD_BYTES`; the rest is left out.
+    """
+
+    text: str | bytes
+    is_cut: bool
+
+
+def read_pages(stream: Any, path: str) -> Iterator[Page]:
+    """Yields the pages of a web archive.
+
+    Args:
+      stream: the decompressed archive; needs `read(size)` alone.
+      path: path of the file, for errors.
+
+    Raises:
+      DataError: the file is no web archive or ends within a record.
+    """
+    buffer = _Buffer(stream, path)
+    while header := _next_header(buffer):
+        length = _length(header, path)
+        content = buffer.read(min(length, MAX_RECORD_BYTES))
+        buffer.skip(length - len(content))
+        text = _text_of(header, content)
+        if text is not None:
+            yield Page(text, length > len(content))
+
+
+def _next_header(buffer: _Buffer) -> email.message.Message | None:
+    """The header fields of the next record; None at the end of the file."""
+    while (line := buffer.line()) and not line.strip():
+        pass
+    if not line:
+        return None
+    if not line.startswith(MARK):
+        raise DataError(
+            f"{buffer.path}: expected a record that begins with {MARK.decode()}, got {line[:40]!r}"
+        )
+    return _fields(buffer)
+
+
+def _fields(buffer: _Buffer) -> email.message.Message:
+    lines = []
+    while (line := buffer.line()).strip():
+        lines.append(line)
+    if not line:
+        raise DataError(f"{buffer.path}: expected a complete record, got the end of the file")
+    return _parsed(b"".join(lines))
+
+
+def _parsed(fields: bytes) -> email.message.Message:
+    parser = email.parser.BytesParser(policy=email.policy.compat32)
+    return parser.parsebytes(fields, headersonly=True)
+
+
+def _length(header: email.message.Message, path: str) -> int:
+    value = header.get("Content-Length", "").strip()
+    if not (value.isascii() and value.isdecimal()):
+        raise DataError(f"{path}: expected a Content-Length in every record, got {value!r}")
+    return int(value)
+
+
+def _text_of(header: email.message.Message, content: bytes) -> str | bytes | None:
+    """The text of a record; None if it holds none."""
+    kind = header.get("WARC-Type", "").strip().lower()
+    if kind in ("conversion", "resource"):
+        return _as_text(header, content)
+    if kind != "response" or "application/http" not in header.get("Content-Type", ""):
+        return None
+    try:
+        response = http.client.HTTPResponse(_Socket(content))  # type: ignore[arg-type]
+        response.begin()
+        if response.status != http.client.OK:
+            return None
+        return _as_text(response.headers, _decompressed(response))
+    except (http.client.HTTPException, zlib.error, ValueError):
+        return None  # What servers send is not always what it says.
+
+
+def _as_text(header: email.message.Message, content: bytes) -> str | bytes | None:
+    kind = header.get_content_type()
+    if kind == _PLAIN:
+        return content
+    if kind in _HTML:
+        return html_text(content, header.get_content_charset())
+    return None
+
+
+def html_text(content: bytes, charset: str | None = None) -> str:
+    r"""The text of a page of HTML, a line for each block; menus, forms and scripts are left out.
+
+    Args:
+      content: the page.
+      charset: its encoding as the server gave it. Default: UTF-8 if it is that, else what the page
+        says of itself.
+
+    Example:
+      >>> html_text(b"<nav>Home</nav><h1>Title</h1><p>Some <b>bold</b> text.</p>")
+      'Title\nSome bold text.'
+    """
+    import lxml.etree
+    import lxml.html.defs
+
+    try:
+        content.decode()
+        charset = "utf-8"
+    except UnicodeDecodeError:
+        charset = charset if charset != "utf-8" else None
+    try:
+        parser = lxml.html.HTMLParser(encoding=charset, remove_comments=True, remove_pis=True)
+    except LookupError:  # An encoding that does not exist.
+        parser = lxml.html.HTMLParser(remove_comments=True, remove_pis=True)
+    try:
+        root = lxml.html.document_fromstring(content, parser=parser)
+    except (lxml.etree.ParserError, lxml.etree.XMLSyntaxError):  # An empty page.
+        return ""
+    blocks = lxml.html.defs.block_tags.union(_MORE_BLOCKS)
+    lxml.etree.strip_elements(root, *_SKIPPED, with_tail=False)
+    pieces: list[str] = []
+    for event, element in lxml.etree.iterwalk(root, events=("start", "end")):
+        is_block = element.tag in blocks
+        text = element.text if event == "start" else element.tail
+        # Line ends in the source are spaces; only blocks make lines.
+        words = " ".join((text or "").split("\n")).replace("\r", " ")
+        pieces.append(f"\n{words}" if is_block else words)
+    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _decompressed(response: http.client.HTTPResponse) -> bytes:
+    """The body of a response. Common Crawl has undone encodings and renamed their fields."""
+    try:
+        body = response.read()
+    except http.client.IncompleteRead as error:  # Crawlers cut long pages.
+        body = error.partial
+    encoding = (response.getheader("Content-Encoding") or "identity").strip().lower()
+    if encoding in ("gzip", "x-gzip"):
+        return zlib.decompressobj(wbits=31).decompress(body, MAX_RECORD_BYTES)
+    if encoding == "deflate":
+        return zlib.decompressobj().decompress(body, MAX_RECORD_BYTES)
+    if encoding != "identity":
+        raise ValueError(encoding)
+    return body
+
+
+class _Socket:
+    """Content of a record as the socket that `http.client` reads from."""
+
+    def __init__(self, content: bytes):
+        self._content = content
+
+    def makefile(self, mode: str) -> io.BytesIO:
+        return io.BytesIO(self._content)
+
+
+class _Buffer:
+    """Lines and counted bytes of a stream that can only be read."""
+
+    def __init__(self, stream: Any, path: str):
+        self._stream, self.path = stream, path
+        self._pending = b""
+
+    def line(self) -> bytes:
+        """The next line with its end; empty at the end of the stream."""
+        while (stop := self._pending.find(b"\n") + 1) == 0:
+            if len(self._pending) > _MAX_LINE_BYTES or not self._more():
+                stop = len(self._pending)
+                break
+        line, self._pending = self._pending[:stop], self._pending[stop:]
+        return line
+
+    def read(self, size: int) -> bytes:
+        """The next bytes.
+
+        Raises:
+          DataError: there are fewer.
+        """
+        parts = []
+        while size:
+            if not self._pending and not self._more():
+                raise DataError(
+                    f"{self.path}: expected a complete record, {size} bytes are missing"
+                )
+            parts.append(self._pending[:size])
+            self._pending = self._pending[size:]
+            size -= len(parts[-1])
+        return b"".join(parts)
+
+    def skip(self, size: int) -> None:
+        """Reads bytes without keeping them."""
+        while size:
+            size -= len(self.read(min(size, _READ_BYTES)))
+
+    def _more(self) -> bool:
+        data = self._stream.read(_READ_BYTES)
+        self._pending += data
+        return bool(data)

@@ -1,0 +1,96 @@
+"""Several fine-tuned models on examples: their combined predictions, and metrics of these."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from official.xlnet.data.examples import Example
+from official.xlnet.errors import ConfigError
+from official.xlnet.inference.task_prediction import (
+    load_task,
+    packed_forward,
+    predict_examples,
+    require_labels,
+)
+from official.xlnet.tasks.ensembles import combination_of, combine
+from official.xlnet.tasks.reports import write_report
+from official.xlnet.tasks.task import Prediction, Task
+
+
+class Ensemble:
+    """Fine-tuned models of one task whose predictions are combined (`tasks.ensembles.combine`).
+
+    Args:
+      model_dirs: model directories; one is a model as it is.
+
+    Attributes:
+      task: the task, with settings of the first model. `null_threshold` is the mean of all.
+
+    Raises:
+      ConfigError: the models are of different tasks, or of one whose predictions cannot be
+        combined.
+
+    Example:
+      >>> ensemble = Ensemble(["runs/rte/1", "runs/rte/2", "runs/rte/3"])
+      >>> [prediction["label"] for prediction in ensemble.predict(examples)]
+      ['entailment', 'not_entailment']
+    """
+
+    def __init__(self, model_dirs: Sequence[str]):
+        self._members = [load_task(model_dir) for model_dir in model_dirs]
+        self.task: Task = self._members[0][1]
+        tasks = [task.config.task for _, task in self._members]
+        if len(tasks) > 1 and tasks[0].name != "multitask":
+            combination_of(tasks[0].name)
+        for model_dir, task in zip(model_dirs, tasks, strict=True):
+            for key in ("name", "labels", "subtasks"):
+                expected, found = getattr(tasks[0], key), getattr(task, key)
+                if found != expected:
+                    raise ConfigError(
+                        f"{model_dir}: expected task.{key} = {expected!r}, as in {model_dirs[0]}, "
+                        f"got {found!r}"
+                    )
+        tasks[0].null_threshold = float(np.mean([task.null_threshold for task in tasks]))
+        self._forwards = [packed_forward(model) for model, _ in self._members]
+
+    def predict(self, examples: Iterable[Example]) -> Iterator[Prediction]:
+        """Yields a prediction for each example, in order, however many there are.
+
+        Args:
+          examples: the examples.
+        """
+        copies = itertools.tee(examples, len(self._members))
+        streams = [
+            predict_examples(model, task, each, forward)
+            for (model, task), each, forward in zip(
+                self._members, copies, self._forwards, strict=True
+            )
+        ]
+        for predictions in zip(*streams, strict=True):
+            if len(predictions) == 1:
+                yield predictions[0]
+            else:
+                yield combine(predictions, self.task.config.task)
+
+    def evaluate(
+        self, examples: Sequence[Example], report_dir: str | None = None
+    ) -> dict[str, Any]:
+        """Returns the metrics of the combined predictions on labelled examples.
+
+        Args:
+          examples: the examples.
+          report_dir: directory for predictions, metrics and a plot. None for no report.
+        """
+        require_labels(examples)
+        predictions = list(self.predict(examples))
+        metrics: dict[str, Any] = {
+            name: float(value) for name, value in self.task.evaluate(examples, predictions).items()
+        }
+        metrics |= {"models": len(self._members), "examples": len(examples), **self.task.counts}
+        if report_dir:
+            write_report(report_dir, self.task, examples, predictions, metrics)
+        return metrics
