@@ -8,7 +8,9 @@ import numpy as np
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import DataError
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.packing import pack_texts
 
 
@@ -56,7 +58,14 @@ def attention_maps(
             raise DataError(f"expected a text, got {part!r}")
     packed = pack_texts(ids, min(sum(map(len, ids)), max_tokens) + len(ids) + 1)
     inputs = {name: packed[name][None] for name in ("token_ids", "segment_ids")}
-    outputs = load_encoder(model_dir)(inputs, return_attention_scores=True)
+    encoder = load_encoder(model_dir)
+    require(
+        isinstance(encoder, XLNetEncoder),
+        "model.network",
+        "xlnet to show attention",
+        encoder.config.model.network,
+    )
+    outputs = encoder(inputs, return_attention_scores=True)
     weights_LNTT = outputs["attention_scores"][:, 0].numpy()
     pieces = [tokenizer.id_to_piece(int(i)) for i in packed["token_ids"]]
     return AttentionMaps(pieces, weights_LNTT)

@@ -130,6 +130,11 @@ class XLNetEncoder(tf_keras.layers.Layer):
                 model.num_heads, model.d_head, model.init_std, dtype=policy, name="shared_biases"
             )
 
+    @property
+    def only_pretrained(self) -> list[tf.Variable]:
+        """Variables that only pre-training reads: the query stream's first vector."""
+        return [self.mask_embedding]
+
     def build(self, input_shape=None):
         model = self.config.model
         self.mask_embedding = self.add_weight(
