@@ -85,10 +85,7 @@ def draw(results: Results, path: str) -> None:
     spreads = [np.std(runs, ddof=1) if len(runs) > 1 else 0.0 for runs in values]
     chart, axes = pyplot.subplots(figsize=(8, 4))
     places = np.arange(len(shown))[::-1]
-    colors = [
-        "tab:gray" if row in ("bert", "roberta") or row.startswith("dae") else "tab:blue"
-        for row in shown
-    ]
+    colors = ["tab:gray" if row == "bert" or row.startswith("dae") else "tab:blue" for row in shown]
     axes.barh(places, means, xerr=spreads, color=colors, height=0.6, capsize=3)
     axes.set_yticks(places, [ROWS[row] for row in shown])
     low, high = min(means), max(means)

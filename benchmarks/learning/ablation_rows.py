@@ -4,7 +4,6 @@ from __future__ import annotations
 
 ROWS = {
     "bert": "BERT",
-    "roberta": "BERT, RoBERTa's setting",
     "dae_transformer_xl": "DAE + Transformer-XL",
     "dae_equal_compute": "DAE + Transformer-XL, equal compute",
     "xlnet_k7": "XLNet, K = 7",

@@ -1,6 +1,6 @@
 """BERT against XLNet on the same text at toy scale (table 1 of the paper), with several seeds.
 
-    python -m benchmarks.learning.rivals --text=FILE --data=DIR --output=DIR --document=docs/rivals.md
+    python -m benchmarks.learning.rivals --text=FILE --data=DIR --output=DIR --document=rivals.md
 
 Rows are recipes in configs/ablation: BERT, RoBERTa's setting and XLNet, each with its own network.
 Each is pre-trained on the same text for the same number of tokens. What is compared is what can

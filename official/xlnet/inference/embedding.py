@@ -11,8 +11,8 @@ import tensorflow as tf
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.inference.network.layer_encoder import inference_encoder
+from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.tokenization.packing import check_length, pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.inference.network.length_buckets import Buckets
 from official.xlnet.inference.network.layer_encoder import inference_encoder
+from official.xlnet.inference.network.length_buckets import Buckets
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
-
 from official.nlp.modeling import layers, networks
+
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -268,9 +268,9 @@ def test_settings_that_it_does_not_have(override, sentence):
 
 def test_input_that_is_too_long_or_unknown():
     encoder = rival_encoder()
-    with pytest.raises(ValueError, match="at most model.max_positions = 17 tokens, got 18"):
+    with pytest.raises(ValueError, match=r"at most model\.max_positions = 17 tokens, got 18"):
         encoder(random_ids(1, tokens=18))
-    with pytest.raises(ValueError, match="unknown inputs .'memory'. of bert_encoder"):
+    with pytest.raises(ValueError, match=r"unknown inputs .'memory'. of bert_encoder"):
         encoder({"token_ids": random_ids(1), "memory": tf.zeros([2, 3, 5, 22])})
     with pytest.raises(ValueError, match="expected order or perm_mask, got both"):
         encoder(
@@ -285,6 +285,6 @@ def test_input_that_is_too_long_or_unknown():
 def test_a_task_too_long_for_the_positions():
     config = rival()
     config.task.name, config.task.max_length = "classification", 18
-    with pytest.raises(ConfigError, match="task.max_length: expected at most"):
+    with pytest.raises(ConfigError, match=r"task\.max_length: expected at most"):
         config.check()
     assert XLNetConfig.from_dict(config.as_dict()).model == config.model
