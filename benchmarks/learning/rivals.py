@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--tasks", default="sst2,cr", help="tasks to fine-tune on")
     parser.add_argument("--output", required=True, help="directory for data, models and results")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds of each row")
+    parser.add_argument("--rows", default=",".join(ROWS), help="rows to train, by file name")
     parser.add_argument("--minutes", type=float, help="time after which no further run starts")
     parser.add_argument("--document", help="Markdown file whose table to write")
     parser.add_argument(
@@ -53,7 +54,7 @@ def main() -> None:
         for task in arguments.tasks.split(",")
     }
     ablation.prepare_data(arguments.text, arguments.output, arguments.set)
-    results: Results = {row: [] for row in ROWS}
+    results: Results = {row: [] for row in arguments.rows.split(",")}
     for seed in range(arguments.seeds):
         for row, runs in results.items():
             if time.monotonic() < deadline:
