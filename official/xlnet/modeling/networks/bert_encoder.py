@@ -12,7 +12,7 @@ import tf_keras
 from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
-from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
+from official.xlnet.modeling.networks.xlnet_encoder import checked_inputs
 from official.xlnet.runtime.memory import require_memory
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
@@ -149,7 +149,7 @@ class BertEncoder(BertEncoderV2):
         if "is_padding" in inputs:
             is_real_BT = tf.cast(~inputs["is_padding"], tf.int32)
             place_BT = tf.maximum(tf.cumsum(is_real_BT, axis=1) - 1, 0)
-            position_BTD = tf.gather(position_BTD[0], place_BT)
+            position_BTD = tf.gather(position_BTD, place_BT, batch_dims=1)
         return word_BTD + position_BTD
 
     def _can_attend(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
@@ -169,17 +169,10 @@ class BertEncoder(BertEncoderV2):
         return can_attend_BTT
 
     def _checked(self, inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
-        """The inputs that were given, by name, as tensors."""
-        if not isinstance(inputs, dict):
-            inputs = {"token_ids": inputs}
-        inputs = {name: value for name, value in inputs.items() if value is not None}
-        require_legacy_keras(inputs)
-        unknown = sorted(set(inputs) - _INPUTS)
-        if unknown:
-            raise ValueError(f"unknown inputs {unknown} of {self.name}; known: {sorted(_INPUTS)}")
+        """The inputs that were given, by name, as tensors; raises `ValueError`, see the class."""
+        inputs = checked_inputs(inputs, _INPUTS)
         if "order" in inputs and "perm_mask" in inputs:
             raise ValueError("expected order or perm_mask, got both")
-        inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
         length, longest = inputs["token_ids"].shape[1], self.config.model.max_positions
         if length is not None and length > longest:
             raise ValueError(
