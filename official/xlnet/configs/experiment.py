@@ -183,7 +183,7 @@ class XLNetConfig(Config):
         """Raises `ConfigError` if a network with absolute positions cannot do what is asked."""
         network = f"with model.network={self.model.network}"
         require(
-            self.objective.kind != "permutation",
+            self.task.name != "" or self.objective.kind != "permutation",
             "objective.kind",
             f"denoising or causal {network}, which has no query stream",
             self.objective.kind,
