@@ -27,7 +27,7 @@ from official.xlnet.cli import set_environment_defaults
 ROWS = {"bert": "BERT", "roberta": "BERT, RoBERTa's setting", "xlnet_k6": "XLNet, K = 6"}
 _FINETUNING = [
     "task.summary=mean",  # CLS is not a good summary in a network this small.
-    *("learning_rate=1e-3", "task.epochs=3", "task.max_length=64"),
+    *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64"),
     "checkpoint_steps=1000000",
 ]
 Results = dict[str, list[dict[str, Any]]]
