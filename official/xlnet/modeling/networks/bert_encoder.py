@@ -121,11 +121,14 @@ class BertEncoder(BertEncoderV2):
         return_hidden_states: bool = False,
     ) -> dict[str, tf.Tensor]:
         inputs = self._checked(inputs)
+        dtype = self.compute_dtype
         hidden_BTD = self._embedding_dropout(self._embed(inputs), training=training)
+        hidden_BTD = tf.cast(hidden_BTD, dtype)
         mask_BTT = self._can_attend(inputs)
         hidden_states = [hidden_BTD]
         for block in self._transformer_layers:
-            hidden_BTD = block([hidden_BTD, mask_BTT], training=training)
+            # The garden's blocks end in float32.
+            hidden_BTD = tf.cast(block([hidden_BTD, mask_BTT], training=training), dtype)
             hidden_states.append(hidden_BTD)
         outputs = {"content": hidden_BTD}
         if return_word_embedding:

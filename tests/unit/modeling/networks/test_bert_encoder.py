@@ -229,6 +229,8 @@ def test_parts_have_the_precision_of_the_model():
     assert block.dtype_policy.name == "mixed_bfloat16"
     assert block._attention_layer.dtype_policy.name == "mixed_bfloat16"
     assert {variable.dtype.name for variable in model.trainable_variables} == {"float32"}
+    outputs = model.encoder(random_ids(1), return_hidden_states=True)
+    assert outputs["content"].dtype == outputs["hidden_states"].dtype == tf.bfloat16
     model.compile(create_optimizer(model.config.training, LAYERS))
     assert np.isfinite(model.train_step(random_windows(3, batch=4))["loss"])
 
