@@ -19,6 +19,8 @@ MODULES = [
     "modeling.layers.relative_segment",
     "modeling.layers.two_stream_mask",
     "modeling.layers.xlnet_block",
+    "modeling.networks.bert_encoder",
+    "modeling.networks.gpt_encoder",
     "modeling.networks.xlnet_encoder",
     "modeling.objectives.permutation_sampling",
     "modeling.ops.shapes",

@@ -8,7 +8,9 @@ import numpy as np
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import DataError
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.packing import pack_texts
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -51,7 +53,14 @@ def attention_maps(
     """
     tokenizer = load_tokenizer(model_dir)
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
-    outputs = load_encoder(model_dir)(inputs, return_attention_scores=True)
+    encoder = load_encoder(model_dir)
+    require(
+        isinstance(encoder, XLNetEncoder),
+        "model.network",
+        "xlnet to show attention",
+        encoder.config.model.network,
+    )
+    outputs = encoder(inputs, return_attention_scores=True)
     weights_LNTT = outputs["attention_scores"][:, 0].numpy()
     return AttentionMaps(pieces_of(tokenizer, inputs), weights_LNTT)
 

@@ -26,11 +26,12 @@ from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.paths import plain_folder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.networks import Encoder, create_encoder
 from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary
 
 # Configuration keys that have to match for two models to have compatible weights.
 ARCHITECTURE = (
+    "network",
     "vocab_size",
     "num_layers",
     "depth",
@@ -55,7 +56,7 @@ _LACKING = {
 }
 
 
-def load_encoder(model_dir: str) -> XLNetEncoder:
+def load_encoder(model_dir: str) -> Encoder:
     """Loads the encoder of a model directory with its trained weights.
 
     Args:
@@ -71,7 +72,7 @@ def load_encoder(model_dir: str) -> XLNetEncoder:
     Example:
       >>> encoder = load_encoder("runs/tiny/model")
     """
-    encoder = XLNetEncoder(load_config(model_dir))
+    encoder = create_encoder(load_config(model_dir))
     encoder.build()
     restore(model_dir, encoder=encoder)
     return encoder
@@ -102,7 +103,7 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
 
 
 def save_pretrained(
-    model: XLNetEncoder | XLNetPretrainer | XLNetTaskModel,
+    model: Encoder | XLNetPretrainer | XLNetTaskModel,
     model_dir: str,
     tokenizer: Tokenizer | str,
 ) -> None:

@@ -176,6 +176,32 @@ class XLNetConfig(Config):
             "at least 1 with task.long_texts=memory",
             self.model.mem_len,
         )
+        if self.model.network != "xlnet":
+            self._check_absolute_positions()
+
+    def _check_absolute_positions(self) -> None:
+        """Raises `ConfigError` if a network with absolute positions cannot do what is asked."""
+        network = f"with model.network={self.model.network}"
+        require(
+            self.task.name != "" or self.objective.kind != "permutation",
+            "objective.kind",
+            f"denoising or causal {network}, which has no query stream",
+            self.objective.kind,
+        )
+        require(
+            not self.data.bidirectional,
+            "data.bidirectional",
+            f"false {network}, whose positions have no direction",
+            self.data.bidirectional,
+        )
+        inputs = {"data.seq_len": self.data.seq_len}
+        if self.task.name:
+            inputs["task.max_length"] = self.task.max_length
+        for key, length in inputs.items():
+            longest = self.model.max_positions
+            require(
+                length <= longest, key, f"at most model.max_positions = {longest} {network}", length
+            )
 
     def save(self, directory: str) -> None:
         """Writes `config.yaml` to a model directory atomically; creates the directory if needed."""

@@ -18,6 +18,7 @@ from official.xlnet.configs.validation import (
 _NUM_SPECIAL = 9  # Equals `tokenization.special_tokens.NUM_SPECIAL`.
 
 _ALLOWED: dict[str, Allowed] = {
+    "network": ("xlnet", "bert", "gpt"),
     "vocab_size": Range(_NUM_SPECIAL + 1, 2**31 - 1),
     "num_layers": Range(1, 1000),
     "depth": ("stacked", "shared", "adaptive"),
@@ -35,14 +36,18 @@ _ALLOWED: dict[str, Allowed] = {
     "dropatt": RATE,
     "init_std": Range(0, 100),
     "recompute": ("none", "attention", "block"),
+    "max_positions": COUNT,
+    "num_segments": COUNT,
 }
 
 
 @dataclasses.dataclass
 class ModelConfig(Config):
-    """Hyperparameters of the XLNet encoder.
+    """Hyperparameters of the encoder.
 
     Attributes:
+      network: `xlnet`; or, to compare with, `bert` or `gpt`, which have learned absolute positions
+        and no memory (`official.xlnet.modeling.networks`).
       vocab_size: vocabulary size, V.
       num_layers: number of layers, L; with `depth: adaptive` the most that a token goes through.
       depth: blocks of the layers: `stacked` (a block for each), `shared` (one block for all) or
@@ -70,8 +75,11 @@ class ModelConfig(Config):
       init_std: standard deviation of the normal initializer.
       recompute: activations that the backward pass recomputes to save memory (gradient
         checkpointing): `none`, `attention` (scores and probabilities) or `block` (whole blocks).
+      max_positions: for `bert` and `gpt`, number of learned positions: the longest input.
+      num_segments: for `bert`, number of learned segment embeddings; larger ids have the last one.
     """
 
+    network: str = "xlnet"
     vocab_size: int = 32000
     num_layers: int = 12
     depth: str = "stacked"
@@ -91,6 +99,8 @@ class ModelConfig(Config):
     dropatt: float = 0.1
     init_std: float = 0.02
     recompute: str = "none"
+    max_positions: int = 512
+    num_segments: int = 3
 
     @property
     def d_head(self) -> int:
@@ -108,9 +118,15 @@ class ModelConfig(Config):
 
         V·D + D embeddings; per block 5·D² in attention, 2·D·F + F + D in the feed-forward network,
         2·D of segments and 4·D of layer norms; 3·D biases, per block if they are untied; D + 1 of
-        halting.
+        halting. With absolute positions, 4·D² + 4·D in attention, and the embeddings of positions;
+        in `bert` those of segments and their layer norm, too.
         """
         width, inner = self.d_model, self.d_inner
+        if self.network != "xlnet":
+            rows = self.vocab_size + self.max_positions
+            rows += self.num_segments + 2 if self.network == "bert" else 0
+            layer = 4 * width**2 + 4 * width + 2 * width * inner + inner + width + 4 * width
+            return rows * width + self.num_layers * layer
         biases = 3 * width * (self.num_blocks if self.untie_r else 1)
         block = 5 * width**2 + 2 * width * inner + inner + width + 2 * width + 4 * width
         halting = width + 1 if self.depth == "adaptive" else 0
@@ -126,3 +142,23 @@ class ModelConfig(Config):
             self.num_heads,
         )
         require(self.d_model % 2 == 0, "model.d_model", "an even number", self.d_model)
+        if self.network != "xlnet":
+            self._check_absolute_positions()
+
+    def _check_absolute_positions(self) -> None:
+        """Raises `ConfigError` if a setting asks for what only the XLNet network has."""
+        for key, expected in (
+            ("mem_len", 0),
+            ("clamp_len", 0),
+            ("recompute", "none"),
+            ("depth", "stacked"),
+        ):
+            got = getattr(self, key)
+            where = f"{expected!r} with model.network={self.network}"
+            require(got == expected, f"model.{key}", where, got)
+        require(
+            self.network != "gpt" or self.attention_type == "uni",
+            "model.attention_type",
+            "'uni' with model.network=gpt",
+            self.attention_type,
+        )

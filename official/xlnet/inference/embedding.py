@@ -12,9 +12,9 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.configs.validation import AT_LEAST_1, FINITE, require_number, require_one_of
 from official.xlnet.errors import ConfigError
+from official.xlnet.inference.network.layer_encoder import inference_encoder
 from official.xlnet.inference.network.length_buckets import default_lengths
-from official.xlnet.inference.network.packed_encoder import PackedEncoder
-from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.networks import Encoder
 from official.xlnet.tokenization.packing import check_length, pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
@@ -23,7 +23,7 @@ _NUM_SPECIAL = 2  # SEP and CLS.
 
 
 def embed(
-    model: str | XLNetEncoder,
+    model: str | Encoder,
     texts: str | Sequence[str],
     pooling: str = "mean",
     layer: int = -1,
@@ -85,7 +85,7 @@ class TextEmbedder:
 
     def __init__(
         self,
-        encoder: XLNetEncoder,
+        encoder: Encoder,
         tokenizer: Tokenizer,
         layer: int = -1,
         max_length: int | None = None,
@@ -103,7 +103,7 @@ class TextEmbedder:
         self._tokenizer, self._max_length = tokenizer, max_length
         self._width = encoder.config.model.d_model
         self._lengths = default_lengths(max_length)
-        self._encoder = PackedEncoder(
+        self._encoder = inference_encoder(
             encoder, max_length, num_layers=layer % (num_layers + 1), num_segments=3
         )
         self._graph = functools.cache(self._new_graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.configs.validation import require
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 
 _BUCKET = 128
@@ -13,10 +14,16 @@ def load_language_model(model_dir: str) -> XLNetPretrainer:
     """Returns the pre-training model of a model directory, with room for one row of memory.
 
     Raises:
-      ConfigError: there is no usable configuration.
+      ConfigError: there is no usable configuration, or it is of another network than XLNet.
       DataError: there is no usable checkpoint, or it holds an encoder without LM head.
     """
     config = load_config(model_dir)
+    require(
+        config.model.network == "xlnet",
+        "model.network",
+        "xlnet to score or generate text, which reads the query stream and a memory",
+        config.model.network,
+    )
     config.training = config.training.in_one_piece(batch_size=1)
     return load_pretrainer(model_dir, config)
 

@@ -23,6 +23,9 @@ INITIAL_LOSS_SCALE = (
 # Variables without weight decay: biases and layer normalization, as in the original code.
 NOT_DECAYED = ("bias", "gamma", "beta")
 
+# Names of embeddings, and of BERT's layer norm behind them.
+_EMBEDDING = r"(?:word|mask|position|type)_embedding|/embeddings/"
+
 
 class _Step(NamedTuple):
     """Numbers of one update of a variable.
@@ -275,4 +278,4 @@ def layer_of(variable_name: str, num_layers: int) -> int:
     block = re.search(r"(?:^|/)layer_(\d+)/", variable_name)
     if block:
         return int(block.group(1)) + 1
-    return 0 if re.search(r"(?:word|mask)_embedding", variable_name) else num_layers
+    return 0 if re.search(_EMBEDDING, variable_name) else num_layers

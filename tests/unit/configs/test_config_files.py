@@ -7,14 +7,16 @@ import pytest
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
 
-CONFIGS = sorted((pathlib.Path(__file__).parents[3] / "configs").glob("*.yaml"))
+DIRECTORY = pathlib.Path(__file__).parents[3] / "configs"
+CONFIGS = sorted(DIRECTORY.glob("*.yaml"))
+TABLE_6 = sorted((DIRECTORY / "ablation/base").glob("*.yaml"))
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", CONFIGS + TABLE_6, ids=lambda path: path.name)
 def test_recipe_loads_and_opens_with_its_commands(path):
     config = XLNetConfig.load(str(path))
     head = path.read_text().split("\nmodel:")[0]
-    assert f"--config=configs/{path.name}" in head
+    assert f"--config=configs/{path.relative_to(DIRECTORY)}" in head
     if "xlnet vocab" in head:
         assert f"--size={config.model.vocab_size}" in head
 
@@ -79,8 +81,11 @@ def test_rows_of_the_ablation_differ_in_what_their_names_say():
             if value != base[section][key]
         }
 
+    bert = {"network", "max_positions", "kind", "mem_len", "bidirectional"}
+    bert |= {"target_unit", "max_span", "target_ratio", "num_predict"}
     assert {name: changes(config) for name, config in rows.items()} == {
-        "bert": {"kind", "mem_len", "target_unit", "max_span", "target_draws", "next_sentence"},
+        "bert": {*bert, "target_draws", "next_sentence"},
+        "roberta": bert,
         "dae_transformer_xl": {"kind"},
         "dae_equal_compute": {"kind", "num_steps"},
         "xlnet_k7": {"target_ratio", "num_predict"},
@@ -90,3 +95,48 @@ def test_rows_of_the_ablation_differ_in_what_their_names_say():
         "no_bidirectional": {"bidirectional"},
         "next_sentence": {"next_sentence"},
     }
+
+
+def test_table_6_is_bert_base_in_size_and_hyperparameters():
+    rows = {path.stem: XLNetConfig.load(str(path)) for path in TABLE_6}
+    toy = {path.stem for path in (DIRECTORY / "ablation").glob("*.yaml")}
+    assert set(rows) == toy - {"dae_equal_compute", "roberta"}
+    for config in rows.values():
+        model, training = config.model, config.training
+        assert (model.num_layers, model.d_model, model.num_heads) == (12, 768, 12)
+        assert (model.d_inner, model.vocab_size, config.data.seq_len) == (3072, 32000, 512)
+        assert (training.batch_size, training.num_steps) == (256, 1000000)
+        assert (training.learning_rate, training.warmup_steps) == (1e-4, 10000)
+    assert rows["xlnet_k6"].data.target_ratio == 6 and rows["xlnet_k6"].data.max_span == 5
+
+
+def test_rows_of_table_6_mean_the_same_as_the_toy_ones():
+    """A row changes the same keys of its table, and where they are no sizes, to the same values."""
+    sizes = {"num_predict", "mem_len", "max_positions"}
+
+    def changes(directory, name):
+        base, config = (
+            XLNetConfig.load(str(directory / f"{row}.yaml")).as_dict() for row in ("xlnet_k6", name)
+        )
+        return {
+            key: value if key not in sizes else None
+            for section, values in config.items()
+            for key, value in values.items()
+            if value != base[section][key]
+        }
+
+    toy = DIRECTORY / "ablation"
+    for path in TABLE_6:
+        expected = changes(toy, path.stem)
+        expected.pop("max_positions", None)  # The default in the paper's size.
+        if path.stem == "dae_transformer_xl":  # See docs/ablation.md.
+            expected |= {"target_unit": "token", "max_span": 1}
+            expected |= {"target_ratio": 6.667, "num_predict": None}
+        assert changes(path.parent, path.stem) == expected
+
+
+def test_bert_masks_15_percent():
+    for path in [*DIRECTORY.rglob("bert.yaml"), *DIRECTORY.rglob("roberta.yaml")]:
+        data = XLNetConfig.load(str(path)).data
+        assert data.num_predict == round(0.15 * data.seq_len)
+        assert data.target_ratio == pytest.approx(1 / 0.15, rel=1e-3)

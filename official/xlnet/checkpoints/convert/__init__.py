@@ -12,6 +12,7 @@ from official.xlnet.checkpoints.convert.tf1_format import Tf1Source, write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_xlnet
 from official.xlnet.configs.experiment import CONFIG_FILE
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -50,6 +51,12 @@ def convert(
     for override in overrides:
         opened.config.set(override)
     opened.config.check()
+    require(
+        opened.config.model.network == "xlnet",
+        "model.network",
+        "xlnet to convert between formats of XLNet models",
+        opened.config.model.network,
+    )
     if opened.config.task.summary == "attn":
         raise ConfigError(
             "task.summary: expected last, first or mean, got attn, which no other format supports"

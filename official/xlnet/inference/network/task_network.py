@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from official.xlnet.inference.network.layer_encoder import inference_encoder
 from official.xlnet.inference.network.length_buckets import Buckets, Tensors
-from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 
 
@@ -13,7 +13,7 @@ class TaskNetwork(tf.Module):
     """Units of S sequences of T tokens to the head's outputs.
 
     Args:
-      model: the model; its head is used as it is, its encoder as a `PackedEncoder`.
+      model: the model; its head is used as it is, its encoder as `inference_encoder` makes it.
       lengths: the lengths that inputs are padded to, ascending. Long texts that are read with
         memory have full segments: the last length alone.
       storage: how the encoder's matrices are stored; one of `WEIGHT_STORAGE`.
@@ -33,7 +33,7 @@ class TaskNetwork(tf.Module):
         # A Keras layer would be saved with all its training; the graph needs the variables.
         self._head = lambda content_USTD, inputs: model.head(content_USTD, inputs)
         self._head_variables = list(model.head.variables)
-        self._encoder = PackedEncoder(
+        self._encoder = inference_encoder(
             model.encoder, lengths[-1], num_segments, storage, model.with_memory
         )
         self._read = self._read_with_memory if model.with_memory else self._read_each

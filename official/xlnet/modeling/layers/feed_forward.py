@@ -10,12 +10,18 @@ from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call
 from official.xlnet.modeling.ops.xla_kernels import fused
 
-# XLNet's own code computes the tanh form of GELU; HF's "gelu" is the exact one.
-ACTIVATIONS = {
-    "gelu": lambda x: tf.nn.gelu(x, approximate=True),
-    "gelu_exact": lambda x: tf.nn.gelu(x, approximate=False),
-    "relu": tf.nn.relu,
-}
+
+def gelu_tanh(x: tf.Tensor) -> tf.Tensor:
+    """The tanh form of GELU, which XLNet's and BERT's own code compute."""
+    return tf.nn.gelu(x, approximate=True)
+
+
+def gelu_exact(x: tf.Tensor) -> tf.Tensor:
+    """The exact form of GELU, which HF calls "gelu"."""
+    return tf.nn.gelu(x, approximate=False)
+
+
+ACTIVATIONS = {"gelu": gelu_tanh, "gelu_exact": gelu_exact, "relu": tf.nn.relu}
 
 
 # A CPU's cache keeps rows that are a multiple of 4 kB apart in the same few places, and products

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
-from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
 from official.xlnet.modeling.ops.stateless_dropout import dropout_seed_of_call
@@ -44,7 +44,7 @@ class XLNetClassifier(tf_keras.Model):
       >>> model.fit(tokenizer(["A fine film.", "Dull."]), tf.constant([1, 0]))
     """
 
-    def __init__(self, encoder: XLNetEncoder, num_classes: int, **kwargs):
+    def __init__(self, encoder: Encoder, num_classes: int, **kwargs):
         kwargs.setdefault("name", "xlnet_classifier")
         super().__init__(**kwargs)
         self.encoder = encoder
@@ -71,9 +71,9 @@ class XLNetClassifier(tf_keras.Model):
 
     @property
     def trainable_weights(self):
-        """All but the query stream's first vector, which only pre-training reads."""
-        unused = self.encoder.mask_embedding
-        return [weight for weight in super().trainable_weights if weight is not unused]
+        """All but what only pre-training reads."""
+        unused = {id(variable) for variable in self.encoder.only_pretrained}
+        return [weight for weight in super().trainable_weights if id(weight) not in unused]
 
     def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):
         require_legacy_keras(inputs)

@@ -10,13 +10,12 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
-from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.layers.next_sentence import NextSentence
 from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
 from official.xlnet.modeling.models.trainable_model import TrainableModel
+from official.xlnet.modeling.networks import create_encoder, create_lm_head
 from official.xlnet.modeling.networks.recurrent_memory import Memory
-from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
@@ -55,8 +54,8 @@ class XLNetPretrainer(TrainableModel):
         super().__init__(config, **kwargs)
         config, policy = self.config, self.dtype_policy
         require_memory(config, config.training.batch_size)
-        self.encoder = XLNetEncoder(config, dtype=policy)
-        self.lm_head = LMHead(config.model.vocab_size, dtype=policy, name="lm_head")
+        self.encoder = create_encoder(config, dtype=policy)
+        self.lm_head = create_lm_head(config, dtype=policy, name="lm_head")
         self.next_sentence = None
         if config.objective.next_sentence:
             self.next_sentence = NextSentence(

@@ -13,7 +13,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
 from official.xlnet.modeling.models.trainable_model import TrainableModel
-from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.networks import create_encoder
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
 
@@ -51,7 +51,7 @@ class XLNetTaskModel(TrainableModel):
         if not self.with_memory:
             encoder_config.model.mem_len = 0
             encoder_config.task.long_texts = "truncate"
-        self.encoder = XLNetEncoder(encoder_config, reuse_len=0, dtype=self.dtype_policy)
+        self.encoder = create_encoder(encoder_config, reuse_len=0, dtype=self.dtype_policy)
         self.head = create_head(config, dtype=self.dtype_policy)
         self.loss_metric = tf_keras.metrics.Mean("loss")
         self.build(None)
@@ -66,9 +66,9 @@ class XLNetTaskModel(TrainableModel):
 
     @property
     def tuned_variables(self) -> list[tf.Variable]:
-        """What training changes: all but the query stream's first vector."""
-        unused = self.encoder.mask_embedding
-        return [variable for variable in self.trainable_variables if variable is not unused]
+        """What training changes: all that a task reads."""
+        unused = {id(variable) for variable in self.encoder.only_pretrained}
+        return [variable for variable in self.trainable_variables if id(variable) not in unused]
 
     def call(self, inputs: Batch, training: bool | None = None, dropout_seed=None):
         seeds = [None, None]

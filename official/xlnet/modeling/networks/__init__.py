@@ -1,1 +1,67 @@
-"""The encoder and the recurrent memory."""
+"""The encoder and the recurrent memory, and the networks of rivals to compare with.
+
+`model.network` selects the encoder, and the language-model head that belongs to it:
+
+| network | positions | attention | head |
+|---|---|---|---|
+| `xlnet` | relative | two streams, with memory | tied |
+| `bert` | absolute, learned | by default bidirectional | transform, then tied |
+| `gpt` | absolute, learned | causal | tied |
+
+All of them take and return the same, so objectives, records, training step and tasks are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.layers.lm_head import LMHead
+from official.xlnet.modeling.layers.masked_lm_head import MaskedLMHead
+from official.xlnet.modeling.networks.bert_encoder import BertEncoder
+from official.xlnet.modeling.networks.gpt_encoder import GptEncoder
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+
+Encoder = XLNetEncoder | BertEncoder
+
+
+class _Network(NamedTuple):
+    encoder: type[Encoder]
+    lm_head: Callable[..., LMHead]
+
+
+def _tied(config: XLNetConfig, **kwargs) -> LMHead:
+    return LMHead(config.model.vocab_size, **kwargs)
+
+
+def _transformed(config: XLNetConfig, **kwargs) -> LMHead:
+    model = config.model
+    return MaskedLMHead(model.vocab_size, model.d_model, model.activation, model.init_std, **kwargs)
+
+
+_NETWORKS = {
+    "xlnet": _Network(XLNetEncoder, _tied),
+    "bert": _Network(BertEncoder, _transformed),
+    "gpt": _Network(GptEncoder, _tied),
+}
+
+
+def create_encoder(config: XLNetConfig, **kwargs) -> Encoder:
+    """Creates the encoder that `model.network` names.
+
+    Args:
+      config: the experiment configuration.
+      **kwargs: arguments of the encoder, see `XLNetEncoder`.
+    """
+    return _NETWORKS[config.model.network].encoder(config, **kwargs)
+
+
+def create_lm_head(config: XLNetConfig, **kwargs) -> LMHead:
+    """Creates the language-model head of the network that `model.network` names.
+
+    Args:
+      config: the experiment configuration.
+      **kwargs: arguments of a Keras layer.
+    """
+    return _NETWORKS[config.model.network].lm_head(config, **kwargs)

@@ -134,6 +134,11 @@ class XLNetEncoder(tf_keras.layers.Layer):
                 model.num_heads, model.d_head, model.init_std, dtype=policy, name="shared_biases"
             )
 
+    @property
+    def only_pretrained(self) -> list[tf.Variable]:
+        """Variables that only pre-training reads: the query stream's first vector."""
+        return [self.mask_embedding]
+
     def build(self, input_shape=None):
         model = self.config.model
         self.mask_embedding = self.add_weight(
@@ -160,7 +165,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         return_attention_scores: bool = False,
         return_num_steps: bool = False,
     ) -> dict[str, tf.Tensor]:
-        inputs = _checked(inputs)
+        inputs = checked_inputs(inputs, INPUTS)
         seed = dropout_seed_of_call(training, inputs.get("dropout_seed"))
         memory, target_positions = inputs.get("memory"), inputs.get("target_positions")
         token_ids_BT = tf.cast(inputs["token_ids"], tf.int32)
@@ -292,8 +297,14 @@ _MASK_INPUTS = (
 INPUTS = {"token_ids", "is_reversed", "memory", "dropout_seed", *_MASK_INPUTS}
 
 
-def _checked(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
-    """The inputs that were given, by name, as tensors.
+def checked_inputs(
+    inputs: dict[str, tf.Tensor] | tf.Tensor, known: set[str]
+) -> dict[str, tf.Tensor]:
+    """The inputs of an encoder that were given, by name, as tensors.
+
+    Args:
+      inputs: token_ids alone, or a dictionary.
+      known: names of the inputs that the encoder takes.
 
     Raises:
       ValueError: an input is unknown, or `token_ids` are not integers [B, T] with T > 0.
@@ -302,9 +313,9 @@ def _checked(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
         inputs = {"token_ids": inputs}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     require_legacy_keras(inputs)
-    unknown = sorted(set(inputs) - INPUTS)
+    unknown = sorted(set(inputs) - known)
     if unknown:
-        raise ValueError(f"unknown encoder inputs {unknown}; known: {sorted(INPUTS)}")
+        raise ValueError(f"unknown encoder inputs {unknown}; known: {sorted(known)}")
     if "token_ids" not in inputs:
         raise ValueError(f"expected the encoder input 'token_ids', got only {sorted(inputs)}")
     for name, value in inputs.items():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from official.xlnet.inference.network.layer_encoder import inference_encoder
 from official.xlnet.inference.network.length_buckets import Buckets
-from official.xlnet.inference.network.packed_encoder import PackedEncoder
-from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.networks import Encoder
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
@@ -28,10 +28,12 @@ class EncoderService(Service):
       settings: export settings.
     """
 
-    def __init__(self, encoder: XLNetEncoder, tokenizer: GraphTokenizer, settings: Settings):
+    def __init__(self, encoder: Encoder, tokenizer: GraphTokenizer, settings: Settings):
         super().__init__(tokenizer, encoder.config.model.vocab_size, settings)
         self.num_texts = len(settings.text_columns)
-        packed = PackedEncoder(encoder, settings.max_length, self.num_segments, settings.weights)
+        packed = inference_encoder(
+            encoder, settings.max_length, self.num_segments, settings.weights
+        )
         self._encoder = packed
 
         def embed(inputs):

@@ -1,0 +1,157 @@
+"""BERT against XLNet on the same text at toy scale (table 1 of the paper), with several seeds.
+
+    python -m benchmarks.learning.rivals --text=FILE --data=DIR --output=DIR --document=rivals.md
+
+Rows are recipes in configs/ablation: BERT, RoBERTa's setting and XLNet, each with its own network.
+Each is pre-trained on the same text for the same number of tokens. What is compared is what can
+be: the likelihood of the same held-out spans (`span_likelihood`), and accuracy after fine-tuning on
+labeled tables with the same settings. Finished runs are not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.document import fill_table
+from benchmarks.learning import ablation
+from official.xlnet.cli import set_environment_defaults
+
+ROWS = {"bert": "BERT", "roberta": "BERT, RoBERTa's setting", "xlnet_k6": "XLNet, K = 6"}
+_FINETUNING = [
+    "task.summary=mean",  # CLS is not a good summary in a network this small.
+    *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64"),
+    "checkpoint_steps=1000000",
+]
+Results = dict[str, list[dict[str, Any]]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--text", required=True, help="text files, one paragraph per line")
+    parser.add_argument("--data", required=True, help="directory with TASK/{train,dev}.tsv")
+    parser.add_argument("--tasks", default="sst2,cr", help="tasks to fine-tune on")
+    parser.add_argument("--output", required=True, help="directory for data, models and results")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds of each row")
+    parser.add_argument("--rows", default=",".join(ROWS), help="rows to train, by file name")
+    parser.add_argument("--minutes", type=float, help="time after which no further run starts")
+    parser.add_argument("--document", help="Markdown file whose table to write")
+    parser.add_argument(
+        "--set", action="append", default=[], help="key=value: overrides a key in all rows"
+    )
+    arguments = parser.parse_args()
+    set_environment_defaults()
+    deadline = time.monotonic() + 60 * (arguments.minutes or np.inf)
+    tables = {
+        task: [os.path.join(arguments.data, task, f"{part}.tsv") for part in ("train", "dev")]
+        for task in arguments.tasks.split(",")
+    }
+    ablation.prepare_data(arguments.text, arguments.output, arguments.set)
+    results: Results = {row: [] for row in arguments.rows.split(",")}
+    for seed in range(arguments.seeds):
+        for row, runs in results.items():
+            if time.monotonic() < deadline:
+                runs.append(run(row, seed, arguments.output, arguments.set, tables))
+    table = table_of(results, {task: majority(dev) for task, (_, dev) in tables.items()})
+    print(table, file=sys.stderr)
+    if arguments.document:
+        fill_table(arguments.document, "rivals", table)
+    print(json.dumps({row: len(runs) for row, runs in results.items()}))
+
+
+def run(
+    row: str, seed: int, output: str, overrides: list[str], tables: dict[str, list[str]]
+) -> dict[str, Any]:
+    """Pre-trains one row with one seed and fine-tunes it, unless its results exist.
+
+    Args:
+      row: name of the row.
+      seed: random seed.
+      output: directory of data, models and results.
+      overrides: `key=value` overrides.
+      tables: {task: [training table, development table]}.
+
+    Returns:
+      The results of `ablation.run`, and `accuracy` {task: share of dev}.
+    """
+    ablation.run(row, seed, output, overrides, None)
+    with open(os.path.join(output, "runs", f"{row}-{seed}.json"), encoding="utf-8") as file:
+        result = json.load(file)
+    path = os.path.join(output, "accuracy", f"{row}-{seed}.json")
+    result["accuracy"] = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            result["accuracy"] = json.load(file)
+    model_dir = os.path.join(output, "models", f"{row}-{seed}")
+    for task in tables.keys() - result["accuracy"].keys():
+        result["accuracy"][task] = finetuned(model_dir, task, tables[task], seed)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(result["accuracy"], file)
+    return result
+
+
+def finetuned(model_dir: str, task: str, tables: list[str], seed: int) -> float:
+    """Fine-tunes a classifier from a model and returns its accuracy on dev."""
+    from data_prep.tasks.task_data import read_task
+    from official.xlnet.api.finetuning import task_configuration
+    from official.xlnet.training.finetuning import finetune
+
+    overrides = [*_FINETUNING, f"training.seed={seed}"]
+    config = task_configuration("classification", None, overrides, model_dir)
+    train, dev = (read_task(table, config.task)[0] for table in tables)
+    output = f"{model_dir}-{task}"
+    return float(finetune(config, train, dev, output, init_from=model_dir)["accuracy"])
+
+
+def majority(table: str) -> float:
+    """Returns the share of the most frequent label, the first column of a table."""
+    with open(table, encoding="utf-8") as file:
+        labels = [line.split("\t")[0] for line in file][1:]
+    return max(collections.Counter(labels).values()) / len(labels)
+
+
+def table_of(results: Results, majorities: dict[str, float]) -> str:
+    """Formats means and standard deviations over seeds as a Markdown table.
+
+    Args:
+      results: {row: results of each seed}.
+      majorities: {task: accuracy of the most frequent label}.
+    """
+    titles = ["", "seeds", "span", "first token", "later tokens", *majorities, "ms per step"]
+    lines = [titles, ["---"] * len(titles)]
+    for row, runs in results.items():
+        if not runs:
+            continue
+        places = [
+            [run["span_losses"][place] for run in runs] for place in ("span", "first", "later")
+        ]
+        accuracies = [[100 * run["accuracy"][task] for run in runs] for task in majorities]
+        milliseconds = 1000 * np.median([run["seconds_per_step"] for run in runs])
+        lines.append(
+            [
+                *(ROWS[row], str(len(runs))),
+                *(_shown(values, 3) for values in places),
+                *(_shown(values, 1) for values in accuracies),
+                f"{milliseconds:.0f}",
+            ]
+        )
+    shares = [f"{100 * share:.1f}" for share in majorities.values()]
+    lines.append(["most frequent label", "", "", "", "", *shares, ""])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _shown(values: list[float], digits: int) -> str:
+    spread = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{digits}f}{spread}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""BERT's encoder, that of the Model Garden, behind the inputs and outputs of `XLNetEncoder`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
+from official.xlnet.modeling.networks.xlnet_encoder import checked_inputs
+from official.xlnet.runtime.memory import require_memory
+
+_INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class BertEncoder(BertEncoderV2):
+    """BERT encoder (Devlin et al., 2019): learned absolute positions, one stream, no memory.
+
+        h_0 = layer norm(word + position + segment);  h_l = block_l(h_{l-1})
+
+    The layers, their initialization and the names of their variables are those of
+    `official.nlp.modeling.networks.BertEncoderV2`, without its pooler. Positions count from the
+    first token that is not padding, so padding may be on either side.
+
+    Dropout draws from TensorFlow's random generator: it is not a function of `dropout_seed`.
+
+    Args:
+      config: the configuration, or its dictionary; reads `model`.
+      reuse_len: ignored, as there is no memory.
+
+    Call arguments:
+      inputs: token_ids alone, or a dictionary of
+        token_ids: int32 [B, T], T at most `model.max_positions`.
+        segment_ids: int32 [B, T]; ids from `model.num_segments` on count as the last one.
+          Default 0.
+        is_padding: bool [B, T], True where there is no token. Default False.
+        order: int32 [B, T]; position i sees j when order[j] <= order[i]. Default 0: everything
+          sees everything.
+        perm_mask: bool [B, T, T] in the place of `order`, True where i may not see j. A token
+          always sees itself.
+        dropout_seed: ignored.
+      training: whether dropout is applied.
+      return_word_embedding: whether to return `word_embedding`.
+      return_hidden_states: whether to return `hidden_states`.
+
+    Returns:
+      A dictionary of
+        content: [B, T, D].
+        word_embedding: [V, D], for a tied head.
+        hidden_states: [L + 1, B, T, D], before each block and at the end.
+
+    Raises:
+      ValueError: an input is unknown or too long, or both `order` and `perm_mask` are given.
+
+    Example:
+      >>> model = {"network": "bert", "vocab_size": 100, "mem_len": 0}
+      >>> sections = {"objective": {"kind": "denoising"}, "data": {"bidirectional": False}}
+      >>> encoder = BertEncoder({"model": model, **sections})
+      >>> encoder(tf.constant([[17, 42, 99], [11, 55, 33]]))["content"].shape
+      TensorShape([2, 3, 768])
+    """
+
+    def __init__(
+        self, config: XLNetConfig | dict[str, Any], reuse_len: int | None = None, **kwargs
+    ):
+        if isinstance(config, dict):
+            config = XLNetConfig.from_dict(config)
+        config.check()
+        require_memory(config)
+        model = config.model
+        kwargs.setdefault("name", f"{model.network}_encoder")
+        with _policy_of_parts(kwargs.get("dtype")):
+            super().__init__(
+                vocab_size=model.vocab_size,
+                hidden_size=model.d_model,
+                num_layers=model.num_layers,
+                num_attention_heads=model.num_heads,
+                max_sequence_length=model.max_positions,
+                type_vocab_size=model.num_segments,
+                inner_dim=model.d_inner,
+                inner_activation=ACTIVATIONS[model.activation],
+                output_dropout=model.dropout,
+                attention_dropout=model.dropatt,
+                initializer=tf_keras.initializers.TruncatedNormal(stddev=model.init_std),
+                **kwargs,
+            )
+        self.config = config
+
+    @property
+    def word_embedding(self) -> tf_keras.layers.Layer:
+        """The layer of the word embedding."""
+        return self._embedding_layer
+
+    @property
+    def blocks(self) -> list[tf_keras.layers.Layer]:
+        """The transformer blocks."""
+        return self._transformer_layers
+
+    @property
+    def only_pretrained(self) -> list[tf.Variable]:
+        """Variables that only pre-training reads: none."""
+        return []
+
+    def build(self, input_shape=None):
+        # The garden's layers are built by their first call.
+        with _policy_of_parts(self.dtype_policy):
+            self.call({"token_ids": tf.zeros([1, 1], tf.int32)}, training=False)
+        super().build(input_shape)
+
+    def call(
+        self,
+        inputs: dict[str, tf.Tensor] | tf.Tensor,
+        training: bool | None = None,
+        return_word_embedding: bool = False,
+        return_hidden_states: bool = False,
+    ) -> dict[str, tf.Tensor]:
+        inputs = self._checked(inputs)
+        dtype = self.compute_dtype
+        hidden_BTD = self._embedding_dropout(self._embed(inputs), training=training)
+        hidden_BTD = tf.cast(hidden_BTD, dtype)
+        mask_BTT = self._can_attend(inputs)
+        hidden_states = [hidden_BTD]
+        for block in self._transformer_layers:
+            # The garden's blocks end in float32.
+            hidden_BTD = tf.cast(block([hidden_BTD, mask_BTT], training=training), dtype)
+            hidden_states.append(hidden_BTD)
+        outputs = {"content": hidden_BTD}
+        if return_word_embedding:
+            outputs["word_embedding"] = self.get_embedding_table()
+        if return_hidden_states:
+            outputs["hidden_states"] = tf.stack(hidden_states)
+        return outputs
+
+    def _embed(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Word, position and segment embedding, normalized: [B, T, D]."""
+        token_ids_BT = inputs["token_ids"]
+        segment_ids_BT = inputs.get("segment_ids", tf.zeros_like(token_ids_BT))
+        segment_ids_BT = tf.minimum(segment_ids_BT, self.config.model.num_segments - 1)
+        segment_BTD = self._type_embedding_layer(segment_ids_BT)
+        return self._embedding_norm_layer(self._embed_in_place(inputs) + segment_BTD)
+
+    def _embed_in_place(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Word and position embedding, [B, T, D]."""
+        word_BTD = self._embedding_layer(inputs["token_ids"])
+        position_BTD = self._position_embedding_layer(word_BTD)
+        if "is_padding" in inputs:
+            is_real_BT = tf.cast(~inputs["is_padding"], tf.int32)
+            place_BT = tf.maximum(tf.cumsum(is_real_BT, axis=1) - 1, 0)
+            position_BTD = tf.gather(position_BTD, place_BT, batch_dims=1)
+        return word_BTD + position_BTD
+
+    def _can_attend(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Whether position i sees j, bool [B, T, T]."""
+        token_ids_BT = inputs["token_ids"]
+        num_rows, num_tokens = tf.unstack(tf.shape(token_ids_BT))
+        can_attend_BTT = tf.ones([num_rows, num_tokens, num_tokens], tf.bool)
+        if "is_padding" in inputs:
+            can_attend_BTT &= ~inputs["is_padding"][:, None, :]
+        if "order" in inputs:
+            can_attend_BTT &= inputs["order"][:, None, :] <= inputs["order"][:, :, None]
+        if "perm_mask" in inputs:
+            can_attend_BTT &= ~inputs["perm_mask"] | tf.eye(num_tokens, dtype=tf.bool)
+        if self.config.model.attention_type == "uni":
+            place_T = tf.range(num_tokens)
+            can_attend_BTT &= place_T <= place_T[:, None]
+        return can_attend_BTT
+
+    def _checked(self, inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
+        """The inputs that were given, by name, as tensors; raises `ValueError`, see the class."""
+        inputs = checked_inputs(inputs, _INPUTS)
+        if "order" in inputs and "perm_mask" in inputs:
+            raise ValueError("expected order or perm_mask, got both")
+        length, longest = inputs["token_ids"].shape[1], self.config.model.max_positions
+        if length is not None and length > longest:
+            raise ValueError(
+                f"token_ids: expected at most model.max_positions = {longest} tokens, got {length}"
+            )
+        return inputs
+
+    def get_config(self):
+        return {
+            **tf_keras.layers.Layer.get_config(self),
+            "config": self.config.as_dict(),
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**config)
+
+
+@contextlib.contextmanager
+def _policy_of_parts(policy: Any) -> Iterator[None]:
+    """Precision policy of the layers that the garden creates, which take the global one."""
+    before = tf_keras.mixed_precision.global_policy()
+    if policy is not None:
+        tf_keras.mixed_precision.set_global_policy(policy)
+    try:
+        yield
+    finally:
+        tf_keras.mixed_precision.set_global_policy(before)

@@ -1,0 +1,292 @@
+"""The networks with absolute positions: against the Model Garden's, and by their properties."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+from official.nlp.modeling import layers, networks
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.networks import create_encoder, create_lm_head
+from official.xlnet.training.optimization import create_optimizer, layer_of
+from tests.helpers.tiny import LAYERS, TOKENS, VOCAB, WIDTH, random_windows, randomize, tiny_config
+
+POSITIONS = 17
+KINDS = {"bert": "denoising", "gpt": "causal"}
+
+
+def rival(network="bert", **changes):
+    """The tiny configuration with another network."""
+    sizes = {"mem_len": 0, "bidirectional": False, "max_positions": POSITIONS}
+    sizes["attention_type"] = "uni" if network == "gpt" else "bi"
+    config = tiny_config(kind=KINDS[network], network=network, **{**sizes, **changes})
+    assert config.model.network == network
+    return config
+
+
+def rival_encoder(network="bert", seed=0, **changes):
+    encoder = create_encoder(rival(network, **changes))
+    encoder.build()
+    randomize(encoder.variables, seed)
+    return encoder
+
+
+def random_ids(seed, batch=3, tokens=TOKENS):
+    return np.random.default_rng(seed).integers(9, VOCAB, [batch, tokens]).astype(np.int32)
+
+
+def garden_twin(encoder):
+    """The garden's encoder with the same weights, which it has under the same paths."""
+    twin = networks.BertEncoderV2(
+        vocab_size=VOCAB,
+        hidden_size=WIDTH,
+        num_layers=LAYERS,
+        num_attention_heads=2,
+        max_sequence_length=POSITIONS,
+        type_vocab_size=3,
+        inner_dim=29,
+        output_dropout=0.0,
+        attention_dropout=0.0,
+    )
+    twin(twin.inputs)
+    for mine, theirs in zip(encoder.variables, twin.variables, strict=False):
+        assert mine.shape == theirs.shape
+        theirs.assign(mine)
+    assert len(twin.variables) == len(encoder.variables) + 2  # The pooler's.
+    return twin
+
+
+def test_outputs_are_those_of_the_model_garden():
+    encoder = rival_encoder()
+    ids, segments = random_ids(1), np.random.default_rng(2).integers(0, 3, [3, TOKENS])
+    is_real = np.arange(TOKENS) < np.array([[TOKENS], [7], [2]])
+    expected = garden_twin(encoder)(
+        {
+            "input_word_ids": ids,
+            "input_mask": is_real.astype(np.int32),
+            "input_type_ids": segments.astype(np.int32),
+        }
+    )
+    inputs = {"token_ids": ids, "segment_ids": segments, "is_padding": ~is_real}
+    outputs = encoder(inputs, return_hidden_states=True, return_word_embedding=True)
+    for row, size in enumerate(is_real.sum(axis=1)):
+        np.testing.assert_allclose(
+            outputs["content"][row, :size], expected["sequence_output"][row, :size], atol=1e-6
+        )
+        np.testing.assert_allclose(
+            outputs["hidden_states"][1, row, :size],
+            expected["encoder_outputs"][0][row, :size],
+            atol=1e-6,
+        )
+    np.testing.assert_array_equal(outputs["word_embedding"], encoder.word_embedding.embeddings)
+
+
+def test_head_is_the_masked_lm_of_the_model_garden():
+    encoder = rival_encoder()
+    head = create_lm_head(rival(), name="lm_head")
+    head.build()
+    randomize(head.variables, 5)
+    table = encoder.get_embedding_table()
+    gelu = lambda x: tf_keras.activations.gelu(x, approximate=True)  # noqa: E731
+    theirs = layers.MaskedLM(table, activation=gelu)
+    hidden = np.random.default_rng(3).standard_normal([3, TOKENS, WIDTH]).astype(np.float32)
+    positions = tf.constant([[1, 5], [12, 0], [7, 7]])
+    theirs(hidden, positions)
+    theirs.dense.set_weights(head.dense.get_weights())
+    theirs.layer_norm.set_weights(head.layer_norm.get_weights())
+    theirs.bias.assign(head.bias)
+    got = head(tf.gather(hidden, positions, batch_dims=1), table)
+    np.testing.assert_allclose(got, theirs(hidden, positions), atol=1e-5)
+
+
+@pytest.mark.parametrize("network", KINDS)
+def test_padding_on_either_side_changes_nothing(network):
+    encoder = rival_encoder(network)
+    ids = random_ids(4, tokens=7)
+    alone = encoder(ids)["content"]
+    for left, right in ((6, 0), (2, 3), (0, 4)):
+        padded = np.pad(ids, [[0, 0], [left, right]], constant_values=11)
+        place = np.arange(padded.shape[1])
+        is_padding = np.tile((place < left) | (place >= left + 7), [3, 1])
+        content = encoder({"token_ids": padded, "is_padding": is_padding})["content"]
+        np.testing.assert_allclose(content[:, left : left + 7], alone, atol=1e-5)
+
+
+def depends_on(encoder, ids, **inputs):
+    """depends[i, j]: whether the vector at i of any row changes with the token at j."""
+    content = encoder({"token_ids": ids, **inputs})["content"]
+    columns = []
+    for j in range(ids.shape[1]):
+        changed = ids.copy()
+        changed[:, j] = 9 + (ids[:, j] - 8) % (VOCAB - 9)
+        other = encoder({"token_ids": changed, **inputs})["content"]
+        columns.append(np.abs(content - other).max(axis=(0, 2)) > 1e-6)
+    return np.stack(columns, axis=1)
+
+
+def test_who_sees_whom():
+    ids = random_ids(6, batch=2, tokens=5)
+    bert, gpt = rival_encoder(), rival_encoder("gpt")
+    assert depends_on(bert, ids).all()
+    np.testing.assert_array_equal(depends_on(gpt, ids), np.tri(5, dtype=bool))
+    order = np.array([[2, 0, 1, 0, 2]] * 2)
+    expected = np.array(
+        [
+            [1, 1, 1, 1, 1],
+            [0, 1, 0, 1, 0],
+            [0, 1, 1, 1, 0],
+            [0, 1, 0, 1, 0],
+            [1, 1, 1, 1, 1],
+        ],
+        bool,
+    )
+    np.testing.assert_array_equal(depends_on(bert, ids, order=order), expected)
+    np.testing.assert_array_equal(
+        depends_on(bert, ids, perm_mask=np.stack([~expected] * 2)), expected
+    )
+    causal = rival_encoder(attention_type="uni")
+    np.testing.assert_array_equal(depends_on(causal, ids), np.tri(5, dtype=bool))
+
+
+def test_positions_and_segments_are_learned():
+    bert, gpt = rival_encoder(), rival_encoder("gpt")
+    same = np.full([2, 5], 17, np.int32)
+    content = bert(same)["content"].numpy()
+    assert np.abs(content[0, 1] - content[0, 3]).max() > 1e-3
+    segments = np.array([[0, 0, 1, 2, 4]] * 2)
+    by_segment = bert({"token_ids": same, "segment_ids": segments})["content"]
+    assert np.abs(by_segment - content).max() > 1e-3
+    clipped = bert({"token_ids": same, "segment_ids": np.minimum(segments, 2)})["content"]
+    np.testing.assert_array_equal(by_segment, clipped)
+    np.testing.assert_array_equal(
+        gpt({"token_ids": same, "segment_ids": segments})["content"], gpt(same)["content"]
+    )
+
+
+@pytest.mark.parametrize("network", KINDS)
+def test_parameters_are_counted_and_every_layer_is_known(network):
+    encoder = rival_encoder(network)
+    count = sum(int(tf.size(variable)) for variable in encoder.trainable_variables)
+    assert encoder.config.model.num_parameters == count
+    # Names as they are in a model, below the encoder's.
+    names = [v.name for v in XLNetPretrainer(rival(network)).trainable_variables]
+    layers_of = [layer_of(name, LAYERS) for name in names]
+    own = {"bert": 5, "gpt": 2}[network]  # Embeddings and their layer norm.
+    assert layers_of[:own] == [0] * own
+    assert layers_of[own:] == [1] * 16 + [2] * 16 + [2] * (len(names) - own - 32)
+
+
+@pytest.mark.parametrize("network", KINDS)
+def test_training_step_learns_and_reaches_every_variable(network):
+    tf_keras.utils.set_random_seed(1)
+    model = XLNetPretrainer(rival(network, batch_size=6))
+    model.compile(create_optimizer(model.config.training, LAYERS))
+    before = [variable.numpy() for variable in model.trainable_variables]
+    batch = random_windows(3, batch=6)
+    losses = [model.train_step(batch)["loss"].numpy() for _ in range(1)]
+    for _ in range(30):
+        model.reset_metrics()
+        losses.append(model.train_step(batch)["loss"].numpy())
+    assert losses[-1] < 0.7 * losses[0]
+    for old, variable in zip(before, model.trainable_variables, strict=True):
+        assert np.abs(old - variable.numpy()).max() > 0, variable.name
+
+
+def test_accumulated_gradients_are_those_of_the_whole_batch():
+    batch = random_windows(3, batch=6)
+    norms = []
+    for steps in (1, 3):
+        model = XLNetPretrainer(rival(batch_size=6, accumulate_steps=steps))
+        randomize(model.trainable_variables, 7)
+        model.compile(create_optimizer(model.config.training, LAYERS))
+        norms.append(model.train_step(batch)["gradient_norm"].numpy())
+    np.testing.assert_allclose(norms[0], norms[1], rtol=1e-5)
+
+
+def test_seed_decides_initial_weights():
+    weights = []
+    for _ in range(2):
+        tf_keras.utils.set_random_seed(5)
+        weights.append(XLNetPretrainer(rival()).get_weights())
+    for one, other in zip(*weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_dropout_in_training_only():
+    encoder = rival_encoder(dropout=0.3)
+    ids = random_ids(8)
+    np.testing.assert_array_equal(encoder(ids)["content"], encoder(ids)["content"])
+    trained = encoder(ids, training=True)["content"]
+    assert np.abs(trained - encoder(ids)["content"]).max() > 1e-3
+
+
+def test_parts_have_the_precision_of_the_model():
+    model = XLNetPretrainer(rival(precision="mixed_bfloat16"))
+    assert tf_keras.mixed_precision.global_policy().name == "float32"
+    block = model.encoder.blocks[0]
+    assert block.dtype_policy.name == "mixed_bfloat16"
+    assert block._attention_layer.dtype_policy.name == "mixed_bfloat16"
+    assert {variable.dtype.name for variable in model.trainable_variables} == {"float32"}
+    outputs = model.encoder(random_ids(1), return_hidden_states=True)
+    assert outputs["content"].dtype == outputs["hidden_states"].dtype == tf.bfloat16
+    model.compile(create_optimizer(model.config.training, LAYERS))
+    assert np.isfinite(model.train_step(random_windows(3, batch=4))["loss"])
+
+
+@pytest.mark.parametrize("network", KINDS)
+def test_saved_by_keras(network, tmp_path):
+    model = XLNetPretrainer(rival(network))
+    randomize(model.trainable_variables, 9)
+    inputs = {"token_ids": random_ids(1), "content_positions": np.array([[1], [4], [0]])}
+    model.save(str(tmp_path / "model.keras"))
+    again = tf_keras.models.load_model(str(tmp_path / "model.keras"))
+    np.testing.assert_array_equal(again(inputs)["logits"], model(inputs)["logits"])
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("mem_len=3", "model.mem_len: expected 0 with model.network=bert, got 3"),
+        ("recompute=block", "model.recompute: expected 'none' with model.network=bert"),
+        ("clamp_len=5", "model.clamp_len: expected 0 with model.network=bert"),
+        (
+            "kind=permutation",
+            "objective.kind: expected denoising or causal with model.network=bert",
+        ),
+        ("bidirectional=true", "data.bidirectional: expected false with model.network=bert"),
+        ("seq_len=18", "data.seq_len: expected at most model.max_positions = 17"),
+        ("network=gpt", "model.attention_type: expected 'uni' with model.network=gpt"),
+        ("network=brt", "model.network: expected one of xlnet, bert, gpt, got 'brt'"),
+    ],
+)
+def test_settings_that_it_does_not_have(override, sentence):
+    config = rival()
+    config.set(override)
+    with pytest.raises(ConfigError, match=sentence):
+        config.check()
+
+
+def test_input_that_is_too_long_or_unknown():
+    encoder = rival_encoder()
+    with pytest.raises(ValueError, match=r"at most model\.max_positions = 17 tokens, got 18"):
+        encoder(random_ids(1, tokens=18))
+    with pytest.raises(ValueError, match=r"unknown encoder inputs \['memory'\]"):
+        encoder({"token_ids": random_ids(1), "memory": tf.zeros([2, 3, 5, 22])})
+    with pytest.raises(ValueError, match="expected order or perm_mask, got both"):
+        encoder(
+            {
+                "token_ids": random_ids(1),
+                "order": random_ids(1),
+                "perm_mask": np.zeros([3, TOKENS, TOKENS], bool),
+            }
+        )
+
+
+def test_a_task_too_long_for_the_positions():
+    config = rival()
+    config.task.name, config.task.max_length = "classification", 18
+    with pytest.raises(ConfigError, match=r"task\.max_length: expected at most"):
+        config.check()
+    assert XLNetConfig.from_dict(config.as_dict()).model == config.model
