@@ -18,10 +18,10 @@ _PAIR_SAMPLING = 1  # Random stream of the training pairs; `TrainingBatches` use
 
 @register_task("ranking")
 class Ranking(Task):
-    """Pairwise ranking of documents by relevance to a query.
+    """Ranking of documents by relevance to a query.
 
-    A training unit is a query with a more relevant and a less relevant document; for prediction,
-    a query with one document. With `task.scoring` `kernel`, query and documents are encoded
+    A training unit is a query with a document and `task.num_candidates` - 1 less relevant ones,
+    or as many as there are; for prediction, a query with one document. With `task.scoring` `kernel`, query and documents are encoded
     separately; with `summary`, each document is encoded together with the query
     (document | SEP | query | SEP | CLS).
     """
@@ -42,11 +42,11 @@ class Ranking(Task):
         return [Unit(self._sequences(example.query, [example.document]), {})]
 
     def training_units(self, examples):
-        """Returns a function from the epoch number to randomly drawn (better, worse) pairs."""
+        """Returns a function from the epoch number to randomly drawn units."""
         groups = [_pairs(group) for group in _by_query(examples).values()]
         self.counts["skipped_queries"] += sum(not pairs for pairs in groups)
         pairs_of = [pairs for pairs in groups if pairs]
-        seed = self.config.training.seed
+        seed, num_documents = self.config.training.seed, self.config.task.num_candidates
 
         def units(epoch: int) -> list[Unit]:
             rng = np.random.default_rng([seed, _PAIR_SAMPLING, epoch])
@@ -55,9 +55,14 @@ class Ranking(Task):
                 number = len({better.id for better, _ in pairs})
                 for index in rng.choice(len(pairs), number, replace=False):
                     better, worse = pairs[index]
-                    documents = [better.document, worse.document]
+                    rest = [b for a, b in pairs if a is better and b is not worse]
+                    size = min(num_documents - 2, len(rest))
+                    more = rng.choice(len(rest), size, replace=False) if size else []
+                    documents = [better, worse, *(rest[i] for i in more)]
+                    sequences = self._sequences(better.query, [x.document for x in documents])
+                    missing = num_documents - len(documents)
                     # With one bucket length for all, every epoch has the same number of batches.
-                    drawn.append(Unit(self._sequences(better.query, documents), {}))
+                    drawn.append(Unit(sequences + [{}] * missing, {}))
             return drawn
 
         return units

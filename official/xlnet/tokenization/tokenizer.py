@@ -54,6 +54,8 @@ class Tokenizer:
       keep_accents: whether accents are kept.
       is_word_start: bool [V], whether a piece begins a word: it starts with `▁` or `<`, or is an
         ASCII punctuation mark.
+      letter_case: int32 [V], of pieces that begin a word with a letter: 1 for a capital letter, 0
+        for a small one; -1 for all other pieces, also where letters have no case.
       splits: {id of a piece that ends in a digit and a comma: ids that replace it}.
 
     Example:
@@ -97,6 +99,7 @@ class Tokenizer:
                 f"{' '.join(SPECIAL_PIECES)}, got {' '.join(found)}"
             )
         self.is_word_start = np.array([_begins_word(piece) for piece in pieces])
+        self.letter_case = np.array([_letter_case(piece) for piece in pieces], np.int32)
         self.splits = {
             i: [self._processor.piece_to_id(p) for p in self._split_digit_comma(piece)]
             for i, piece in enumerate(pieces)
@@ -392,3 +395,8 @@ def _processor(model_file: str, model_proto: bytes) -> sentencepiece.SentencePie
 
 def _begins_word(piece: str) -> bool:
     return piece.startswith((WORD_START, "<")) or (len(piece) == 1 and piece in string.punctuation)
+
+
+def _letter_case(piece: str) -> int:
+    first = piece.removeprefix(WORD_START)[:1] if piece.startswith(WORD_START) else ""
+    return int(first.isupper()) if first.isupper() or first.islower() else -1
