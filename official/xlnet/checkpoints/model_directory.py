@@ -79,7 +79,8 @@ def load_encoder(model_dir: str) -> XLNetEncoder:
 def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetPretrainer:
     """Loads the pre-training model of a model directory with its trained weights.
 
-    Auxiliary objectives that the saved model has not learned start anew. The recurrent memory is not restored; it starts empty.
+    The recurrent memory is not restored; it starts empty. Auxiliary objectives that the saved
+    model has not learned start anew.
 
     Args:
       model_dir: the model directory.

@@ -77,7 +77,7 @@ class StochasticAnswerHead(Head):
         return {"logits": self._log_mean(tf.stack(log_p, axis=1), seed)}
 
     def _log_mean(self, log_p_UKC, seed):
-        """log of the mean of the K distributions, or of those that dropout keeps; [U, C]."""
+        """Log of the mean of the K distributions, or of those that dropout keeps; [U, C]."""
         num_units, num_steps, _ = tf.unstack(tf.shape(log_p_UKC))
         is_kept_UK = tf.fill([num_units, num_steps], True)
         rate = self.config.task.answer_dropout

@@ -117,7 +117,7 @@ class XLNetPretrainer(TrainableModel):
         replica = tf.distribute.get_replica_context()
         counts = self._loss_counts(task)
         global_counts = replica.all_reduce(tf.distribute.ReduceOp.SUM, counts)
-        weights = tf.stack([1.0, *self.auxiliary.weights(self.optimizer.iterations)])
+        weights = tf.stack([1.0, *self.auxiliary.stage_weights(self.optimizer.iterations)])
         seed = tf.constant([self.config.training.seed, 0], tf.int32)
         seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
         seed = fold_in(seed, replica.replica_id_in_sync_group)

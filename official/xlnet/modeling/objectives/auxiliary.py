@@ -9,7 +9,7 @@ language model alone, and each stage adds an objective and keeps the earlier one
 |---|---|---|
 | `next_sentence` | CLS | segment B follows segment A (BERT) |
 | `capitalization` | a predicted word | it begins with a capital letter |
-| `token_document` | a token of the reuse part | it occurs again in the text of its document that follows |
+| `token_document` | a token of the reuse part | it occurs again in its document, further on |
 
 `objective.auxiliary_steps` and `objective.auxiliary_weights` have the numbers. The stage is a
 function of the step, so a run resumes exactly, within a stage and across stages. An objective that
@@ -159,7 +159,7 @@ class AuxiliaryObjectives(tf_keras.layers.Layer):
             for part, labels in zip(self.parts.values(), task.auxiliary, strict=True)
         ]
 
-    def weights(self, step: tf.Tensor) -> list[tf.Tensor]:
+    def stage_weights(self, step: tf.Tensor) -> list[tf.Tensor]:
         """Returns the weight of each objective after `step` steps; 0 before it begins."""
         step = tf.cast(step, tf.int32)
         return [

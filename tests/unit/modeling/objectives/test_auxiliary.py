@@ -189,7 +189,9 @@ def test_stages_begin_at_their_steps_and_stay():
             auxiliary_weights="[1, 0.25]",
         )
     )
-    weights = [[float(w) for w in layer.weights(tf.constant(step, tf.int64))] for step in (0, 2, 3)]
+    weights = [
+        [float(w) for w in layer.stage_weights(tf.constant(step, tf.int64))] for step in (0, 2, 3)
+    ]
     assert weights == [[1, 0], [1, 0], [1, 0.25]]
     short = ObjectiveConfig(next_sentence=True, auxiliary=("capitalization",))
     assert [stage.name for stage in short.stages()] == ["next_sentence", "capitalization"]
