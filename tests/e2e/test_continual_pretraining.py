@@ -1,4 +1,4 @@
-"""Pre-training in stages: exact resume across them, the logs, evaluation, and going on from a model."""
+"""Pre-training in stages: exact resume across them, logs, evaluation, a new run from a model."""
 
 import json
 import random
