@@ -46,10 +46,10 @@ class StochasticAnswerHead(Head):
         self.logits = self.dense(num_classes(config), "logits")
 
     def build(self, input_shape):
-        width, initializer = self.config.model.d_model, normal(self.config.model.init_std)
+        width, init_std = self.config.model.d_model, self.config.model.init_std
 
         def weight(name, shape):
-            return self.add_weight(name, shape, tf.float32, initializer)
+            return self.add_weight(name, shape, tf.float32, normal(init_std))
 
         self.hypothesis_kernel = weight("hypothesis_kernel", [width])
         self.premise_kernel = weight("premise_kernel", [width, width])
