@@ -149,6 +149,7 @@ def random_windows(seed, batch=4, tokens=TOKENS, context_length=None, epoch=0):
         "token_ids": token_ids,
         "segment_ids": segment_ids,
         "is_word_start": rng.random((batch, tokens)) < 0.7,
+        "letter_case": np.where(is_mark, -1, token_ids % 3 - 1).astype(np.int32),
         "can_be_target": ~is_mark,
         "is_reversed": np.arange(batch) % 2 == 1,
         "context_length": np.broadcast_to(context_length, batch).astype(np.int32),

@@ -43,7 +43,7 @@ ARCHITECTURE = (
 )
 
 # The parts of a model that a model directory keeps, by their attribute.
-_PARTS = ("encoder", "lm_head", "next_sentence", "head")
+_PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
 # What to say of a model without a part.
 _LACKING = {
@@ -81,7 +81,8 @@ def load_encoder(model_dir: str) -> Encoder:
 def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetPretrainer:
     """Loads the pre-training model of a model directory with its trained weights.
 
-    The recurrent memory is not restored; it starts empty.
+    The recurrent memory is not restored; it starts empty. Auxiliary objectives that the saved
+    model has not learned start anew.
 
     Args:
       model_dir: the model directory.
@@ -98,7 +99,10 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
     config = config or saved
     check_same(saved, config, "model", ARCHITECTURE, model_dir)
     model = XLNetPretrainer(config)
-    restore(model_dir, encoder=model.encoder, lm_head=model.lm_head)
+    parts = {"encoder": model.encoder, "lm_head": model.lm_head}
+    learned = {stage.name for stage in saved.objective.stages()}
+    kept = {name: part for name, part in model.auxiliary.parts.items() if name in learned}
+    restore(model_dir, **parts, **({"auxiliary": tf.train.Checkpoint(**kept)} if kept else {}))
     return model
 
 

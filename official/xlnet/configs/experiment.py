@@ -165,12 +165,6 @@ class XLNetConfig(Config):
         for field in dataclasses.fields(self):
             getattr(self, field.name).check()
         require(
-            not (self.objective.next_sentence and self.objective.kind == "causal"),
-            "objective.next_sentence",
-            "false with objective.kind=causal, which does not read B",
-            self.objective.next_sentence,
-        )
-        require(
             self.task.long_texts != "memory" or self.model.mem_len > 0,
             "model.mem_len",
             "at least 1 with task.long_texts=memory",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
 
 from official.xlnet.configs.base import Config
 from official.xlnet.configs.validation import (
     COUNT_OR_NONE,
+    NOT_NEGATIVE,
     SHARE,
     Allowed,
+    Range,
     check_values,
     require,
 )
@@ -18,6 +22,20 @@ _ALLOWED: dict[str, Allowed] = {
     "mask_share": SHARE,
     "random_share": SHARE,
 }
+
+
+class Stage(NamedTuple):
+    """An auxiliary objective and when it is learned.
+
+    Attributes:
+      name: name of the auxiliary objective.
+      first_step: number of training steps before it begins; from then on it is learned to the end.
+      weight: weight of its loss.
+    """
+
+    name: str
+    first_step: int
+    weight: float
 
 
 @dataclasses.dataclass
@@ -31,6 +49,12 @@ class ObjectiveConfig(Config):
       mask_share: for `denoising`, probability that a target is replaced by `<mask>`.
       random_share: for `denoising`, probability that a target is replaced by a random token.
       next_sentence: whether to add next-sentence prediction: CLS predicts whether B follows A.
+        Short for `auxiliary: [next_sentence]`.
+      auxiliary: objectives that are learned besides `kind`, by name, in the order of their stages;
+        see `official.xlnet.modeling.objectives.auxiliary`.
+      auxiliary_steps: for each of them, number of steps before it begins; empty: all from the
+        start.
+      auxiliary_weights: for each of them, weight of its loss; empty: 1.
     """
 
     kind: str = "permutation"
@@ -38,6 +62,45 @@ class ObjectiveConfig(Config):
     mask_share: float = 0.8
     random_share: float = 0.1
     next_sentence: bool = False
+    auxiliary: tuple[str, ...] = ()
+    auxiliary_steps: tuple[str, ...] = ()
+    auxiliary_weights: tuple[str, ...] = ()
+
+    def stages(self) -> list[Stage]:
+        """Returns the auxiliary objectives, in the order of their stages.
+
+        Raises:
+          ConfigError: a name occurs twice, numbers are missing, or the steps are not in order.
+        """
+        names = (*(("next_sentence",) if self.next_sentence else ()), *self.auxiliary)
+        require(
+            len(set(names)) == len(names),
+            "objective.auxiliary",
+            "different names, next_sentence included",
+            names,
+        )
+        steps = self._numbers("auxiliary_steps", int, COUNT_OR_NONE, default=0)
+        weights = self._numbers("auxiliary_weights", float, NOT_NEGATIVE, default=1.0)
+        require(
+            list(steps) == sorted(steps),
+            "objective.auxiliary_steps",
+            "an ascending order, as a stage keeps the objectives of the earlier ones",
+            steps,
+        )
+        stages = [Stage(*stage) for stage in zip(self.auxiliary, steps, weights, strict=True)]
+        return [Stage("next_sentence", 0, 1.0), *stages] if self.next_sentence else stages
+
+    def _numbers(self, key: str, kind: Callable, allowed: Range, default: float) -> list:
+        """The numbers of a key, one for each auxiliary objective."""
+        texts = getattr(self, key)
+        expected = f"{len(self.auxiliary)} numbers, each {allowed}, or none"
+        require(len(texts) in (0, len(self.auxiliary)), f"objective.{key}", expected, texts)
+        try:
+            numbers = [kind(text) for text in texts]
+        except ValueError:
+            numbers = [float("nan")]
+        require(all(map(allowed.holds, numbers)), f"objective.{key}", expected, texts)
+        return numbers or [default] * len(self.auxiliary)
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
@@ -49,3 +112,4 @@ class ObjectiveConfig(Config):
             "probabilities that sum to at most 1",
             shares,
         )
+        self.stages()

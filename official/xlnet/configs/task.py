@@ -36,7 +36,12 @@ _ALLOWED: dict[str, Allowed] = {
     "n_best": COUNT,
     "null_threshold": FINITE,
     "num_choices": Range(2, 1000),
+    "answer_module": ("summary", "san"),
+    "answer_steps": Range(1, 100),
+    "answer_dropout": RATE,
+    "lm_weight": NOT_NEGATIVE,
     "scoring": ("kernel", "summary"),
+    "num_candidates": Range(2, 1000),
     "cutoff": COUNT,
     "highest_grade": Range(0, 100),
     "rerank_depth": COUNT_OR_NONE,
@@ -65,6 +70,12 @@ class TaskConfig(Config):
       class_weights: `none`, or `balanced` (loss weights inversely proportional to class counts).
       label_smoothing: probability mass of the target distribution that is spread over all classes
         in the loss of `classification` and `multitask`.
+      answer_module: for `classification`, `summary` (dense layer on the sequence summary) or `san`
+        (stochastic answer network of MT-DNN, for pairs of texts).
+      answer_steps: number of steps of `san`, K.
+      answer_dropout: probability that a step of `san` does not count, in training.
+      lm_weight: weight λ of the auxiliary language-model loss of GPT: loss of the task plus λ
+        times that of the text from left to right; 0: none.
       epochs: number of epochs; 0: train for `training.num_steps` steps.
       freeze_encoder: whether the encoder is frozen and only the head is trained.
       long_texts: handling of texts longer than `max_length`: `truncate`, `windows` (overlapping
@@ -81,6 +92,8 @@ class TaskConfig(Config):
       num_choices: number of choices of a multiple-choice question.
       scoring: for `ranking`, `kernel` (kernel pooling over token similarities) or `summary`
         (query and document encoded together).
+      num_candidates: for `ranking`, number of documents of a query that the loss compares: one
+        and, if there are so many, `num_candidates` - 1 less relevant ones; 2: pairs.
       cutoff: rank cutoff k of NDCG@k and ERR@k.
       highest_grade: highest possible relevance grade, for ERR@k; 0: the highest in the data.
       rerank_depth: number of documents of a TREC run that are reranked per query; 0: all.
@@ -101,6 +114,10 @@ class TaskConfig(Config):
     patience: int = 0
     class_weights: str = "none"
     label_smoothing: float = 0.0
+    answer_module: str = "summary"
+    answer_steps: int = 5
+    answer_dropout: float = 0.1
+    lm_weight: float = 0.0
     epochs: float = 0.0
     freeze_encoder: bool = False
     long_texts: str = "truncate"
@@ -115,6 +132,7 @@ class TaskConfig(Config):
     null_threshold: float = 0.0
     num_choices: int = 4
     scoring: str = "kernel"
+    num_candidates: int = 2
     cutoff: int = 20
     highest_grade: int = 0
     rerank_depth: int = 0

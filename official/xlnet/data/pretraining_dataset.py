@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
@@ -70,6 +71,8 @@ def pretraining_dataset(
         segment_ids     int32 [B, T], 0 up to the first SEP, 1 up to the second, 2 for CLS
         is_word_start   bool [B, T], whether a token starts a word of the text in its original
                         direction
+        letter_case     int32 [B, T], of tokens that begin a word with a letter: 1 for a capital
+                        letter, 0 for a small one; -1 for all others
         can_be_target   bool [B, T], False for special tokens
         is_reversed     bool [B], whether the row holds reversed text
         context_length  int32 [B], number of tokens directly before the window that belong to the
@@ -101,7 +104,7 @@ def pretraining_dataset(
     rows = _assign_rows(batch_size, input_context)
     schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
     phrases = config.data.phrases if config is not None else ()
-    parse = _parser(manifest, word_starts(tokenizer, phrases))
+    parse = _parser(manifest, word_starts(tokenizer, phrases), tokenizer.letter_case)
 
     dataset = _records(path, manifest, lanes, schedule, rows, start_step)
     dataset = dataset.batch(rows.per_batch, drop_remainder=True).enumerate()
@@ -390,13 +393,16 @@ def _check_sha256(file: str, expected: str, meaning: str) -> None:
         )
 
 
-def _parser(manifest: Manifest, starts: WordStarts) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
+def _parser(
+    manifest: Manifest, starts: WordStarts, letter_case: np.ndarray
+) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
     """Returns the function from serialized records, string [B], to parsed features."""
     seq_len, reuse_len = manifest.seq_len, manifest.reuse_len
     schema = {name: tf.io.FixedLenFeature([], tf.int64) for name in SCALAR_FEATURES}
     schema["token_ids"] = tf.io.FixedLenFeature([seq_len], tf.int64)
     position_T = tf.range(seq_len, dtype=tf.int64)
     is_cls_T = position_T == seq_len - 1
+    letter_case_V = tf.constant(letter_case)
 
     def parse(records: tf.Tensor) -> dict[str, tf.Tensor]:
         example = tf.io.parse_example(records, schema)
@@ -408,6 +414,7 @@ def _parser(manifest: Manifest, starts: WordStarts) -> Callable[[tf.Tensor], dic
             "token_ids": tf.cast(token_ids_BT, tf.int32),
             "segment_ids": tf.cast(is_past_a_BT, tf.int32) + tf.cast(is_cls_T, tf.int32),
             "is_word_start": starts(token_ids_BT, is_reversed_B),
+            "letter_case": tf.gather(letter_case_V, token_ids_BT),
             "can_be_target": token_ids_BT >= NUM_SPECIAL,
             "is_reversed": is_reversed_B,
             "context_length": tf.cast(example["context_length"], tf.int32),

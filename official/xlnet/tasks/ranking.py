@@ -18,12 +18,12 @@ _PAIR_SAMPLING = 1  # Random stream of the training pairs; `TrainingBatches` use
 
 @register_task("ranking")
 class Ranking(Task):
-    """Pairwise ranking of documents by relevance to a query.
+    """Ranking of documents by relevance to a query.
 
-    A training unit is a query with a more relevant and a less relevant document; for prediction,
-    a query with one document. With `task.scoring` `kernel`, query and documents are encoded
-    separately; with `summary`, each document is encoded together with the query
-    (document | SEP | query | SEP | CLS).
+    A training unit is a query with a document and `task.num_candidates` - 1 less relevant ones,
+    or as many as there are; for prediction, a query with one document. With `task.scoring`
+    `kernel`, query and documents are encoded separately; with `summary`, each document is encoded
+    together with the query (document | SEP | query | SEP | CLS).
     """
 
     @property
@@ -42,10 +42,11 @@ class Ranking(Task):
         return [Unit(self._sequences(example.query, [example.document]), {})]
 
     def training_units(self, examples):
-        """Returns a function from the epoch number to randomly drawn (better, worse) pairs."""
-        groups = [_pairs(group) for group in _by_query(examples).values()]
-        self.counts["skipped_queries"] += sum(not pairs for pairs in groups)
-        pairs_of = [pairs for pairs in groups if pairs]
+        """Returns a function from the epoch number to randomly drawn units."""
+        groups = _by_query(examples)
+        all_pairs = [_pairs(group) for group in groups.values()]
+        self.counts["skipped_queries"] += sum(not pairs for pairs in all_pairs)
+        pairs_of = [pairs for pairs in all_pairs if pairs]
         seed = self.config.training.seed
 
         def units(epoch: int) -> list[Unit]:
@@ -55,12 +56,28 @@ class Ranking(Task):
                 number = len({better.id for better, _ in pairs})
                 for index in rng.choice(len(pairs), number, replace=False):
                     better, worse = pairs[index]
-                    documents = [better.document, worse.document]
                     # With one bucket length for all, every epoch has the same number of batches.
-                    drawn.append(Unit(self._sequences(better.query, documents), {}))
+                    drawn.append(self._training_unit(better, worse, groups[better.query_id], rng))
             return drawn
 
         return units
+
+    def _training_unit(
+        self,
+        better: RankingExample,
+        worse: RankingExample,
+        group: Sequence[RankingExample],
+        rng: np.random.Generator,
+    ) -> Unit:
+        """The query with both documents and, with more candidates, other less relevant ones."""
+        num_others = self.config.task.num_candidates - 2
+        others = []
+        if num_others:
+            rest = [x for x in group if x is not worse and _grade(x) < _grade(better)]
+            others = [rest[i] for i in rng.permutation(len(rest))[:num_others]]
+        documents = [example.document for example in (better, worse, *others)]
+        missing = num_others - len(others)
+        return Unit(self._sequences(better.query, documents) + [{}] * missing, {})
 
     def _sequences(self, query: str, documents: Sequence[str]) -> list[Arrays]:
         query_ids = self.tokenizer.encode(query)[: self.config.task.query_length]
@@ -115,7 +132,12 @@ def _by_query(examples: Sequence[RankingExample]) -> dict[str, list[RankingExamp
     return groups
 
 
+def _grade(example: RankingExample) -> float:
+    """The relevance of a document; junk is not relevant."""
+    return max(example.relevance or 0, 0)
+
+
 def _pairs(group: Sequence[RankingExample]) -> list[tuple[RankingExample, RankingExample]]:
-    """Returns all (more relevant, less relevant) pairs of one query; junk is not relevant."""
-    graded = [(example, max(example.relevance or 0, 0)) for example in group]
+    """Returns all (more relevant, less relevant) pairs of one query."""
+    graded = [(example, _grade(example)) for example in group]
     return [(a, b) for a, better in graded for b, worse in graded if better > worse]

@@ -57,6 +57,12 @@ class Classification(TextTask):
     def complete(cls, config, examples):
         found = sorted({str(example.label) for example in examples if example.label is not None})
         config.task.labels = complete_labels(config, found)
+        num_texts = {len(example.texts) for example in examples}
+        if config.task.answer_module == "san" and num_texts != {2}:
+            raise DataError(
+                "training data: expected two texts in each example, which task.answer_module=san "
+                f"compares, got {', '.join(map(str, sorted(num_texts)))}"
+            )
 
     def label(self, example):
         return np.int32(label_index(self.config.task.labels, example.label, example.id))

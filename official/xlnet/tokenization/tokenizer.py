@@ -62,6 +62,8 @@ class Tokenizer:
       is_start_after_unspaced: bool [V], whether a piece begins a word after a piece of such a
         script, as `2024` in `在2024年`.
       ends_unspaced: bool [V], whether a piece ends in such a script.
+      letter_case: int32 [V], of pieces that begin a word with a letter: 1 for a capital letter, 0
+        for a small one; -1 for all other pieces, also where letters have no case.
       splits: {id of a piece that ends in a digit and a comma: ids that replace it}.
 
     Example:
@@ -107,6 +109,7 @@ class Tokenizer:
         self.is_word_start = np.array([_begins_word(piece) for piece in pieces])
         self.is_start_after_unspaced = np.array([not continues_word(piece) for piece in pieces])
         self.ends_unspaced = np.array([ends_unspaced(piece) for piece in pieces])
+        self.letter_case = np.array([_letter_case(piece) for piece in pieces], np.int32)
         self.splits = {
             i: [self._processor.piece_to_id(p) for p in self._split_digit_comma(piece)]
             for i, piece in enumerate(pieces)
@@ -406,3 +409,8 @@ def _begins_word(piece: str) -> bool:
         or (len(piece) == 1 and piece in string.punctuation)
         or begins_unspaced(piece)
     )
+
+
+def _letter_case(piece: str) -> int:
+    first = piece.removeprefix(WORD_START)[:1] if piece.startswith(WORD_START) else ""
+    return int(first.isupper()) if first.isupper() or first.islower() else -1

@@ -38,6 +38,7 @@ def evaluate(
     Returns:
       A dictionary with
         loss: mean cross entropy, in nats per target.
+        loss_NAME: that of each auxiliary objective, in nats per label.
         unigram_loss: cross entropy of the same targets under the token frequencies of the
           training split (`unigram_distribution`).
         perplexity: exp(loss).
@@ -63,13 +64,14 @@ def evaluate(
     model = load_pretrainer(model_dir, config)
     model.compile(jit_compile=config.training.jit_compile)
     with reading_errors(data_dir, split):
-        loss = float(model.evaluate(data, verbose=0, return_dict=True)["loss"])
+        losses = model.evaluate(data, verbose=0, return_dict=True)
         nats_V = -np.log(unigram_distribution(data_dir, config.model.vocab_size))
         words_V, characters_V = _text_units(Tokenizer(vocab))
         values_VK = np.stack([np.ones_like(nats_V), nats_V, words_V, characters_V], axis=1)
         targets, nats, words, characters = _sum_over_targets(data, values_VK, config)
+    loss = float(losses["loss"])
     metrics = {
-        "loss": loss,
+        **{name: float(value) for name, value in losses.items()},
         "unigram_loss": nats / targets,
         "perplexity": perplexity(loss),
         "targets": int(targets),

@@ -173,7 +173,10 @@ def _create_run(config: XLNetConfig, init_from: str | None) -> tf.train.Checkpoi
     if init_from:
         saved = load_config(init_from)
         model_directory.check_same(saved, config, "model", model_directory.ARCHITECTURE, init_from)
-        model_directory.restore(init_from, encoder=model.encoder)
+        parts = {"encoder": model.encoder}
+        if model.language_model is not None:
+            parts["lm_head"] = model.language_model.lm_head
+        model_directory.restore(init_from, **parts)
     optimizer = create_optimizer(config.training, config.model.num_layers)
     optimizer.build(model.tuned_variables)
     return tf.train.Checkpoint(model=model, optimizer=optimizer, state=EvaluationState())

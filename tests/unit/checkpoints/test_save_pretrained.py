@@ -71,8 +71,8 @@ def test_next_sentence_is_kept(tmp_path, vocabulary):
     changes = {"objective.next_sentence": True, "vocab_size": VOCAB_SIZE, "num_layers": 1}
     model, other = make_model(**changes), make_model(is_random=False, **changes)
     xlnet.save_pretrained(model, str(tmp_path), vocabulary)
-    restore(str(tmp_path), next_sentence=other.next_sentence)
-    assert_same_weights(model.next_sentence, other.next_sentence)
+    restore(str(tmp_path), auxiliary=other.auxiliary)
+    assert_same_weights(model.auxiliary, other.auxiliary)
 
 
 def test_a_tokenizer_that_does_not_fit(tmp_path, vocabulary):

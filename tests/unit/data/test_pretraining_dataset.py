@@ -110,6 +110,13 @@ def test_what_a_batch_holds(data_set):
                 batch["is_word_start"][b], [piece[0] in "▁<" for piece in pieces]
             )
             np.testing.assert_array_equal(
+                batch["letter_case"][b],
+                [
+                    -1 if piece[0] != "▁" or not piece[1:2].isalpha() else piece[1].isupper()
+                    for piece in pieces
+                ],
+            )
+            np.testing.assert_array_equal(
                 batch["can_be_target"][b],
                 [piece not in special_tokens.SPECIAL_PIECES for piece in pieces],
             )
@@ -128,6 +135,7 @@ def test_static_shapes_and_types(data_set):
         "is_reversed": ("bool", [4]),
         "context_length": ("int32", [4]),
         "is_next": ("int32", [4]),
+        "letter_case": ("int32", [4, T]),
         "window_id": ("int64", [4]),
         "epoch": ("int32", [4]),
     }
@@ -141,9 +149,8 @@ def test_resume_reads_on_where_it_stopped(data_set, start_step):
 
 def test_targets_are_fresh_in_every_epoch_and_the_same_after_a_resume(data_set):
     def orders(batches):
-        fed = [
-            name for name in batches[0] if name not in ("segment_ids", "context_length", "is_next")
-        ]
+        other = ("segment_ids", "letter_case", "context_length", "is_next")
+        fed = [name for name in batches[0] if name not in other]
         return [
             permutation_sampling.sample_targets_and_order(
                 **{name: tf.constant(batch[name]) for name in fed}, data=CONFIG.data, seed=1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads.base import Head, num_classes, register_head
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+from official.xlnet.modeling.heads.stochastic_answer import StochasticAnswerHead
+from official.xlnet.modeling.layers.losses import label_cross_entropy
 
 
 class SummaryHead(Head):
@@ -58,7 +59,6 @@ class SummaryHead(Head):
         return {**super().get_config(), "num_logits": self.num_logits}
 
 
-@register_head("classification")
 class ClassificationHead(SummaryHead):
     """Single-label classification with cross-entropy loss. Labels: `label` int [U], class index.
 
@@ -67,13 +67,15 @@ class ClassificationHead(SummaryHead):
     """
 
     def loss(self, outputs, labels):
-        label_UC = tf.one_hot(tf.cast(labels["label"], tf.int32), self.num_logits)
-        return tf_keras.losses.categorical_crossentropy(
-            label_UC,
-            outputs["logits"],
-            from_logits=True,
-            label_smoothing=self.config.task.label_smoothing,
-        )
+        smoothing = self.config.task.label_smoothing
+        return label_cross_entropy(outputs["logits"], labels["label"], smoothing)
+
+
+@register_head("classification")
+def classification_head(config: XLNetConfig, **kwargs) -> Head:
+    """Creates the classification head that `task.answer_module` selects: `summary` or `san`."""
+    heads = {"summary": ClassificationHead, "san": StochasticAnswerHead}
+    return heads[config.task.answer_module](config, **kwargs)
 
 
 @register_head("multi_label")

@@ -1,4 +1,4 @@
-"""Document ranking heads with pairwise loss: kernel pooling and sequence summary."""
+"""Document ranking heads: kernel pooling and sequence summary, with a softmax over candidates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ _FEATURE_SCALE = 0.01  # As in the K-NRM release; keeps tanh out of saturation.
 class KernelRankingHead(Head):
     """Kernel-pooling ranker (K-NRM): score = tanh(w · 0.01 kernel_pooling(query, document) + b).
 
-    The sequences of a unit are the query and then its documents. Outputs: `score` float32
-    [U, S - 1]. The loss is pairwise, log(1 + exp(worse - better)), where the first document is
-    the more relevant one; it is 0 for a unit with one document.
+    The sequences of a unit are the query and then its documents, of which the first is more
+    relevant than the others. Outputs: `score` float32 [U, S - 1]; documents that are all padding
+    are masked. The loss is that of the first document under a softmax over all of them:
+
+        loss = -log(exp(score_0) / Σ_s exp(score_s))
+
+    With two documents it is the pairwise log loss (RankNet), log(1 + exp(worse - better)); with
+    more, the ranking loss of MT-DNN. It is 0 for a unit with one document.
 
     Args:
       config: the experiment configuration.
@@ -44,10 +49,11 @@ class KernelRankingHead(Head):
                 is_text_UST[:, document],
             )
             scores.append(self.score(_FEATURE_SCALE * features_UK))
-        return {"score": tf.concat(scores, axis=1)}
+        score_US = tf.concat(scores, axis=1)
+        return {"score": _masked(score_US, inputs["is_padding"][:, 1:])}
 
     def loss(self, outputs, labels):
-        return _pairwise(outputs["score"])
+        return _softmax_loss(outputs["score"])
 
 
 class SummaryRankingHead(Head):
@@ -77,10 +83,11 @@ class SummaryRankingHead(Head):
         content_XTD = tf.reshape(content_USTD, [-1, tokens, width])
         is_padding_XT = tf.reshape(inputs["is_padding"], [-1, tokens])
         score_X1 = self.score(self.summary(content_XTD, is_padding_XT, seed))
-        return {"score": tf.reshape(score_X1, [-1, documents])}
+        score_US = tf.reshape(score_X1, [-1, documents])
+        return {"score": _masked(score_US, inputs["is_padding"])}
 
     def loss(self, outputs, labels):
-        return _pairwise(outputs["score"])
+        return _softmax_loss(outputs["score"])
 
 
 @register_head("ranking")
@@ -90,8 +97,13 @@ def ranking_head(config: XLNetConfig, **kwargs) -> Head:
     return heads[config.task.scoring](config, **kwargs)
 
 
-def _pairwise(score_US: tf.Tensor) -> tf.Tensor:
-    """Pairwise log loss (RankNet), float32 [U]; the first document is the more relevant one."""
+def _masked(score_US: tf.Tensor, is_padding_UST: tf.Tensor) -> tf.Tensor:
+    """The scores, with a very low one for documents that are not there."""
+    return tf.where(tf.reduce_all(is_padding_UST, axis=2), -1e30, score_US)
+
+
+def _softmax_loss(score_US: tf.Tensor) -> tf.Tensor:
+    """-log softmax(scores)[0], float32 [U]; the first document is the most relevant one."""
     if score_US.shape[1] == 1:
         return tf.zeros_like(score_US[:, 0])
-    return tf.nn.softplus(score_US[:, 1] - score_US[:, 0])
+    return tf.nn.softplus(tf.reduce_logsumexp(score_US[:, 1:], axis=1) - score_US[:, 0])

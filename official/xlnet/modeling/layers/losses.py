@@ -1,8 +1,9 @@
-"""Losses of language modeling."""
+"""Cross entropy of language modeling and of classification."""
 
 from __future__ import annotations
 
 import tensorflow as tf
+import tf_keras
 
 
 def cross_entropy_sum(logits_BPV: tf.Tensor, labels_BP: tf.Tensor, mask_BP: tf.Tensor) -> tf.Tensor:
@@ -18,3 +19,22 @@ def cross_entropy_sum(logits_BPV: tf.Tensor, labels_BP: tf.Tensor, mask_BP: tf.T
     """
     loss_BP = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_BP, logits_BPV)
     return tf.reduce_sum(loss_BP * mask_BP)
+
+
+def label_cross_entropy(logits_UC: tf.Tensor, label_U: tf.Tensor, smoothing: float) -> tf.Tensor:
+    """Cross entropy of softmax(logits) with smoothed labels, in nats.
+
+    The target distribution is 1 - ε on the label plus ε / C on each of the C classes.
+
+    Args:
+      logits_UC: float32 [U, C].
+      label_U: int [U], in [0, C).
+      smoothing: ε, in [0, 1).
+
+    Returns:
+      float32 [U].
+    """
+    label_UC = tf.one_hot(tf.cast(label_U, tf.int32), logits_UC.shape[-1])
+    return tf_keras.losses.categorical_crossentropy(
+        label_UC, logits_UC, from_logits=True, label_smoothing=smoothing
+    )

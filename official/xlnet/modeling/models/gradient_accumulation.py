@@ -110,5 +110,5 @@ def _slice(task: ObjectiveBatch, number: int | tf.Tensor, num_slices: int) -> Ob
     inputs = {
         name: rows(value, axis=1 if name == "memory" else 0) for name, value in task.inputs.items()
     }
-    is_next_B = None if task.is_next_B is None else rows(task.is_next_B)
-    return ObjectiveBatch(inputs, rows(task.labels_BP), rows(task.mask_BP), is_next_B)
+    auxiliary = tf.nest.map_structure(rows, task.auxiliary)
+    return ObjectiveBatch(inputs, rows(task.labels_BP), rows(task.mask_BP), auxiliary)

@@ -11,13 +11,13 @@ import tf_keras
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
-from official.xlnet.modeling.layers.next_sentence import NextSentence
 from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks import create_encoder, create_lm_head
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.objectives import create_objective
-from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
+from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
+from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch, prediction_rows
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
 from official.xlnet.runtime.memory import require_memory
 
@@ -56,13 +56,10 @@ class XLNetPretrainer(TrainableModel):
         require_memory(config, config.training.batch_size)
         self.encoder = create_encoder(config, dtype=policy)
         self.lm_head = create_lm_head(config, dtype=policy, name="lm_head")
-        self.next_sentence = None
-        if config.objective.next_sentence:
-            self.next_sentence = NextSentence(
-                config.model.init_std, dtype=policy, name="next_sentence"
-            )
         self.objective = create_objective(config)
-        self.loss_metric = tf_keras.metrics.Mean("loss")
+        self.auxiliary = AuxiliaryObjectives(config, dtype=policy)
+        loss_names = ["loss", *(f"loss_{name}" for name in self.auxiliary.parts)]
+        self.loss_metrics = [tf_keras.metrics.Mean(name) for name in loss_names]
         self.gradient_norm_metric = tf_keras.metrics.Mean("gradient_norm")
         self.memory_metric = tf_keras.metrics.Mean("memory_valid")
         self.memory = self._new_memory()
@@ -75,19 +72,15 @@ class XLNetPretrainer(TrainableModel):
             self.encoder.build()
         with tf.name_scope(self.lm_head.name):
             self.lm_head.build()
-        if self.next_sentence is not None:
-            with tf.name_scope(self.next_sentence.name):
-                self.next_sentence.build([None, None, self.config.model.d_model])
+        with tf.name_scope(self.auxiliary.name):
+            self.auxiliary.build()
         self.built = True
 
     def call(self, inputs: dict[str, tf.Tensor], training: bool | None = None):
-        inputs = dict(inputs)
-        content_positions = inputs.pop("content_positions", None)
-        outputs = self.encoder(inputs, training=training, return_word_embedding=True)
+        of_encoder = {name: x for name, x in inputs.items() if name != "content_positions"}
+        outputs = self.encoder(of_encoder, training=training, return_word_embedding=True)
         embedding_VD = outputs.pop("word_embedding")
-        rows_BPD = outputs.get("query")
-        if content_positions is not None:
-            rows_BPD = tf.gather(outputs["content"], content_positions, batch_dims=1)
+        rows_BPD = prediction_rows(outputs, inputs)
         if rows_BPD is not None:
             outputs["logits"] = self.lm_head(rows_BPD, embedding_VD)
         return outputs
@@ -101,27 +94,30 @@ class XLNetPretrainer(TrainableModel):
         Raises:
           DataError: the batch lacks a feature.
         """
-        return self.objective(Features(batch))
+        batch = Features(batch)
+        task = self.objective(batch)
+        return task._replace(auxiliary=self.auxiliary.labels(batch, task))
 
     def train_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """One update from a batch of windows.
 
-        The loss is the mean over all real targets of all replicas, in nats; next-sentence
-        prediction adds its mean over rows, and adaptive depth its ponder cost, which are trained
-        for but not reported. With `accumulate_steps` the batch goes through the network in slices,
-        one after the other, with `parallel_slices` side by side.
+        The loss is the mean over all real targets of all replicas, in nats. Auxiliary objectives
+        add theirs, each a mean over its own labels, by the weights of the stage; adaptive depth
+        adds its ponder cost, which is trained for but not reported. With `accumulate_steps` the
+        batch goes through the network in slices, one after the other, with `parallel_slices` side
+        by side.
 
         Returns:
-          loss; gradient_norm, before clipping; and memory_valid, the share of the memory's
-          columns that are of the same document as their row.
+          loss, and loss_NAME of each auxiliary objective; gradient_norm, before clipping; and
+          memory_valid, the share of the memory's columns that are of the same document as their
+          row.
         """
         task = self.make_permutation(batch)
         task.inputs.update(self._recall(self.memory, batch))
         replica = tf.distribute.get_replica_context()
-        count = tf.reduce_sum(task.mask_BP)
-        global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
-        num_rows = tf.cast(tf.shape(task.labels_BP)[0], tf.float32)
-        global_rows = replica.num_replicas_in_sync * num_rows
+        counts = self._loss_counts(task)
+        global_counts = replica.all_reduce(tf.distribute.ReduceOp.SUM, counts)
+        weights = tf.stack([1.0, *self.auxiliary.stage_weights(self.optimizer.iterations)])
         seed = tf.constant([self.config.training.seed, 0], tf.int32)
         seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
         seed = fold_in(seed, replica.replica_id_in_sync_group)
@@ -129,18 +125,16 @@ class XLNetPretrainer(TrainableModel):
         def gradients(task, seed):
             with tf.GradientTape() as tape:
                 outputs = self({**task.inputs, "dropout_seed": seed}, training=True)
-                loss_sum = cross_entropy_sum(outputs["logits"], task.labels_BP, task.mask_BP)
-                cost_sum = self.with_layer_losses(loss_sum, task.mask_BP)
-                loss = tf.math.divide_no_nan(cost_sum, global_count)
-                if self.next_sentence is not None:
-                    extra = self.next_sentence.loss_sum(outputs["content"], task.is_next_B)
-                    loss += extra / global_rows
+                loss_sums = self._loss_sums(outputs, task)
+                losses = weights * tf.math.divide_no_nan(loss_sums, global_counts)
+                costs = self.with_layer_losses(tf.constant(0.0), task.mask_BP)
+                loss = tf.reduce_sum(losses) + tf.math.divide_no_nan(costs, global_counts[0])
                 loss = self.scaled_loss(loss)
-            return tape.gradient(loss, self.trainable_variables), loss_sum, outputs.get("memory")
+            return tape.gradient(loss, self.trainable_variables), loss_sums, outputs.get("memory")
 
         training = self.config.training
         gradients = in_parallel(gradients, training.parallel_slices)
-        total, loss_sum, memory = accumulate(gradients, task, seed, training.accumulate_steps)
+        total, loss_sums, memory = accumulate(gradients, task, seed, training.accumulate_steps)
         total = self.unscaled_gradients(total)
         self.gradient_norm_metric.update_state(self._update(total))
         if self.memory is not None:
@@ -148,8 +142,23 @@ class XLNetPretrainer(TrainableModel):
             length = self.config.model.mem_len
             share_B = tf.minimum(task.inputs["memory_length"], length) / length
             self.memory_metric.update_state(share_B)
-        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        self._update_losses(loss_sums, counts)
         return {metric.name: metric.result() for metric in self.metrics}
+
+    def _loss_counts(self, task: ObjectiveBatch) -> tf.Tensor:
+        """Numbers of labels of each objective, float32 [1 + number of auxiliary objectives]."""
+        weights = [task.mask_BP, *(labels.weight_BX for labels in task.auxiliary)]
+        return tf.stack([tf.reduce_sum(weight) for weight in weights])
+
+    def _loss_sums(self, outputs: dict[str, tf.Tensor], task: ObjectiveBatch) -> tf.Tensor:
+        """Sums of the losses of each objective, float32 [1 + number of auxiliary objectives]."""
+        loss_sum = cross_entropy_sum(outputs["logits"], task.labels_BP, task.mask_BP)
+        return tf.stack([loss_sum, *self.auxiliary.loss_sums(outputs, task)])
+
+    def _update_losses(self, loss_sums: tf.Tensor, counts: tf.Tensor) -> None:
+        for number, metric in enumerate(self.loss_metrics):
+            mean = tf.math.divide_no_nan(loss_sums[number], counts[number])
+            metric.update_state(mean, sample_weight=counts[number])
 
     def _update(self, gradients: list[tf.Tensor | None]) -> tf.Tensor:
         """Updates the weights by the gradients of all replicas together; returns their norm.
@@ -174,12 +183,10 @@ class XLNetPretrainer(TrainableModel):
         return norm
 
     def test_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Loss of a batch; memory is carried from batch to batch as in training."""
+        """Losses of a batch; memory is carried from batch to batch as in training."""
         task, outputs = self._evaluate_batch(batch)
-        count = tf.reduce_sum(task.mask_BP)
-        loss_sum = cross_entropy_sum(outputs["logits"], task.labels_BP, task.mask_BP)
-        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
-        return {"loss": self.loss_metric.result()}
+        self._update_losses(self._loss_sums(outputs, task), self._loss_counts(task))
+        return {metric.name: metric.result() for metric in self.loss_metrics}
 
     def predict_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Outputs for a batch of inputs of a call, or for one that `fit` takes.
@@ -225,7 +232,7 @@ class XLNetPretrainer(TrainableModel):
 
     @property
     def metrics(self):
-        metrics = [self.loss_metric, self.gradient_norm_metric]
+        metrics = [*self.loss_metrics, self.gradient_norm_metric]
         return metrics if self.memory is None else [*metrics, self.memory_metric]
 
     def _new_memory(self) -> Memory | None:

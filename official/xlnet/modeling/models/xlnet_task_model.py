@@ -11,6 +11,7 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads import create_head
+from official.xlnet.modeling.models.auxiliary_language_model import AuxiliaryLanguageModel
 from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks import create_encoder
@@ -53,6 +54,9 @@ class XLNetTaskModel(TrainableModel):
             encoder_config.task.long_texts = "truncate"
         self.encoder = create_encoder(encoder_config, reuse_len=0, dtype=self.dtype_policy)
         self.head = create_head(config, dtype=self.dtype_policy)
+        self.language_model = None
+        if config.task.lm_weight:
+            self.language_model = AuxiliaryLanguageModel(config, dtype=self.dtype_policy)
         self.loss_metric = tf_keras.metrics.Mean("loss")
         self.build(None)
 
@@ -61,12 +65,16 @@ class XLNetTaskModel(TrainableModel):
             self.encoder.build()
         with tf.name_scope(self.head.name):
             self.head.build([None, None, None, self.config.model.d_model])
+        if self.language_model is not None:
+            self.language_model.build()
         self.encoder.trainable = not self.config.task.freeze_encoder
         self.built = True
 
     @property
     def tuned_variables(self) -> list[tf.Variable]:
-        """What training changes: all that a task reads."""
+        """What training changes: all that a task, or the language model beside it, reads."""
+        if self.language_model is not None:
+            return list(self.trainable_variables)
         unused = {id(variable) for variable in self.encoder.only_pretrained}
         return [variable for variable in self.trainable_variables if id(variable) not in unused]
 
@@ -122,7 +130,8 @@ class XLNetTaskModel(TrainableModel):
             part = task.inputs
             with tf.GradientTape() as tape:
                 outputs = self(part, training=True, dropout_seed=seed)
-                loss_sum = tf.reduce_sum(self.head.loss(outputs, part) * part["weight"])
+                loss_U = self.head.loss(outputs, part) + self._language_model_loss(part, seed)
+                loss_sum = tf.reduce_sum(loss_U * part["weight"])
                 weights = self.head.num_items(part) * part["weight"]
                 cost_sum = self.with_layer_losses(loss_sum, weights)
                 loss = self.scaled_loss(tf.math.divide_no_nan(cost_sum, global_count))
@@ -142,6 +151,13 @@ class XLNetTaskModel(TrainableModel):
         self.optimizer.apply_gradients(zip(total, variables, strict=True))
         self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
         return {"loss": self.loss_metric.result()}
+
+    def _language_model_loss(self, inputs: Batch, seed: tf.Tensor) -> tf.Tensor | float:
+        """λ times the auxiliary language-model loss of each unit, float32 [U]; 0 without one."""
+        if self.language_model is None:
+            return 0.0
+        loss_U = self.language_model(self.encoder, inputs, fold_in(seed, 2))
+        return self.config.task.lm_weight * self.head.num_items(inputs) * loss_U
 
     def _shortened(self, step: Callable, batch: Batch):
         """`step` on the batch without the columns that are padding in every row."""

@@ -10,7 +10,7 @@ of them. `objective.kind` selects one:
 | `denoising` | all equal (BERT) | corrupted at targets | content stream at targets |
 | `causal` | 0, 1, 2, … (GPT; with memory, Transformer-XL) | original | content stream |
 
-`register_objective` adds others.
+`register_objective` adds others. `auxiliary` has objectives that are learned besides, in stages.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from official.xlnet.configs.experiment import XLNetConfig
 
 # Imported for the objectives that they register.
 from official.xlnet.modeling.objectives import (  # noqa: F401
+    capitalization,
     causal_lm,
     denoising,
+    next_sentence,
     permutation_lm,
+    token_document,
 )
 from official.xlnet.modeling.objectives.base import (
     OBJECTIVES,
@@ -36,8 +39,6 @@ __all__ = ["Objective", "ObjectiveBatch", "create_objective", "register_objectiv
 def create_objective(config: XLNetConfig) -> Objective:
     """Creates the pre-training objective that `config.objective` describes.
 
-    With `objective.next_sentence`, batches also have labels for next-sentence prediction.
-
     Args:
       config: the experiment configuration.
 
@@ -47,11 +48,4 @@ def create_objective(config: XLNetConfig) -> Objective:
     Raises:
       ConfigError: no objective is registered under `objective.kind`.
     """
-    objective = OBJECTIVES[config.objective.kind](config)
-    if not config.objective.next_sentence:
-        return objective
-
-    def with_next_sentence(batch) -> ObjectiveBatch:
-        return objective(batch)._replace(is_next_B=batch["is_next"])
-
-    return with_next_sentence
+    return OBJECTIVES[config.objective.kind](config)

@@ -16,6 +16,18 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
 )
 
 
+class Labels(NamedTuple):
+    """Labels of an auxiliary objective.
+
+    Attributes:
+      label_BX: class of each of X hidden states of a row, int32 [B, X].
+      weight_BX: loss weights, float32 [B, X]: 1 for labels that count, 0 for others.
+    """
+
+    label_BX: tf.Tensor
+    weight_BX: tf.Tensor
+
+
 class ObjectiveBatch(NamedTuple):
     """Model inputs and labels of one training step.
 
@@ -25,14 +37,13 @@ class ObjectiveBatch(NamedTuple):
         int32 [B, P].
       labels_BP: token ids to predict, int32 [B, P].
       mask_BP: loss weights, float32 [B, P]: 1 for targets, 0 for unused slots.
-      is_next_B: next-sentence labels, int32 [B]: 1 if segment B follows segment A. None without
-        next-sentence prediction.
+      auxiliary: labels of each auxiliary objective.
     """
 
     inputs: dict[str, tf.Tensor]
     labels_BP: tf.Tensor
     mask_BP: tf.Tensor
-    is_next_B: tf.Tensor | None = None
+    auxiliary: tuple[Labels, ...] = ()
 
 
 class Features(dict[str, tf.Tensor]):
@@ -123,3 +134,26 @@ def direction(batch: dict[str, tf.Tensor], config: XLNetConfig) -> dict[str, tf.
       config: the experiment configuration.
     """
     return {"is_reversed": batch["is_reversed"]} if config.data.bidirectional else {}
+
+
+def prediction_positions(inputs: dict[str, tf.Tensor]) -> tf.Tensor | None:
+    """Returns the positions that predictions are made at, int32 [B, P]; None without any.
+
+    Args:
+      inputs: `ObjectiveBatch.inputs`.
+    """
+    return inputs.get("target_positions", inputs.get("content_positions"))
+
+
+def prediction_rows(
+    outputs: dict[str, tf.Tensor], inputs: dict[str, tf.Tensor]
+) -> tf.Tensor | None:
+    """Returns the hidden states that predictions are made from, [B, P, D]; None without any.
+
+    Args:
+      outputs: outputs of the encoder.
+      inputs: `ObjectiveBatch.inputs`.
+    """
+    if "content_positions" in inputs:
+        return tf.gather(outputs["content"], inputs["content_positions"], batch_dims=1)
+    return outputs.get("query")

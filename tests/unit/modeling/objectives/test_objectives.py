@@ -1,4 +1,4 @@
-"""Denoising, causal and next-sentence objectives: what they ask, and their losses by hand."""
+"""Denoising and causal objectives: what they ask, and their losses by hand."""
 
 import numpy as np
 import pytest
@@ -148,33 +148,9 @@ def test_causal_with_memory_equals_one_long_text():
         memory = outputs["memory"]
 
 
-def test_next_sentence_adds_its_gradient_and_is_not_reported():
-    model = make_model(next_sentence=True, accumulate_steps=2, clip_norm=0)
-    plain = make_model()
-    batch = {**random_windows(0), "is_next": tf.constant([1, 0, 0, 1])}
-    by_name = {variable.name: variable for variable in plain.trainable_variables}
-    for variable in model.trainable_variables:
-        if variable.name in by_name:
-            by_name[variable.name].assign(variable)
-    head = model.next_sentence
-    outputs = model(model.objective(batch).inputs | model._recall(model.memory, batch))
-    logits = outputs["content"].numpy()[:, -1] @ head.kernel.numpy() + head.bias.numpy()
-    p = 1 / (1 + np.exp(-logits))
-    is_next = np.array([1, 0, 0, 1])
-    wanted = -np.log(np.where(is_next == 1, p, 1 - p)).sum()
-    np.testing.assert_allclose(head.loss_sum(outputs["content"], is_next), wanted, rtol=1e-5)
-    before = head.bias.numpy()
-    np.testing.assert_allclose(
-        model.train_step(batch)["loss"], plain.train_step(batch)["loss"], rtol=1e-5
-    )
-    # Adam's first step goes against the sign of the gradient, mean(p - is_next).
-    assert np.sign(head.bias.numpy() - before) == -np.sign((p - is_next).sum())
-
-
 def test_settings_that_cannot_work():
     for changes, message in (
         ({"mask_share": 0.95}, "objective.mask_share"),
-        ({"kind": "causal", "next_sentence": True}, "objective.next_sentence"),
         ({"phrases": "[New York]"}, "data.target_unit"),
     ):
         with pytest.raises(ConfigError, match=message):

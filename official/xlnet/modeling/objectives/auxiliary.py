@@ -1,0 +1,170 @@
+"""Auxiliary objectives: further losses on the hidden states of the language model, in stages.
+
+Continual multi-task pre-training (Sun et al., ERNIE 2.0, section 3): training begins with the
+language model alone, and each stage adds an objective and keeps the earlier ones:
+
+    loss = loss of `objective.kind` + Σ_i weight_i · [step ≥ first_step_i] · loss_i
+
+| `objective.auxiliary` | asks of | whether |
+|---|---|---|
+| `next_sentence` | CLS | segment B follows segment A (BERT) |
+| `capitalization` | a predicted word | it begins with a capital letter |
+| `token_document` | a token of the reuse part | it occurs again in its document, further on |
+
+`objective.auxiliary_steps` and `objective.auxiliary_weights` have the numbers. The stage is a
+function of the step, so a run resumes exactly, within a stage and across stages. An objective that
+has not begun has weight 0; its loss is logged as that of an untrained classifier.
+
+All objectives read the same windows and hidden states as the language model does, so a further
+one costs a linear classifier. The labels are functions of a batch, made on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import Registry
+from official.xlnet.modeling.objectives.base import Labels, ObjectiveBatch
+from official.xlnet.modeling.ops.initializers import normal
+
+
+class AuxiliaryObjective(tf_keras.layers.Layer):
+    """Base class: softmax over C classes of some hidden states of each row of a batch.
+
+        logits = [0, W h + b],   loss = -log softmax(logits)[label]
+
+    Class 0 is the reference whose logit is 0, so two classes are a logistic regression.
+
+    Args:
+      config: the experiment configuration.
+    """
+
+    num_classes = 2
+
+    def __init__(self, config: XLNetConfig, **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+
+    def build(self, input_shape=None):
+        model, num_logits = self.config.model, self.num_classes - 1
+        kernel_shape = [model.d_model, num_logits]
+        self.kernel = self.add_weight("kernel", kernel_shape, initializer=normal(model.init_std))
+        self.bias = self.add_weight("bias", [num_logits], initializer="zeros")
+        super().build(input_shape)
+
+    def labels(self, batch: dict[str, tf.Tensor], task: ObjectiveBatch) -> Labels:
+        """Computes the labels of X hidden states of each row, and which of them count.
+
+        Args:
+          batch: a batch, as `pretraining_dataset` yields it.
+          task: what the language model makes of it.
+        """
+        raise NotImplementedError
+
+    def hidden_states(self, outputs: dict[str, tf.Tensor], inputs: dict[str, tf.Tensor]):
+        """Selects the hidden states that are classified, float [B, X, D].
+
+        Args:
+          outputs: outputs of the encoder.
+          inputs: `ObjectiveBatch.inputs`.
+        """
+        raise NotImplementedError
+
+    def call(self, hidden_BXD: tf.Tensor) -> tf.Tensor:
+        """Logits float32 [B, X, C] of hidden states [B, X, D]."""
+        hidden_BXD = tf.cast(hidden_BXD, tf.float32)
+        kernel, bias = tf.cast(self.kernel, tf.float32), tf.cast(self.bias, tf.float32)
+        logits = tf.einsum("bxd,dc->bxc", hidden_BXD, kernel) + bias
+        return tf.pad(logits, [[0, 0], [0, 0], [1, 0]])
+
+    def loss_sum(
+        self, outputs: dict[str, tf.Tensor], inputs: dict[str, tf.Tensor], labels: Labels
+    ) -> tf.Tensor:
+        """Computes the sum of the losses that count, in nats; float32 scalar.
+
+        Args:
+          outputs: outputs of the encoder.
+          inputs: `ObjectiveBatch.inputs`.
+          labels: the labels, of the same rows.
+        """
+        logits = self(self.hidden_states(outputs, inputs))
+        loss_BX = tf.nn.sparse_softmax_cross_entropy_with_logits(labels.label_BX, logits)
+        return tf.reduce_sum(loss_BX * labels.weight_BX)
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.as_dict()}
+
+
+CreateAuxiliary = Callable[..., AuxiliaryObjective]
+AUXILIARY: Registry[CreateAuxiliary] = Registry("objective.auxiliary")
+
+
+def register_auxiliary(name: str) -> Callable[[CreateAuxiliary], CreateAuxiliary]:
+    """Decorator that registers a subclass of `AuxiliaryObjective`.
+
+    Args:
+      name: the name in `objective.auxiliary` that selects it.
+
+    Raises:
+      ConfigError: an objective is already registered under the name.
+
+    Example:
+      >>> @register_auxiliary("capitalization")
+      ... class Capitalization(AuxiliaryObjective):
+      ...     def labels(self, batch, task): ...
+      ...     def hidden_states(self, outputs, inputs): ...
+    """
+    return AUXILIARY.register(name)
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class AuxiliaryObjectives(tf_keras.layers.Layer):
+    """The auxiliary objectives of a configuration, each an attribute by its name; mostly none.
+
+    Args:
+      config: the experiment configuration, or its dictionary.
+    """
+
+    def __init__(self, config: XLNetConfig | dict, **kwargs):
+        kwargs.setdefault("name", "auxiliary")
+        super().__init__(**kwargs)
+        self.config = XLNetConfig.from_dict(config) if isinstance(config, dict) else config
+        self._stages = self.config.objective.stages()
+        for stage in self._stages:
+            setattr(self, stage.name, AUXILIARY[stage.name](self.config, name=stage.name))
+
+    @property
+    def parts(self) -> dict[str, AuxiliaryObjective]:
+        """The objectives by name."""
+        return {stage.name: getattr(self, stage.name) for stage in self._stages}
+
+    def build(self, input_shape=None):
+        for name, part in self.parts.items():
+            with tf.name_scope(name):
+                part.build()
+        super().build(input_shape)
+
+    def labels(self, batch: dict[str, tf.Tensor], task: ObjectiveBatch) -> tuple[Labels, ...]:
+        """Returns the labels of each objective; see `AuxiliaryObjective.labels`."""
+        return tuple(part.labels(batch, task) for part in self.parts.values())
+
+    def loss_sums(self, outputs: dict[str, tf.Tensor], task: ObjectiveBatch) -> list[tf.Tensor]:
+        """Returns the sum of the losses of each objective; see `AuxiliaryObjective.loss_sum`."""
+        return [
+            part.loss_sum(outputs, task.inputs, labels)
+            for part, labels in zip(self.parts.values(), task.auxiliary, strict=True)
+        ]
+
+    def stage_weights(self, step: tf.Tensor) -> list[tf.Tensor]:
+        """Returns the weight of each objective after `step` steps; 0 before it begins."""
+        step = tf.cast(step, tf.int32)
+        return [
+            stage.weight * tf.cast(step >= stage.first_step, tf.float32) for stage in self._stages
+        ]
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.as_dict()}

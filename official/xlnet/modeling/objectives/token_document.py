@@ -1,0 +1,56 @@
+"""Token-document relation (ERNIE 2.0): does a token occur elsewhere in its document?"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require
+from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjective, register_auxiliary
+from official.xlnet.modeling.objectives.base import Labels
+from official.xlnet.tokenization.special_tokens import EOD_ID, SEGMENT_A, SEGMENT_B
+
+
+@register_auxiliary("token_document")
+class TokenDocument(AuxiliaryObjective):
+    """At a token of the reuse part, predicts whether it occurs in the text that follows.
+
+    That text is A, and B where B follows A, up to the end of the document. The hidden states of
+    the reuse part do not depend on it: the first half of a window does not attend to the second.
+    So the question is about a segment that is not read, as in ERNIE; a token that is seen twice
+    would need no understanding. It counts for tokens whose document continues into A.
+
+    Args:
+      config: the experiment configuration; there must be a reuse part that does not attend to
+        what follows it.
+    """
+
+    def __init__(self, config: XLNetConfig, **kwargs):
+        super().__init__(config, **kwargs)
+        self.reuse_len = config.data.reuse_len
+        require(self.reuse_len > 0, "data.reuse_len", "above 0 with token_document", 0)
+        mem_len = config.model.mem_len
+        sees_all = config.objective.kind == "denoising" and mem_len == 0
+        expected = "above 0 with denoising and token_document, so that the reuse part is read alone"
+        require(not sees_all, "model.mem_len", expected, mem_len)
+
+    def labels(self, batch, task):
+        token_ids_BT, segment_ids_BT = batch["token_ids"], batch["segment_ids"]
+        is_text_BT, length = batch["can_be_target"], self.reuse_len
+        is_end_BT = tf.cast(token_ids_BT == EOD_ID, tf.int32)
+        # No document ends between a token and the end of the reuse part, or the start of A.
+        ends_after_BR = tf.cumsum(is_end_BT[:, :length], axis=1, reverse=True)
+        ends_before_BF = tf.cumsum(is_end_BT[:, length:], axis=1)
+        b_follows_B1 = batch["is_next"][:, None] == 1
+        is_following_BF = (segment_ids_BT == SEGMENT_A) | (
+            (segment_ids_BT == SEGMENT_B) & b_follows_B1
+        )
+        is_following_BF = (is_following_BF & is_text_BT)[:, length:] & (ends_before_BF == 0)
+        is_same_BRF = token_ids_BT[:, :length, None] == token_ids_BT[:, None, length:]
+        occurs_BR = tf.reduce_any(is_same_BRF & is_following_BF[:, None], axis=2)
+        continues_B1 = tf.reduce_any(is_following_BF, axis=1, keepdims=True)
+        counts_BR = is_text_BT[:, :length] & (ends_after_BR == 0) & continues_B1
+        return Labels(tf.cast(occurs_BR, tf.int32), tf.cast(counts_BR, tf.float32))
+
+    def hidden_states(self, outputs, inputs):
+        return outputs["content"][:, : self.reuse_len]

@@ -1,0 +1,233 @@
+"""Auxiliary objectives: their labels and losses by hand, and the stages in which they begin."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.configs.objective import ObjectiveConfig, Stage
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
+from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, SEP_ID
+from official.xlnet.training.optimization import create_optimizer
+from tests.helpers.tiny import REUSE, TOKENS, random_windows, randomize, tiny_config
+
+ALL = "[next_sentence, capitalization, token_document]"
+
+
+def make_model(seed=3, **changes):
+    model = XLNetPretrainer(tiny_config(**changes))
+    randomize(model.trainable_variables, seed=seed)
+    model.compile(create_optimizer(model.config.training, model.config.model.num_layers))
+    return model
+
+
+def windows(seed=0, batch=4):
+    """Random windows whose B follows A in some rows only."""
+    is_next = np.random.default_rng(seed).integers(0, 2, batch).astype(np.int32)
+    return {**random_windows(seed, batch=batch), "is_next": tf.constant(is_next)}
+
+
+def mean_loss(hidden_BXD, part, labels):
+    """Logistic regression in float64, averaged over the labels that count."""
+    kernel, bias = part.kernel.numpy()[:, 0].astype(float), float(part.bias.numpy()[0])
+    logit = np.array(hidden_BXD, float) @ kernel + bias
+    p = 1 / (1 + np.exp(-logit))
+    label, weight = (np.array(x) for x in labels)
+    return (-np.log(np.where(label == 1, p, 1 - p)) * weight).sum() / weight.sum()
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"kind": "denoising"}, {"accumulate_steps": 2, "parallel_slices": 2}]
+)
+def test_losses_by_hand_and_the_language_model_as_without_them(settings):
+    model = make_model(auxiliary=ALL, auxiliary_weights="[1, 0.5, 2]", clip_norm=0, **settings)
+    plain = make_model(clip_norm=0, **settings)
+    for variable in plain.trainable_variables:
+        same = [other for other in model.trainable_variables if other.name == variable.name]
+        variable.assign(same[0])
+    batch = windows()
+    task = model.make_permutation(batch)
+    outputs = model(task.inputs | model._recall(model.memory, batch))
+    content = outputs["content"].numpy()
+    if settings.get("kind") == "denoising":
+        positions = task.inputs["content_positions"].numpy()
+        predicted = np.take_along_axis(content, positions[..., None], axis=1)
+    else:
+        predicted = outputs["query"].numpy()
+    hidden = {
+        "next_sentence": content[:, -1:],
+        "capitalization": predicted,
+        "token_document": content[:, :REUSE],
+    }
+    logged = model.train_step(batch)
+    for (name, part), labels in zip(model.auxiliary.parts.items(), task.auxiliary, strict=True):
+        before = make_model(auxiliary=ALL, **settings).auxiliary.parts[name]
+        wanted = mean_loss(hidden[name], before, labels)
+        np.testing.assert_allclose(logged[f"loss_{name}"], wanted, rtol=2e-5)
+        assert not np.array_equal(part.kernel, before.kernel), "not learned"
+    np.testing.assert_allclose(logged["loss"], plain.train_step(batch)["loss"], rtol=1e-5)
+
+
+def test_gradient_is_that_of_the_weighted_sum():
+    """By finite differences, along one random direction of all weights."""
+    weights = {"loss": 1.0, "loss_next_sentence": 0.7, "loss_token_document": 1.3}
+    changes = {
+        "auxiliary": "[next_sentence, token_document]",
+        "auxiliary_weights": "[0.7, 1.3]",
+        "clip_norm": 0,
+        "weight_decay": 0,
+    }
+    model, batch = make_model(**changes), windows(1)
+    rng = np.random.default_rng(0)
+    variables = model.trainable_variables
+    start = [variable.numpy() for variable in variables]
+    direction = [rng.standard_normal(x.shape).astype(np.float32) for x in start]
+
+    def total(step):
+        for variable, x, d in zip(variables, start, direction, strict=True):
+            variable.assign(x + step * d)
+        model._evaluation.memory = None
+        model.reset_metrics()
+        model.make_evaluation_memory()
+        losses = model.test_step(batch)
+        return sum(weight * float(losses[name]) for name, weight in weights.items())
+
+    slope = (total(1e-3) - total(-1e-3)) / 2e-3
+    total(0.0)
+    seen = []
+    model._update = lambda gradients: seen.extend(gradients) or tf.constant(0.0)
+    model.train_step(batch)
+    gradients = [
+        0 * x if g is None else tf.convert_to_tensor(g).numpy()
+        for g, x in zip(seen, start, strict=True)
+    ]
+    along = sum((g * d).sum() for g, d in zip(gradients, direction, strict=True))
+    np.testing.assert_allclose(along, slope, rtol=2e-2)
+
+
+def test_capitalization_asks_for_targets_that_begin_a_word_with_a_letter():
+    model, batch = make_model(auxiliary="[capitalization]"), windows(2)
+    task = model.make_permutation(batch)
+    positions, mask = task.inputs["target_positions"].numpy(), task.mask_BP.numpy()
+    label, weight = (x.numpy() for x in task.auxiliary[0])
+    case = batch["letter_case"].numpy()
+    for b, p in np.ndindex(*positions.shape):
+        of_token = case[b, positions[b, p]]
+        assert weight[b, p] == (mask[b, p] > 0 and of_token >= 0)
+        assert not weight[b, p] or label[b, p] == of_token
+    assert 0 < weight.sum() < mask.sum()
+
+
+def test_token_document_by_hand():
+    """Rows: B follows; B is random; a document ends in the reuse part, in A, and before A."""
+    a, b, c, d, e = 11, 12, 13, 14, 15
+    rows = np.array(
+        [
+            [a, b, c, a, d, 16, c, d, e, SEP_ID, a, SEP_ID, CLS_ID],
+            [a, b, c, a, d, 16, c, d, e, SEP_ID, a, SEP_ID, CLS_ID],
+            [a, b, EOD_ID, a, d, 16, c, d, e, SEP_ID, a, SEP_ID, CLS_ID],
+            [a, b, c, a, d, 16, c, EOD_ID, d, SEP_ID, a, SEP_ID, CLS_ID],
+            [a, b, c, a, d, EOD_ID, 16, c, d, SEP_ID, a, SEP_ID, CLS_ID],
+            [a, b, c, a, EOD_ID, 16, c, d, e, SEP_ID, a, SEP_ID, CLS_ID],
+        ],
+        np.int32,
+    )
+    wanted_label = np.array(
+        [[1, 0, 1, 1, 1], [0, 0, 1, 0, 1], [1, 0, 0, 1, 1], [0, 0, 1, 0, 0], [0] * 5, [0] * 5]
+    )
+    wanted_weight = np.ones_like(wanted_label)
+    wanted_weight[2, :3] = 0  # Another document.
+    wanted_weight[4:] = 0  # The document does not go on in A.
+    assert rows.shape[1] == TOKENS and wanted_label.shape[1] == REUSE
+    first_sep = np.argmax(rows == SEP_ID, axis=1)
+    segments = (np.arange(TOKENS) > first_sep[:, None]).astype(np.int32)
+    segments[:, -1] = 2
+    batch = {
+        "token_ids": tf.constant(rows),
+        "segment_ids": tf.constant(segments),
+        "can_be_target": tf.constant(rows >= 9),
+        "is_next": tf.constant([1, 0, 1, 1, 1, 1]),
+    }
+    config = tiny_config(auxiliary="[token_document]")
+    part = AuxiliaryObjectives(config).parts["token_document"]
+    label, weight = part.labels(batch, None)
+    np.testing.assert_array_equal(weight, wanted_weight)
+    np.testing.assert_array_equal(label * wanted_weight.astype(int), wanted_label * wanted_weight)
+
+
+@pytest.mark.parametrize("kind", ["permutation", "denoising", "causal"])
+def test_what_token_document_reads_does_not_depend_on_what_it_asks(kind):
+    changes = {"bidirectional": False} if kind == "causal" else {}
+    model = make_model(auxiliary="[token_document]", kind=kind, **changes)
+    batch, part = windows(3), model.auxiliary.parts["token_document"]
+    other = windows(4)["token_ids"].numpy()
+    other[:, :REUSE] = batch["token_ids"].numpy()[:, :REUSE]
+    states = []
+    for tokens in (batch["token_ids"], tf.constant(other)):
+        task = model.make_permutation(batch)
+        length = task.inputs["token_ids"].shape[1]
+        # The second half of the input is replaced after the targets are drawn.
+        changed = tf.concat([task.inputs["token_ids"][:, :REUSE], tokens[:, REUSE:length]], axis=1)
+        inputs = {**task.inputs, "token_ids": changed}
+        states.append(part.hidden_states(model(inputs), inputs).numpy())
+    assert states[0].shape[1] == REUSE
+    np.testing.assert_allclose(states[0], states[1], atol=1e-6)
+
+
+def test_stages_begin_at_their_steps_and_stay():
+    config = ObjectiveConfig(
+        auxiliary=("next_sentence", "capitalization"),
+        auxiliary_steps=("0", "3"),
+        auxiliary_weights=("1", "0.25"),
+    )
+    assert config.stages() == [Stage("next_sentence", 0, 1.0), Stage("capitalization", 3, 0.25)]
+    layer = AuxiliaryObjectives(
+        tiny_config(
+            auxiliary="[next_sentence, capitalization]",
+            auxiliary_steps="[0, 3]",
+            auxiliary_weights="[1, 0.25]",
+        )
+    )
+    weights = [
+        [float(w) for w in layer.stage_weights(tf.constant(step, tf.int64))] for step in (0, 2, 3)
+    ]
+    assert weights == [[1, 0], [1, 0], [1, 0.25]]
+    short = ObjectiveConfig(next_sentence=True, auxiliary=("capitalization",))
+    assert [stage.name for stage in short.stages()] == ["next_sentence", "capitalization"]
+
+
+def test_an_objective_that_has_not_begun_changes_nothing_but_its_own_decay():
+    model = make_model(auxiliary="[token_document]", auxiliary_steps="[2]")
+    plain = make_model()
+    for step in range(3):
+        batch = windows(step)
+        model.train_step(batch)
+        plain.train_step(batch)
+        pairs = zip(model.encoder.variables, plain.encoder.variables, strict=True)
+        assert all(np.array_equal(*pair) for pair in pairs) == (step < 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"auxiliary": "[capitalisation]"}, "objective.auxiliary: expected one of .*capitaliz"),
+        ({"auxiliary": "[next_sentence]", "next_sentence": True}, "different names"),
+        ({"auxiliary": ALL, "auxiliary_steps": "[0, 2]"}, "auxiliary_steps: expected 3 numbers"),
+        ({"auxiliary": ALL, "auxiliary_steps": "[0, 5, 2]"}, "ascending"),
+        ({"auxiliary": ALL, "auxiliary_steps": "[0, 1, soon]"}, "auxiliary_steps"),
+        ({"auxiliary": ALL, "auxiliary_weights": "[1, 1, -1]"}, "auxiliary_weights"),
+        ({"auxiliary": ALL, "auxiliary_weights": "[1, 1, .nan]"}, "auxiliary_weights"),
+        ({"kind": "causal", "next_sentence": True}, "objective.kind"),
+        ({"kind": "causal", "auxiliary": "[capitalization]"}, "objective.kind"),
+        ({"auxiliary": "[capitalization]", "lowercase": True}, "data.lowercase"),
+        ({"auxiliary": "[token_document]", "reuse_len": 0}, "data.reuse_len"),
+        (
+            {"auxiliary": "[token_document]", "kind": "denoising", "mem_len": 0},
+            "model.mem_len",
+        ),
+    ],
+)
+def test_settings_that_cannot_work(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        AuxiliaryObjectives(tiny_config(**changes))
