@@ -33,7 +33,7 @@ _ALLOWED: dict[str, Allowed] = {
     "clip_norm": NOT_NEGATIVE,
     "layer_decay": Range(0, 1, open_low=True),
     "accumulate_steps": COUNT,
-    "parallel_slices": COUNT,
+    "parallel_slices": COUNT_OR_NONE,
     "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
     "steps_per_execution": COUNT,
     "checkpoint_steps": COUNT,
@@ -68,7 +68,8 @@ class TrainingConfig(Config):
       accumulate_steps: gradient accumulation steps: the batch is split into this many
         micro-batches, which are computed in sequence before one update.
       parallel_slices: number of micro-batches computed in parallel, each on its own CPU cores;
-        faster for small networks.
+        faster for small networks. 0: as many as there are CPU cores (at most 4), as far as the
+        batch can be divided; 1 on a GPU or TPU.
       release_memory: whether freed tensor memory is returned to the operating system immediately
         (CPU only); lowers peak memory, but a step may take twice as long.
       precision: compute precision: `float32`, `mixed_bfloat16`, or, with dynamic loss scaling,
@@ -128,7 +129,7 @@ class TrainingConfig(Config):
         check_values("training", self, _ALLOWED)
         slices = self.accumulate_steps, self.parallel_slices
         require(
-            self.batch_size % (slices[0] * slices[1]) == 0,
+            self.batch_size % (slices[0] * max(1, slices[1])) == 0,
             "training.accumulate_steps and parallel_slices",
             f"together a divisor of batch_size = {self.batch_size}",
             slices,
