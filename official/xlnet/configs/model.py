@@ -31,7 +31,7 @@ _ALLOWED: dict[str, Allowed] = {
     "activation_dropout": RATE,
     "dropatt": RATE,
     "init_std": Range(0, 100),
-    "position_init": ("normal", "neighbors"),
+    "attention_init": ("normal", "neighbors"),
     "recompute": ("none", "attention", "block"),
 }
 
@@ -58,9 +58,9 @@ class ModelConfig(Config):
         dropout" in table 7 of the paper); null: that of `dropout`.
       dropatt: dropout rate of the attention probabilities.
       init_std: standard deviation of the normal initializer.
-      position_init: initialization of attention by position: `normal`, or `neighbors`, where
-        each head starts by attending to the token before, after, two before, two after, …;
-        training leaves the loss of word frequencies sooner.
+      attention_init: initialization of attention: `normal`, or `neighbors`, where each head starts
+        by copying its share of one neighbor: the token before, after, two before, two after, …;
+        training then leaves the loss of word frequencies within tens of steps.
       recompute: activations that the backward pass recomputes to save memory (gradient
         checkpointing): `none`, `attention` (scores and probabilities) or `block` (whole blocks).
     """
@@ -79,7 +79,7 @@ class ModelConfig(Config):
     activation_dropout: float | None = None
     dropatt: float = 0.1
     init_std: float = 0.02
-    position_init: str = "normal"
+    attention_init: str = "normal"
     recompute: str = "none"
 
     @property

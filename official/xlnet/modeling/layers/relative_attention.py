@@ -31,7 +31,12 @@ from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncod
 from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamMask, named
 from official.xlnet.modeling.ops.head_projection import from_heads, to_heads
-from official.xlnet.modeling.ops.initializers import NeighborBias, NeighborKernel, normal
+from official.xlnet.modeling.ops.initializers import (
+    HeadSelection,
+    NeighborBias,
+    NeighborKernel,
+    normal,
+)
 from official.xlnet.modeling.ops.rematerialization import recomputed
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.stateless_dropout import dropout_seed_of_call, fold_in
@@ -80,7 +85,7 @@ class RelativeBiases(tf_keras.layers.Layer):
       num_heads: number of attention heads, N.
       d_head: width of an attention head, H; the width of the hidden states is N·H.
       init_std: standard deviation of the normal initializer.
-      position_init: initialization of r_r, `normal` or `neighbors` (`NeighborBias`).
+      attention_init: initialization of r_r, `normal` or `neighbors` (`NeighborBias`).
     """
 
     def __init__(
@@ -88,17 +93,17 @@ class RelativeBiases(tf_keras.layers.Layer):
         num_heads: int,
         d_head: int,
         init_std: float = 0.02,
-        position_init: str = "normal",
+        attention_init: str = "normal",
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.num_heads, self.d_head = num_heads, d_head
-        self.init_std, self.position_init = init_std, position_init
+        self.init_std, self.attention_init = init_std, attention_init
 
     def build(self, input_shape=None):
         shape = [self.num_heads, self.d_head]
         position = normal(self.init_std)
-        if self.position_init == "neighbors":
+        if self.attention_init == "neighbors":
             position = NeighborBias(self.init_std, self.num_heads * self.d_head)
         self.content = self.add_weight("content_bias", shape, initializer=normal(self.init_std))
         self.position = self.add_weight("position_bias", shape, initializer=position)
@@ -111,7 +116,7 @@ class RelativeBiases(tf_keras.layers.Layer):
             "num_heads": self.num_heads,
             "d_head": self.d_head,
             "init_std": self.init_std,
-            "position_init": self.position_init,
+            "attention_init": self.attention_init,
         }
 
 
@@ -129,8 +134,8 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
       attention_type: `bi`, or `uni` where no row attends to a later position.
       init_std: standard deviation of the normal initializer.
       recompute: whether the backward pass computes probabilities again instead of keeping them.
-      position_init: initialization of position kernel and r_r: `normal`, or `neighbors`, where
-        head n starts by attending to one neighbor (`NeighborKernel`); D must be N·H then.
+      attention_init: `normal`, or `neighbors`, where every head starts by copying a part of one
+        neighbor (`NeighborKernel`, `NeighborBias`, `HeadSelection`); D must be N·H then.
 
     Call arguments:
       hidden_states: [B, T + P, D], T content rows, then P query rows (if any).
@@ -168,21 +173,21 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         attention_type: str = "bi",
         init_std: float = 0.02,
         recompute: bool = False,
-        position_init: str = "normal",
+        attention_init: str = "normal",
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.num_heads, self.d_head, self.dropatt = num_heads, d_head, dropatt
         self.untie_r, self.attention_type = untie_r, attention_type
         self.init_std, self.recompute = init_std, recompute
-        self.position_init = position_init
+        self.attention_init = attention_init
         policy = self.dtype_policy
         self.segment_encoding = RelativeSegmentEncoding(
             num_heads, d_head, init_std, dtype=policy, name="segment_encoding"
         )
         if untie_r:
             self.biases = RelativeBiases(
-                num_heads, d_head, init_std, position_init, dtype=policy, name="biases"
+                num_heads, d_head, init_std, attention_init, dtype=policy, name="biases"
             )
 
     def build(self, input_shape):
@@ -195,10 +200,13 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
                 initializer=initializer or normal(self.init_std),
             )
 
-        position = NeighborKernel(self.init_std) if self.position_init == "neighbors" else None
+        position = copy = None
+        if self.attention_init == "neighbors":
+            position, copy = NeighborKernel(self.init_std), HeadSelection()
         self.query_kernel, self.key_kernel = kernel("query"), kernel("key")
-        self.value_kernel, self.position_kernel = kernel("value"), kernel("position", position)
-        self.output_kernel = kernel("output")
+        self.value_kernel = kernel("value", copy)
+        self.position_kernel = kernel("position", position)
+        self.output_kernel = kernel("output", copy)
         self.segment_encoding.build()
         # Checkpoints know the variable by this path.
         self.segment_embedding = self.segment_encoding.segment_embedding
@@ -339,5 +347,5 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
             "attention_type": self.attention_type,
             "init_std": self.init_std,
             "recompute": self.recompute,
-            "position_init": self.position_init,
+            "attention_init": self.attention_init,
         }

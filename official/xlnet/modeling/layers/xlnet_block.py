@@ -104,7 +104,7 @@ class XLNetBlock(tf_keras.layers.Layer):
       init_std: standard deviation of the normal initializer.
       recompute_attention: whether the backward pass computes attention probabilities again.
       activation_dropout: dropout rate behind the activation. Default: that of `dropout`.
-      position_init: see `TwoStreamRelativeAttention`.
+      attention_init: see `TwoStreamRelativeAttention`.
 
     Call arguments: those of `TwoStreamRelativeAttention`.
 
@@ -133,7 +133,7 @@ class XLNetBlock(tf_keras.layers.Layer):
         init_std: float = 0.02,
         recompute_attention: bool = False,
         activation_dropout: float | None = None,
-        position_init: str = "normal",
+        attention_init: str = "normal",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -149,7 +149,7 @@ class XLNetBlock(tf_keras.layers.Layer):
             "init_std": init_std,
             "recompute_attention": recompute_attention,
             "activation_dropout": activation_dropout,
-            "position_init": position_init,
+            "attention_init": attention_init,
         }
         policy = self.dtype_policy
         self.attention = TwoStreamRelativeAttention(
@@ -160,7 +160,7 @@ class XLNetBlock(tf_keras.layers.Layer):
             attention_type,
             init_std,
             recompute_attention,
-            position_init,
+            attention_init,
             dtype=policy,
             name="attention",
         )

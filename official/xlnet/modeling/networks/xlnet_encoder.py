@@ -119,7 +119,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
                 attention_type=model.attention_type,
                 init_std=model.init_std,
                 recompute_attention=model.recompute == "attention",
-                position_init=model.position_init,
+                attention_init=model.attention_init,
                 dtype=policy,
                 name=f"layer_{number}",
             )
@@ -131,7 +131,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
                 model.num_heads,
                 model.d_head,
                 model.init_std,
-                model.position_init,
+                model.attention_init,
                 dtype=policy,
                 name="shared_biases",
             )

@@ -17,6 +17,17 @@ def normal(stddev: float) -> tf_keras.initializers.Initializer:
     return tf_keras.initializers.RandomNormal(stddev=stddev)
 
 
+class HeadSelection(tf_keras.initializers.Initializer):
+    """Initializer of value and output kernels [D, N, H]: head n holds elements n·H … n·H + H - 1.
+
+    With it in both, a head that attends to one token adds that token's elements to its row.
+    """
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        width, num_heads, d_head = shape
+        return tf.reshape(tf.eye(width, num_heads * d_head, dtype=dtype or tf.float32), shape)
+
+
 class NeighborKernel(tf_keras.initializers.Initializer):
     """Initializer of the position kernel [D, N, H] of heads that attend to a neighbor.
 
