@@ -16,7 +16,9 @@ def num_cores() -> int:
     return os.cpu_count() or 1
 
 
-def num_parallel_slices(training: TrainingConfig, num_rows: int | None) -> int:
+def num_parallel_slices(
+    training: TrainingConfig, num_rows: int | None, has_accelerator: bool
+) -> int:
     """Returns the number of micro-batches to compute in parallel.
 
     It is `training.parallel_slices`. Where that is 0, it is the number of CPU cores, or the next
@@ -25,12 +27,11 @@ def num_parallel_slices(training: TrainingConfig, num_rows: int | None) -> int:
     Args:
       training: the training configuration.
       num_rows: number of rows that are computed at a time on one device; None if unknown.
+      has_accelerator: whether they are computed on a GPU or TPU.
     """
     if training.parallel_slices:
         return training.parallel_slices
-    import tensorflow as tf
-
-    if num_rows is None or any(map(tf.config.list_physical_devices, ("GPU", "TPU"))):
+    if num_rows is None or has_accelerator:
         return 1
     most = min(num_cores(), _MOST_SLICES)
     return max(number for number in range(1, most + 1) if num_rows % number == 0)

@@ -97,7 +97,10 @@ def limit_threads(training: TrainingConfig) -> None:
     Args:
       training: the training configuration.
     """
-    slices = num_parallel_slices(training, training.batch_size // training.accumulate_steps)
+    # Listing physical devices does not initialize TensorFlow.
+    has_accelerator = any(map(tf.config.list_physical_devices, ("GPU", "TPU")))
+    num_rows = training.batch_size // training.accumulate_steps
+    slices = num_parallel_slices(training, num_rows, has_accelerator)
     if slices == 1:
         return
     threads = max(1, num_cores() // slices)

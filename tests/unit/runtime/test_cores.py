@@ -22,14 +22,10 @@ from official.xlnet.runtime import cores
 def test_automatic_slices(monkeypatch, num_cores, num_rows, expected):
     monkeypatch.setattr(cores, "num_cores", lambda: num_cores)
     training = TrainingConfig(parallel_slices=0)
-    assert cores.num_parallel_slices(training, num_rows) == expected
+    assert cores.num_parallel_slices(training, num_rows, False) == expected
 
 
-def test_one_slice_on_an_accelerator(monkeypatch):
-    import tensorflow as tf
-
+def test_one_slice_on_an_accelerator_unless_told(monkeypatch):
     monkeypatch.setattr(cores, "num_cores", lambda: 2)
-    found = {"GPU": ["a GPU"], "TPU": []}
-    monkeypatch.setattr(tf.config, "list_physical_devices", found.__getitem__)
-    assert cores.num_parallel_slices(TrainingConfig(parallel_slices=0), 16) == 1
-    assert cores.num_parallel_slices(TrainingConfig(parallel_slices=2), 16) == 2
+    assert cores.num_parallel_slices(TrainingConfig(parallel_slices=0), 16, True) == 1
+    assert cores.num_parallel_slices(TrainingConfig(parallel_slices=2), 16, True) == 2

@@ -13,14 +13,17 @@ from official.xlnet.errors import DataError
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.layers.next_sentence import NextSentence
-from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
+from official.xlnet.modeling.models.gradient_accumulation import (
+    accumulate,
+    in_parallel,
+    num_slices_of,
+)
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
-from official.xlnet.runtime.cores import num_parallel_slices
 from official.xlnet.runtime.memory import require_memory
 
 # Features that `fit` and `evaluate` read and a call does not take.
@@ -122,8 +125,8 @@ class XLNetPretrainer(TrainableModel):
         replica = tf.distribute.get_replica_context()
         count = tf.reduce_sum(task.mask_BP)
         global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
-        rows = tf.cast(tf.shape(task.labels_BP)[0], tf.float32)
-        global_rows = replica.num_replicas_in_sync * rows
+        num_rows = tf.cast(tf.shape(task.labels_BP)[0], tf.float32)
+        global_rows = replica.num_replicas_in_sync * num_rows
         seed = tf.constant([self.config.training.seed, 0], tf.int32)
         seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
         seed = fold_in(seed, replica.replica_id_in_sync_group)
@@ -140,8 +143,7 @@ class XLNetPretrainer(TrainableModel):
             return tape.gradient(loss, self.trainable_variables), loss_sum, outputs.get("memory")
 
         training = self.config.training
-        num_rows = (task.labels_BP.shape[0] or 0) // training.accumulate_steps
-        gradients = in_parallel(gradients, num_parallel_slices(training, num_rows or None))
+        gradients = in_parallel(gradients, num_slices_of(task, training))
         total, loss_sum, memory = accumulate(gradients, task, seed, training.accumulate_steps)
         total = self.unscaled_gradients(total)
         self.gradient_norm_metric.update_state(self._update(total))

@@ -11,12 +11,15 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
+from official.xlnet.modeling.models.gradient_accumulation import (
+    accumulate,
+    in_parallel,
+    num_slices_of,
+)
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
-from official.xlnet.runtime.cores import num_parallel_slices
 
 Batch = dict[str, tf.Tensor]
 _TOKEN_INPUTS = ("token_ids", "segment_ids", "is_padding")
@@ -132,8 +135,7 @@ class XLNetTaskModel(TrainableModel):
             rows = batch["weight"][:, None]
             task = ObjectiveBatch(batch, rows, rows)
             training = self.config.training
-            num_rows = (rows.shape[0] or 0) // training.accumulate_steps
-            of_task = in_parallel(gradients, num_parallel_slices(training, num_rows or None))
+            of_task = in_parallel(gradients, num_slices_of(task, training))
             total, loss_sum, _ = accumulate(of_task, task, seed, training.accumulate_steps)
             return total, loss_sum
 
