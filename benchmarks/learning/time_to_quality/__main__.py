@@ -26,7 +26,6 @@ import sys
 
 from official.xlnet.cli import set_environment_defaults
 
-CONFIG = "configs/tiny.yaml"
 RESULTS, DOCUMENT = "docs/time_to_quality.json", "docs/time_to_quality.md"
 
 
@@ -34,7 +33,7 @@ def main() -> None:
     arguments = _arguments()
     set_environment_defaults()
     from benchmarks.learning.time_to_quality import report, runs
-    from benchmarks.learning.time_to_quality.data import prepare_data
+    from benchmarks.learning.time_to_quality.data import CONFIG, prepare_data
 
     texts = dict(text.split("=", 1) for text in arguments.text)
     for name, path in texts.items():

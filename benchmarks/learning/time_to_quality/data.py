@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
+CONFIG = "configs/tiny.yaml"
 WINDOWS = "windows.npy"
 # What is predicted in evaluation, whatever a recipe trains on: HF's collator has a third, too.
-EVALUATION = {"num_predict": 42, "target_ratio": 3.0, "target_unit": "word", "max_span": 5}
+EVALUATION: dict[str, Any] = {
+    "num_predict": 42,
+    "target_ratio": 3.0,
+    "target_unit": "word",
+    "max_span": 5,
+}
 
 
 def prepare_data(text: str, config_path: str, output: str) -> None:

@@ -12,8 +12,7 @@ import sys
 import time
 from typing import Any
 
-from benchmarks.learning.time_to_quality.__main__ import CONFIG
-from benchmarks.learning.time_to_quality.data import EVALUATION, WINDOWS
+from benchmarks.learning.time_to_quality.data import CONFIG, EVALUATION, WINDOWS
 
 _DONE = "done.json"
 _OUR_CHECKPOINTS = 6  # Of a run of ours, evenly spaced; peers save by time.

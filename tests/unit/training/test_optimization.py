@@ -194,13 +194,16 @@ def test_muon_is_not_changed_by_a_bad_gradient():
     variables = make_variables()
     optimizer = create_optimizer(training, NUM_LAYERS)
     optimizer.build(variables)
-    optimizer.apply_gradients(zip(map(tf.constant, make_gradients(0)), variables, strict=True))
-    before = [variable.numpy() for variable in [*variables, *optimizer.variables[1:]]]
+
+    def state_after(gradients):
+        tensors = [tf.constant(gradient, tf.float32) for gradient in gradients]
+        optimizer.apply_gradients(zip(tensors, variables, strict=True))
+        return [variable.numpy() for variable in [*variables, *optimizer.variables[1:]]]
+
+    before = state_after(make_gradients(0))
     gradients = make_gradients(1)
     gradients[1][0, 0, 0] = np.nan
-    optimizer.apply_gradients(zip(map(tf.constant, gradients), variables, strict=True))
-    after = [variable.numpy() for variable in [*variables, *optimizer.variables[1:]]]
-    for one, other in zip(before, after, strict=True):
+    for one, other in zip(before, state_after(gradients), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

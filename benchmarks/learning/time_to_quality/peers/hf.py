@@ -49,7 +49,9 @@ def main() -> None:
         fused=True,
     )
     collator = transformers.DataCollatorForPermutationLanguageModeling(
-        _Tokenizer(), plm_probability=_PROBABILITY, max_span_length=config.data.max_span
+        _Tokenizer(),  # type: ignore[arg-type]
+        plm_probability=_PROBABILITY,
+        max_span_length=config.data.max_span,
     )
 
     def save(step: int) -> None:
@@ -82,7 +84,7 @@ def create_model(config: XLNetConfig) -> transformers.XLNetLMHeadModel:
             n_head=model.num_heads,
             d_inner=model.d_inner,
             ff_activation="gelu_new",
-            untie_r=model.untie_r,
+            untie_r=model.untie_r,  # type: ignore[call-arg]
             dropout=model.dropout,
             initializer_range=model.init_std,
             mem_len=None,
