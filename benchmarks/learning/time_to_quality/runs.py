@@ -109,7 +109,12 @@ def evaluate_checkpoints(run: Run, directory: str) -> dict[str, Any]:
 
 
 def _our_command(run: Run, directory: str, output: str) -> list[str]:
+    from official.xlnet.configs.experiment import XLNetConfig
+
+    recipe = XLNetConfig.load(CONFIG)
+    warmup_steps = min(recipe.training.warmup_steps, run.steps // 8)
     overrides = [
+        f"training.warmup_steps={warmup_steps}",
         *run.overrides,
         f"training.num_steps={run.steps}",
         f"training.seed={run.seed}",
