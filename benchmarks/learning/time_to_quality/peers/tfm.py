@@ -30,7 +30,7 @@ from benchmarks.learning.time_to_quality.peers.common import (  # noqa: E402
 from official.xlnet.configs.experiment import XLNetConfig  # noqa: E402
 from official.xlnet.data.pretraining_dataset import pretraining_dataset  # noqa: E402
 from official.xlnet.modeling.objectives import create_objective  # noqa: E402
-from official.xlnet.training.evaluation import (  # noqa: E402
+from official.xlnet.training.unigram_baseline import (  # noqa: E402
     split_batch_size,
     unigram_distribution,
 )
