@@ -35,6 +35,7 @@ _ALLOWED: dict[str, Allowed] = {
     "activation_dropout": RATE,
     "dropatt": RATE,
     "init_std": Range(0, 100),
+    "attention_init": ("normal", "neighbors"),
     "recompute": ("none", "attention", "block"),
     "max_positions": COUNT,
     "num_segments": COUNT,
@@ -73,6 +74,9 @@ class ModelConfig(Config):
         dropout" in table 7 of the paper); null: that of `dropout`.
       dropatt: dropout rate of the attention probabilities.
       init_std: standard deviation of the normal initializer.
+      attention_init: initialization of attention: `normal`, or `neighbors`, where each head starts
+        by copying its share of one neighbor: the token before, after, two before, two after, …;
+        training then leaves the loss of word frequencies within tens of steps.
       recompute: activations that the backward pass recomputes to save memory (gradient
         checkpointing): `none`, `attention` (scores and probabilities) or `block` (whole blocks).
       max_positions: for `bert` and `gpt`, number of learned positions: the longest input.
@@ -98,6 +102,7 @@ class ModelConfig(Config):
     activation_dropout: float | None = None
     dropatt: float = 0.1
     init_std: float = 0.02
+    attention_init: str = "normal"
     recompute: str = "none"
     max_positions: int = 512
     num_segments: int = 3

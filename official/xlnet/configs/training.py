@@ -25,15 +25,16 @@ _ALLOWED: dict[str, Allowed] = {
     "warmup_steps": COUNT_OR_NONE,
     "end_learning_rate": NOT_NEGATIVE,
     "decay_power": NOT_NEGATIVE,
-    "optimizer": ("adamw", "lamb"),
+    "optimizer": ("adamw", "lamb", "muon"),
     "weight_decay": NOT_NEGATIVE,
     "adam_beta_1": RATE,
     "adam_beta_2": RATE,
     "adam_epsilon": POSITIVE,
+    "muon_scale": POSITIVE,
     "clip_norm": NOT_NEGATIVE,
     "layer_decay": Range(0, 1, open_low=True),
     "accumulate_steps": COUNT,
-    "parallel_slices": COUNT,
+    "parallel_slices": COUNT_OR_NONE,
     "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
     "steps_per_execution": COUNT,
     "checkpoint_steps": COUNT,
@@ -55,11 +56,13 @@ class TrainingConfig(Config):
       warmup_steps: number of linear warm-up steps, starting from 0.
       end_learning_rate: learning rate at step `num_steps`.
       decay_power: power of the polynomial decay; 1 is linear.
-      optimizer: `adamw`, or `lamb` for large batches.
+      optimizer: `adamw`; `lamb` for large batches; or `muon`, which orthogonalizes the momentum of
+        the layers' matrices and is AdamW for all other weights.
       weight_decay: decoupled weight decay; biases and layer normalization are excluded.
       adam_beta_1: exponential decay rate of the first moment estimates.
       adam_beta_2: exponential decay rate of the second moment estimates.
       adam_epsilon: constant added to the denominator for numerical stability.
+      muon_scale: root mean square of Muon's update of a matrix, in units of the learning rate.
       clip_norm: maximum global gradient norm; 0 disables gradient clipping.
       layer_decay: layer-wise learning rate decay: ratio of a layer's learning rate to that of
         the layer above it.
@@ -68,7 +71,8 @@ class TrainingConfig(Config):
       accumulate_steps: gradient accumulation steps: the batch is split into this many
         micro-batches, which are computed in sequence before one update.
       parallel_slices: number of micro-batches computed in parallel, each on its own CPU cores;
-        faster for small networks.
+        faster for small networks. 0: as many as there are CPU cores (at most 4), as far as the
+        batch can be divided; 1 on a GPU or TPU.
       release_memory: whether freed tensor memory is returned to the operating system immediately
         (CPU only); lowers peak memory, but a step may take twice as long.
       precision: compute precision: `float32`, `mixed_bfloat16`, or, with dynamic loss scaling,
@@ -97,6 +101,7 @@ class TrainingConfig(Config):
     adam_beta_1: float = 0.9
     adam_beta_2: float = 0.999
     adam_epsilon: float = 1e-6
+    muon_scale: float = 0.2
     clip_norm: float = 1.0
     layer_decay: float = 1.0
     decay_embedding: bool = True
@@ -128,7 +133,7 @@ class TrainingConfig(Config):
         check_values("training", self, _ALLOWED)
         slices = self.accumulate_steps, self.parallel_slices
         require(
-            self.batch_size % (slices[0] * slices[1]) == 0,
+            self.batch_size % (slices[0] * max(1, slices[1])) == 0,
             "training.accumulate_steps and parallel_slices",
             f"together a divisor of batch_size = {self.batch_size}",
             slices,

@@ -13,7 +13,7 @@ from official.xlnet.configs.choices import STRATEGIES
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.allocator import release_memory
-from official.xlnet.runtime.cores import num_cores
+from official.xlnet.runtime.cores import num_cores, num_parallel_slices
 from official.xlnet.runtime.slurm import is_slurm_step, slurm_cluster
 
 # Names that differ in tf-models-official.
@@ -91,15 +91,19 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
 def limit_threads(training: TrainingConfig) -> None:
     """Limits intra-op threads so that parallel gradient accumulation does not oversubscribe cores.
 
-    Each of the `training.parallel_slices` micro-batches gets an equal share of the CPU cores. Has
-    to be called before TensorFlow is initialized.
+    Each of the `num_parallel_slices` micro-batches gets an equal share of the CPU cores. Has to be
+    called before TensorFlow is initialized.
 
     Args:
       training: the training configuration.
     """
-    if training.parallel_slices == 1:
+    # Listing physical devices does not initialize TensorFlow.
+    has_accelerator = any(map(tf.config.list_physical_devices, ("GPU", "TPU")))
+    num_rows = training.batch_size // training.accumulate_steps
+    slices = num_parallel_slices(training, num_rows, has_accelerator)
+    if slices == 1:
         return
-    threads = max(1, num_cores() // training.parallel_slices)
+    threads = max(1, num_cores() // slices)
     try:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError:

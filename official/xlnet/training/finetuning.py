@@ -227,7 +227,7 @@ def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
 def _check_batch_size(config: XLNetConfig, num_replicas: int) -> None:
     """Raises `ConfigError` unless replicas, and their micro-batches, have equal shares."""
     training = config.training
-    multiple = num_replicas * training.accumulate_steps * training.parallel_slices
+    multiple = num_replicas * training.accumulate_steps * max(1, training.parallel_slices)
     if training.batch_size % multiple:
         raise ConfigError(
             f"training.batch_size: expected a multiple of {multiple}, for {num_replicas} replicas "

@@ -1,4 +1,4 @@
-"""AdamW and LAMB with linear warmup, polynomial decay, clipping and layer-wise rate decay.
+"""AdamW, LAMB and Muon with warmup, polynomial decay, clipping and layer-wise rate decay.
 
 AdamW is that of tf_keras with two changes. The update runs in TensorFlow's fused Adam kernel, which
 reads and writes each array once. Layer-wise rate decay scales the update of a variable rather than
@@ -15,6 +15,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.training.orthogonalization import orthogonalized
 
 INITIAL_LOSS_SCALE = (
     2.0**15
@@ -176,7 +177,56 @@ class LAMB(AdamW):
         variable.assign_sub(rate * update)
 
 
-OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB}
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class Muon(AdamW):
+    """Muon optimizer (Jordan et al., 2024): orthogonalized momentum for the matrices of layers.
+
+        m = μ m + (1 - μ) g;   O = orthogonalized(μ m + (1 - μ) g)
+        w = w - s·lr·(scale·√max(rows, columns)·O + decay·w)
+
+    All other variables, among them embeddings and heads, are updated by `AdamW`. The factor makes
+    the root mean square of an update about scale·lr, whatever the shape (Liu et al., 2025). A
+    kernel of heads [D, N, H] is a matrix [D, N·H]. The Muon of Keras 3 makes the same updates, but
+    is no optimizer of `tf_keras`.
+
+    Args:
+      learning_rate: lr, a float or a learning rate schedule.
+      scale: root mean square of an update of a matrix, in units of lr.
+      **kwargs: further arguments of `AdamW`.
+    """
+
+    momentum = 0.95  # μ
+
+    def __init__(self, learning_rate=0.001, scale=0.2, **kwargs):
+        super().__init__(learning_rate, **kwargs)
+        self.scale = scale
+
+    def get_config(self):
+        return {**super().get_config(), "scale": self.scale}
+
+    def update_step(self, gradient, variable):
+        """Updates one variable and its moments in place."""
+        if not _LAYER_MATRIX.search(variable.name):
+            super().update_step(gradient, variable)
+            return
+        m = self._momentums[self._index_dict[self._var_key(variable)]]
+        step, dtype = self._step_of(variable), gradient.dtype
+        gradient = tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype))
+        # As beta_1: 1 in a step with a non-finite gradient.
+        momentum = tf.where(step.beta_1 < 1, tf.cast(self.momentum, dtype), 1)
+        m.assign(momentum * m + (1 - momentum) * gradient)
+        nesterov = momentum * m + (1 - momentum) * gradient
+        matrix = tf.reshape(nesterov, [variable.shape[0], -1])
+        update = tf.reshape(orthogonalized(matrix), variable.shape)
+        scale = self.scale * max(matrix.shape) ** 0.5
+        rate = tf.cast(step.rate, dtype)
+        variable.assign_sub(rate * (scale * update + self.weight_decay * variable))
+
+
+# Kernels of the encoder's layers: attention and feed-forward.
+_LAYER_MATRIX = re.compile(r"(?:^|/)layer_\d+/.*_kernel(?::\d+)?$")
+
+OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB, "muon": Muon}
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -242,6 +292,7 @@ def create_optimizer(
     Returns:
       The optimizer.
     """
+    own = {"scale": training.muon_scale} if training.optimizer == "muon" else {}
     optimizer = OPTIMIZERS[training.optimizer](
         learning_rate=WarmupThenDecay(
             training.learning_rate,
@@ -258,6 +309,7 @@ def create_optimizer(
         num_layers=num_layers,
         layer_decay=training.layer_decay,
         decay_embedding=training.decay_embedding,
+        **own,
     )
     if training.precision != "mixed_float16":
         return optimizer

@@ -1,5 +1,6 @@
-"""AdamW, its exclusions, schedule, clipping and layer-wise rates against numpy; LAMB."""
+"""AdamW, its exclusions, schedule, clipping and layer-wise rates against numpy; LAMB; Muon."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,6 +9,7 @@ from official.modeling.optimization import lamb
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.training.optimization import create_optimizer, layer_of
+from official.xlnet.training.orthogonalization import orthogonalized
 from tests.helpers.tiny import tiny_config
 
 NUM_LAYERS = 3
@@ -127,6 +129,82 @@ def test_lamb_is_that_of_tf_models_official(graph):
         reference.apply_gradients(zip(clipped, theirs, strict=True))
         for variable, wanted in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(variable, wanted, atol=1e-5, err_msg=variable.name)
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
+def test_muon_is_that_of_keras_3(graph):
+    """For a kernel of heads, a tall and a wide matrix; all else is AdamW."""
+    names = {
+        "xlnet_encoder/layer_0/attention/query_kernel": [7, 2, 5],
+        "xlnet_encoder/layer_1/feed_forward/inner_kernel": [5, 11],
+        "xlnet_encoder/layer_1/feed_forward/outer_kernel": [13, 3],
+        "xlnet_encoder/layer_1/feed_forward/inner_bias": [11],
+        "xlnet_encoder/word_embedding/embeddings": [13, 5],
+        "next_sentence/kernel": [5],
+    }
+    changes = {"clip_norm": 0.0, "muon_scale": 0.3, "weight_decay": 0.1, "adam_beta_2": 0.9}
+    training = TrainingConfig(**{**SETTINGS, **changes}, optimizer="muon")
+    adamw = TrainingConfig(**{**SETTINGS, **changes})
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(shape).astype(np.float32) for shape in names.values()]
+    ours, as_adamw = (
+        [tf.Variable(value, name=name) for name, value in zip(names, values, strict=True)]
+        for _ in range(2)
+    )
+    theirs = [keras.Variable(value.reshape(len(value), -1)) for value in values[:3]]
+    peer = keras.optimizers.Muon(0.0, weight_decay=0.1, rms_rate=0.3, momentum=0.95)
+    peer.build(theirs)
+    updates = [
+        (create_optimizer(of, NUM_LAYERS), variables)
+        for of, variables in ((training, ours), (adamw, as_adamw))
+    ]
+    for optimizer, variables in updates:
+        optimizer.build(variables)
+    apply = [optimizer.apply_gradients for optimizer, _ in updates]
+    if graph:
+        apply = [tf.function(function) for function in apply]
+    for step in range(5):
+        gradients = [rng.standard_normal(shape).astype(np.float32) for shape in names.values()]
+        for function, (_, variables) in zip(apply, updates, strict=True):
+            function([(tf.constant(g), v) for g, v in zip(gradients, variables, strict=True)])
+        peer.learning_rate = wanted_rate(step, training)
+        matrices = [gradient.reshape(len(gradient), -1) for gradient in gradients[:3]]
+        peer.apply(matrices, theirs)
+        for variable, other in zip(ours, theirs, strict=False):
+            expected = np.array(other).reshape(variable.shape)
+            np.testing.assert_allclose(variable, expected, rtol=1e-4, atol=1e-5)
+        for variable, other in zip(ours[3:], as_adamw[3:], strict=True):
+            np.testing.assert_array_equal(variable, other)
+
+
+@pytest.mark.parametrize("shape", [[31, 31], [13, 47], [47, 13]])
+def test_orthogonalized_has_the_same_singular_vectors(shape):
+    matrix = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    found = orthogonalized(tf.constant(matrix)).numpy()
+    inner = left.T @ found @ right.T
+    assert np.abs(inner - np.diag(np.diag(inner))).max() < 1e-3
+    assert (np.diag(inner) > 0.6).all()
+    assert (np.diag(inner) < 1.3).all()
+    assert not orthogonalized(tf.zeros(shape)).numpy().any()
+
+
+def test_muon_is_not_changed_by_a_bad_gradient():
+    training = TrainingConfig(**{**SETTINGS, "warmup_steps": 0}, optimizer="muon")
+    variables = make_variables()
+    optimizer = create_optimizer(training, NUM_LAYERS)
+    optimizer.build(variables)
+
+    def state_after(gradients):
+        tensors = [tf.constant(gradient, tf.float32) for gradient in gradients]
+        optimizer.apply_gradients(zip(tensors, variables, strict=True))
+        return [variable.numpy() for variable in [*variables, *optimizer.variables[1:]]]
+
+    before = state_after(make_gradients(0))
+    gradients = make_gradients(1)
+    gradients[1][0, 0, 0] = np.nan
+    for one, other in zip(before, state_after(gradients), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_lamb_has_layer_wise_rates_and_is_not_changed_by_a_bad_gradient():

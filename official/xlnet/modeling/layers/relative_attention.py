@@ -31,7 +31,12 @@ from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncod
 from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamMask, named
 from official.xlnet.modeling.ops.head_projection import from_heads, to_heads
-from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.initializers import (
+    HeadSelection,
+    NeighborBias,
+    NeighborKernel,
+    normal,
+)
 from official.xlnet.modeling.ops.rematerialization import recomputed
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.stateless_dropout import dropout_seed_of_call, fold_in
@@ -75,16 +80,33 @@ class RelativeBiases(tf_keras.layers.Layer):
     """The three global query biases r_w (content), r_r (position) and r_s (segment), [N, H] each.
 
     Every layer has its own (`untie_r`), or all layers share one.
+
+    Args:
+      num_heads: number of attention heads, N.
+      d_head: width of an attention head, H; the width of the hidden states is N·H.
+      init_std: standard deviation of the normal initializer.
+      attention_init: initialization of r_r, `normal` or `neighbors` (`NeighborBias`).
     """
 
-    def __init__(self, num_heads: int, d_head: int, init_std: float = 0.02, **kwargs):
+    def __init__(
+        self,
+        num_heads: int,
+        d_head: int,
+        init_std: float = 0.02,
+        attention_init: str = "normal",
+        **kwargs,
+    ):
         super().__init__(**kwargs)
-        self.num_heads, self.d_head, self.init_std = num_heads, d_head, init_std
+        self.num_heads, self.d_head = num_heads, d_head
+        self.init_std, self.attention_init = init_std, attention_init
 
     def build(self, input_shape=None):
         shape = [self.num_heads, self.d_head]
+        position = normal(self.init_std)
+        if self.attention_init == "neighbors":
+            position = NeighborBias(self.init_std, self.num_heads * self.d_head)
         self.content = self.add_weight("content_bias", shape, initializer=normal(self.init_std))
-        self.position = self.add_weight("position_bias", shape, initializer=normal(self.init_std))
+        self.position = self.add_weight("position_bias", shape, initializer=position)
         self.segment = self.add_weight("segment_bias", shape, initializer=normal(self.init_std))
         super().build(input_shape)
 
@@ -94,6 +116,7 @@ class RelativeBiases(tf_keras.layers.Layer):
             "num_heads": self.num_heads,
             "d_head": self.d_head,
             "init_std": self.init_std,
+            "attention_init": self.attention_init,
         }
 
 
@@ -111,6 +134,8 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
       attention_type: `bi`, or `uni` where no row attends to a later position.
       init_std: standard deviation of the normal initializer.
       recompute: whether the backward pass computes probabilities again instead of keeping them.
+      attention_init: `normal`, or `neighbors`, where every head starts by copying a part of one
+        neighbor (`NeighborKernel`, `NeighborBias`, `HeadSelection`); D must be N·H then.
 
     Call arguments:
       hidden_states: [B, T + P, D], T content rows, then P query rows (if any).
@@ -148,32 +173,40 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         attention_type: str = "bi",
         init_std: float = 0.02,
         recompute: bool = False,
+        attention_init: str = "normal",
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.num_heads, self.d_head, self.dropatt = num_heads, d_head, dropatt
         self.untie_r, self.attention_type = untie_r, attention_type
         self.init_std, self.recompute = init_std, recompute
+        self.attention_init = attention_init
         policy = self.dtype_policy
         self.segment_encoding = RelativeSegmentEncoding(
             num_heads, d_head, init_std, dtype=policy, name="segment_encoding"
         )
         if untie_r:
-            self.biases = RelativeBiases(num_heads, d_head, init_std, dtype=policy, name="biases")
+            self.biases = RelativeBiases(
+                num_heads, d_head, init_std, attention_init, dtype=policy, name="biases"
+            )
 
     def build(self, input_shape):
         d_model = input_shape[-1]
 
-        def kernel(name):
+        def kernel(name, initializer=None):
             return self.add_weight(
                 f"{name}_kernel",
                 [d_model, self.num_heads, self.d_head],
-                initializer=normal(self.init_std),
+                initializer=initializer or normal(self.init_std),
             )
 
+        position = copy = None
+        if self.attention_init == "neighbors":
+            position, copy = NeighborKernel(self.init_std), HeadSelection()
         self.query_kernel, self.key_kernel = kernel("query"), kernel("key")
-        self.value_kernel, self.position_kernel = kernel("value"), kernel("position")
-        self.output_kernel = kernel("output")
+        self.value_kernel = kernel("value", copy)
+        self.position_kernel = kernel("position", position)
+        self.output_kernel = kernel("output", copy)
         self.segment_encoding.build()
         # Checkpoints know the variable by this path.
         self.segment_embedding = self.segment_encoding.segment_embedding
@@ -314,4 +347,5 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
             "attention_type": self.attention_type,
             "init_std": self.init_std,
             "recompute": self.recompute,
+            "attention_init": self.attention_init,
         }

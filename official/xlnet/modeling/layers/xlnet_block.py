@@ -104,6 +104,7 @@ class XLNetBlock(tf_keras.layers.Layer):
       init_std: standard deviation of the normal initializer.
       recompute_attention: whether the backward pass computes attention probabilities again.
       activation_dropout: dropout rate behind the activation. Default: that of `dropout`.
+      attention_init: see `TwoStreamRelativeAttention`.
 
     Call arguments: those of `TwoStreamRelativeAttention`.
 
@@ -132,6 +133,7 @@ class XLNetBlock(tf_keras.layers.Layer):
         init_std: float = 0.02,
         recompute_attention: bool = False,
         activation_dropout: float | None = None,
+        attention_init: str = "normal",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -147,6 +149,7 @@ class XLNetBlock(tf_keras.layers.Layer):
             "init_std": init_std,
             "recompute_attention": recompute_attention,
             "activation_dropout": activation_dropout,
+            "attention_init": attention_init,
         }
         policy = self.dtype_policy
         self.attention = TwoStreamRelativeAttention(
@@ -157,6 +160,7 @@ class XLNetBlock(tf_keras.layers.Layer):
             attention_type,
             init_std,
             recompute_attention,
+            attention_init,
             dtype=policy,
             name="attention",
         )

@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
+from official.xlnet.modeling.ops.device_forms import has_accelerator
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
+from official.xlnet.runtime.cores import num_parallel_slices
 
 
 def accumulate(gradients: Callable, task: ObjectiveBatch, seed: tf.Tensor, num_slices: int):
@@ -86,6 +89,19 @@ def in_parallel(gradients: Callable, num_slices: int) -> Callable:
         return total, tf.add_n(loss_sums), memory
 
     return summed
+
+
+def num_slices_of(task: ObjectiveBatch, training: TrainingConfig) -> int:
+    """How many slices of each sequential part of a batch `in_parallel` computes.
+
+    Args:
+      task: the whole batch.
+      training: the training configuration.
+    """
+    num_rows = task.labels_BP.shape[0]
+    if num_rows is not None:
+        num_rows //= training.accumulate_steps
+    return num_parallel_slices(training, num_rows, has_accelerator())
 
 
 def _dense(gradients) -> list[tf.Tensor]:

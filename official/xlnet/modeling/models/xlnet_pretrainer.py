@@ -11,7 +11,11 @@ import tf_keras
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
-from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
+from official.xlnet.modeling.models.gradient_accumulation import (
+    accumulate,
+    in_parallel,
+    num_slices_of,
+)
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks import create_encoder, create_lm_head
 from official.xlnet.modeling.networks.recurrent_memory import Memory
@@ -133,7 +137,7 @@ class XLNetPretrainer(TrainableModel):
             return tape.gradient(loss, self.trainable_variables), loss_sums, outputs.get("memory")
 
         training = self.config.training
-        gradients = in_parallel(gradients, training.parallel_slices)
+        gradients = in_parallel(gradients, num_slices_of(task, training))
         total, loss_sums, memory = accumulate(gradients, task, seed, training.accumulate_steps)
         total = self.unscaled_gradients(total)
         self.gradient_norm_metric.update_state(self._update(total))

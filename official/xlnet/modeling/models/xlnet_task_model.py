@@ -12,7 +12,11 @@ import tf_keras
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.models.auxiliary_language_model import AuxiliaryLanguageModel
-from official.xlnet.modeling.models.gradient_accumulation import accumulate, in_parallel
+from official.xlnet.modeling.models.gradient_accumulation import (
+    accumulate,
+    in_parallel,
+    num_slices_of,
+)
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks import create_encoder
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
@@ -142,7 +146,7 @@ class XLNetTaskModel(TrainableModel):
             rows = batch["weight"][:, None]
             task = ObjectiveBatch(batch, rows, rows)
             training = self.config.training
-            of_task = in_parallel(gradients, training.parallel_slices)
+            of_task = in_parallel(gradients, num_slices_of(task, training))
             total, loss_sum, _ = accumulate(of_task, task, seed, training.accumulate_steps)
             return total, loss_sum
 

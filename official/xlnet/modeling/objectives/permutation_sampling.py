@@ -69,6 +69,7 @@ class Targets(NamedTuple):
     target_mask: tf.Tensor
 
 
+@tf.autograph.experimental.do_not_convert  # Has no Python control flow over tensors.
 def sample_targets_and_order(
     token_ids: tf.Tensor,
     is_word_start: tf.Tensor,

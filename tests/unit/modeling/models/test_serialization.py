@@ -34,7 +34,12 @@ from tests.helpers.tiny import (
 
 CONFIG = tiny_config(untie_r=False, clamp_len=5, recompute="block")
 LAYERS = {
-    RelativeBiases: {"num_heads": 3, "d_head": 5, "init_std": 0.1},
+    RelativeBiases: {
+        "num_heads": 3,
+        "d_head": 5,
+        "init_std": 0.1,
+        "attention_init": "neighbors",
+    },
     RelativePositionEncoding: {"clamp_len": 3},
     RelativeSegmentEncoding: {"num_heads": 3, "d_head": 5, "init_std": 0.1},
     TwoStreamAttentionMask: {},
@@ -46,6 +51,7 @@ LAYERS = {
         "attention_type": "uni",
         "init_std": 0.1,
         "recompute": True,
+        "attention_init": "neighbors",
     },
     ResidualNorm: {"dropout": 0.3},
     FeedForward: {"d_inner": 7, "activation": "relu", "dropout": 0.3, "init_std": 0.1},
@@ -61,6 +67,7 @@ LAYERS = {
         "init_std": 0.1,
         "recompute_attention": True,
         "activation_dropout": 0.1,
+        "attention_init": "neighbors",
     },
     XLNetEncoder: {"config": CONFIG.as_dict(), "reuse_len": 3},
     LMHead: {"vocab_size": 11},

@@ -116,6 +116,12 @@ def test_slices_side_by_side_have_the_dropout_of_those_one_after_the_other():
     assert_same_state(other, model, atol=1e-5)
 
 
+def test_as_many_slices_as_cores(monkeypatch):
+    monkeypatch.setattr("official.xlnet.runtime.cores.num_cores", lambda: 2)
+    model, other = (make_model(**DROPOUT, parallel_slices=number) for number in (0, 2))
+    np.testing.assert_allclose(train(model, steps=1), train(other, steps=1), atol=1e-5)
+
+
 def test_slices_have_dropout_of_their_own():
     """Two slices of equal rows get different dropout, as two rows of a batch do."""
     batch = {

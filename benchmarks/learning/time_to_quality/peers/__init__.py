@@ -1,0 +1,1 @@
+"""Training programs of other implementations, on the windows of the benchmark."""

@@ -1,0 +1,178 @@
+"""The XLNet of tf-models-official on the batches, targets and orders of our recipe.
+
+    python -m benchmarks.learning.time_to_quality.peers.tfm --config=… (see `runs`)
+
+No memory, no dropout; AdamW as in our recipe; the step is one `tf.function`. Its weights have no
+place for ours, so the process evaluates its own checkpoints once its time is over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import types
+
+from official.xlnet.cli import set_environment_defaults
+
+set_environment_defaults()
+
+import tensorflow as tf  # noqa: E402
+import tf_keras  # noqa: E402
+from official.legacy.xlnet import xlnet_modeling  # noqa: E402
+
+from benchmarks.learning.time_to_quality.data import EVALUATION  # noqa: E402
+from benchmarks.learning.time_to_quality.peers.common import (  # noqa: E402
+    arguments,
+    process_seconds,
+    steps,
+)
+from official.xlnet.configs.experiment import XLNetConfig  # noqa: E402
+from official.xlnet.data.pretraining_dataset import pretraining_dataset  # noqa: E402
+from official.xlnet.modeling.objectives import create_objective  # noqa: E402
+from official.xlnet.training.unigram_baseline import (  # noqa: E402
+    split_batch_size,
+    unigram_distribution,
+)
+
+
+def main() -> None:
+    flags = arguments()
+    tf_keras.utils.set_random_seed(flags.seed)
+    config = XLNetConfig.load(flags.config)
+    config.model = dataclasses.replace(config.model, mem_len=0)
+    config.training = dataclasses.replace(config.training, seed=flags.seed)
+    training = config.training
+    model = create_model(config)
+    optimizer = tf_keras.optimizers.AdamW(
+        flags.rate,
+        weight_decay=training.weight_decay,
+        beta_1=training.adam_beta_1,
+        beta_2=training.adam_beta_2,
+        epsilon=training.adam_epsilon,
+        global_clipnorm=training.clip_norm,
+    )
+    objective = create_objective(config)
+    batches = iter(pretraining_dataset(flags.data, training.batch_size, "train", config))
+
+    @tf.function
+    def step() -> None:
+        with tf.GradientTape() as tape:
+            loss = loss_of(model, features(objective, next(batches)))
+        variables = model.trainable_variables
+        gradients = tape.gradient(loss, variables)
+        pairs = zip(gradients, variables, strict=True)
+        optimizer.apply_gradients([(g, v) for g, v in pairs if g is not None])
+
+    loss_of(model, features(objective, next(batches)))  # Creates the variables.
+    optimizer.build(model.trainable_variables)
+    saved = {}
+
+    def save(number: int) -> None:
+        saved[number] = process_seconds(), model.get_weights()
+
+    for rate, _ in steps(flags, save):
+        optimizer.learning_rate.assign(rate)
+        step()
+
+    metrics = evaluator(model, config, flags.data)
+    for number, (seconds, weights) in saved.items():
+        model.set_weights(weights)
+        path = os.path.join(flags.output, f"step-{number}")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"seconds": seconds, **metrics()}, file)
+
+
+def create_model(config: XLNetConfig) -> xlnet_modeling.PretrainingXLNetModel:
+    """The model of tf-models-official in the shape and initial scale of a configuration."""
+    model, data = config.model, config.data
+    shape = types.SimpleNamespace(
+        n_token=model.vocab_size,
+        n_layer=model.num_layers,
+        d_model=model.d_model,
+        n_head=model.num_heads,
+        d_head=model.d_head,
+        d_inner=model.d_inner,
+        untie_r=model.untie_r,
+        ff_activation="gelu",
+    )
+    run = types.SimpleNamespace(
+        dropout=model.dropout,
+        dropout_att=model.dropatt,
+        mem_len=0,
+        reuse_len=data.reuse_len,
+        bi_data=data.bidirectional,
+        clamp_len=-1,
+        use_cls_mask=False,
+        init_method="normal",
+        init_std=model.init_std,
+        init_range=0.1,
+        use_tpu=False,
+        is_training=True,
+        same_length=False,
+    )
+    return xlnet_modeling.PretrainingXLNetModel(use_proj=False, xlnet_config=shape, run_config=run)
+
+
+def features(objective, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """The inputs of tf-models-official for a batch, with forward rows first.
+
+    A token is hidden from those that come before it in the factorization order; a target also from
+    itself.
+    """
+    rows = tf.argsort(tf.cast(batch["is_reversed"], tf.int32), stable=True)
+    task = objective({name: tf.gather(value, rows) for name, value in batch.items()})
+    length = task.inputs["token_ids"].shape[1]
+    one_hot_BPT = tf.one_hot(task.inputs["target_positions"], length) * task.mask_BP[..., None]
+    is_target_BT = tf.reduce_sum(one_hot_BPT, axis=1)
+    order_BT = task.inputs["order"]
+    later_BTT = tf.cast(order_BT[:, None] > order_BT[:, :, None], tf.float32)
+    return {
+        "input_ids": task.inputs["token_ids"],
+        "seg_id": task.inputs["segment_ids"],
+        "perm_mask": later_BTT + tf.linalg.diag(is_target_BT),
+        "target_mapping": one_hot_BPT,
+        "input_q": is_target_BT,
+        "target": task.labels_BP,
+        "target_mask": task.mask_BP,
+        "mems": None,
+    }
+
+
+def loss_of(model: xlnet_modeling.PretrainingXLNetModel, inputs: dict[str, tf.Tensor]):
+    """Mean loss of the targets of a batch."""
+    model(inputs)
+    return tf.add_n(model.losses)
+
+
+def evaluator(model: xlnet_modeling.PretrainingXLNetModel, config: XLNetConfig, data_dir: str):
+    """A function that returns `loss` and `unigram_loss` on the benchmark's held-out targets."""
+    config = dataclasses.replace(
+        config,
+        data=dataclasses.replace(config.data, **EVALUATION),
+        training=dataclasses.replace(config.training, seed=0),
+    )
+    objective = create_objective(config)
+    rows = split_batch_size(data_dir, "heldout", config.training.batch_size)
+    data = pretraining_dataset(data_dir, rows, "heldout", config, epochs=1)
+    nats_V = -tf.math.log(
+        tf.constant(unigram_distribution(data_dir, config.model.vocab_size), tf.float32)
+    )
+
+    @tf.function
+    def sums(batch):
+        inputs = features(objective, batch)
+        mask_BP = inputs["target_mask"]
+        unigram = tf.reduce_sum(tf.gather(nats_V, inputs["target"]) * mask_BP)
+        count = tf.reduce_sum(mask_BP)
+        return tf.stack([loss_of(model, inputs) * count, unigram, count])
+
+    def metrics() -> dict[str, float]:
+        loss, unigram, count = sum(sums(batch) for batch in data).numpy().tolist()
+        return {"loss": loss / count, "unigram_loss": unigram / count}
+
+    return metrics
+
+
+if __name__ == "__main__":
+    main()

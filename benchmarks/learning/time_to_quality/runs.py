@@ -1,0 +1,184 @@
+"""Training runs of the contestants, each in a process of its own, and their evaluation."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from typing import Any
+
+from benchmarks.learning.time_to_quality.data import CONFIG, EVALUATION, WINDOWS
+
+_DONE = "done.json"
+_OUR_CHECKPOINTS = 6  # Of a run of ours, evenly spaced; peers save by time.
+PEER_CHECKPOINTS = 10
+_PEERS = "benchmarks.learning.time_to_quality.peers"
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A training run.
+
+    Attributes:
+      text: name of the text.
+      peer: `ours`, `hf` or `tfm` (tf-models-official).
+      seed: random seed.
+      steps: number of steps, for ours, over which the learning rate is scheduled.
+      rate: peak learning rate, for peers, which decays over `seconds`.
+      seconds: wall time of a peer's run, from the start of its process.
+      overrides: `key=value` overrides of our recipe.
+    """
+
+    text: str
+    peer: str
+    seed: int
+    steps: int = 0
+    rate: float = 0.0
+    seconds: float = 0.0
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the run's directory."""
+        setting = (
+            f"{self.steps}steps" if self.peer == "ours" else f"{self.rate:g}-{self.seconds:g}s"
+        )
+        parts = [self.peer, setting, *self.overrides, f"seed{self.seed}"]
+        return re.sub(r"[^\w.=-]", "_", "-".join(parts))
+
+
+def is_trained(run: Run, directory: str) -> bool:
+    """Whether a run has finished in the directory of its text."""
+    return os.path.exists(os.path.join(directory, run.name, _DONE))
+
+
+def train(run: Run, directory: str) -> None:
+    """Runs a process that trains, and notes when it started.
+
+    A run that was interrupted starts anew: its clock cannot be resumed.
+
+    Args:
+      run: the run.
+      directory: directory of the text, see `prepare_data`.
+    """
+    output = os.path.join(directory, run.name)
+    shutil.rmtree(output, ignore_errors=True)
+    os.makedirs(output)
+    command = _our_command if run.peer == "ours" else _peer_command
+    start = time.time()
+    subprocess.run(
+        [sys.executable, *command(run, directory, output)], check=True, stdout=sys.stderr
+    )
+    with open(os.path.join(output, _DONE), "w", encoding="utf-8") as file:
+        json.dump({"start": start}, file)
+
+
+def evaluate_checkpoints(run: Run, directory: str) -> dict[str, Any]:
+    """Evaluates the checkpoints of a trained run.
+
+    Args:
+      run: the run.
+      directory: directory of the text.
+
+    Returns:
+      A dictionary of `curve`, a list of [seconds, step, loss] for each checkpoint, where seconds
+      are those from the start of the process until the checkpoint was complete; of `seconds`,
+      `steps` and `loss` of the last one; and of `unigram_loss`.
+    """
+    output = os.path.join(directory, run.name)
+    with open(os.path.join(output, _DONE), encoding="utf-8") as file:
+        done = json.load(file)
+    curve, metrics = [], {}
+    for step, path in sorted(_checkpoints(run, output).items()):
+        metrics = _metrics(run, path, step, directory, output)
+        # A peer that evaluates itself says when it made the checkpoint.
+        seconds = metrics.get("seconds", os.path.getmtime(path) - done["start"])
+        curve.append([round(seconds, 1), step, round(metrics["loss"], 4)])
+    return {
+        "seconds": curve[-1][0],
+        "steps": curve[-1][1],
+        "loss": curve[-1][2],
+        "unigram_loss": round(metrics["unigram_loss"], 4),
+        "curve": curve,
+    }
+
+
+def _our_command(run: Run, directory: str, output: str) -> list[str]:
+    from official.xlnet.configs.experiment import XLNetConfig
+
+    recipe = XLNetConfig.load(CONFIG)
+    warmup_steps = min(recipe.training.warmup_steps, run.steps // 8)
+    overrides = [
+        f"training.warmup_steps={warmup_steps}",
+        *run.overrides,
+        f"training.num_steps={run.steps}",
+        f"training.seed={run.seed}",
+        f"training.checkpoint_steps={-(-run.steps // _OUR_CHECKPOINTS)}",
+        f"training.keep_checkpoints={_OUR_CHECKPOINTS + 1}",
+    ]
+    return [
+        *("-m", "official.xlnet.cli", "pretrain", f"--config={CONFIG}"),
+        f"--data={os.path.join(directory, 'data')}",
+        f"--model_dir={os.path.join(output, 'model')}",
+        *(f"--set={override}" for override in overrides),
+    ]
+
+
+def _peer_command(run: Run, directory: str, output: str) -> list[str]:
+    return [
+        *("-m", f"{_PEERS}.{run.peer}", f"--config={CONFIG}", f"--output={output}"),
+        f"--windows={os.path.join(directory, WINDOWS)}",
+        f"--vocab={os.path.join(directory, 'vocab', 'spiece.model')}",
+        f"--data={os.path.join(directory, 'data')}",
+        *(f"--rate={run.rate}", f"--seconds={run.seconds}", f"--seed={run.seed}"),
+    ]
+
+
+def _checkpoints(run: Run, output: str) -> dict[int, str]:
+    """{step: the file that was written last} of a run's checkpoints."""
+    if run.peer == "ours":
+        folder, pattern = os.path.join(output, "model"), r"ckpt-(\d+)\.index"
+    else:
+        folder, pattern = output, r"step-(\d+)"
+    found = [(re.fullmatch(pattern, name), name) for name in os.listdir(folder)]
+    return {int(match[1]): os.path.join(folder, name) for match, name in found if match}
+
+
+def _metrics(run: Run, path: str, step: int, directory: str, output: str) -> dict[str, float]:
+    """What `xlnet evaluate` says about a checkpoint, as a model directory of its own."""
+    from official.xlnet.configs.experiment import XLNetConfig
+    from official.xlnet.training.evaluation import evaluate
+
+    model = os.path.join(output, "evaluated")
+    shutil.rmtree(model, ignore_errors=True)
+    if run.peer == "tfm":  # Evaluated by its own process, on the same targets.
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    if run.peer == "ours":
+        source = os.path.dirname(path)
+        os.makedirs(model)
+        for name in ("config.yaml", "spiece.model"):
+            shutil.copy(os.path.join(source, name), model)
+        for name in os.listdir(source):
+            if name.startswith(f"ckpt-{step}."):
+                shutil.copy(os.path.join(source, name), model)
+    else:
+        from official.xlnet.checkpoints.convert import convert
+
+        convert(path, model)
+    config = XLNetConfig.load(model)
+    recipe = XLNetConfig.load(CONFIG)
+    config.data = dataclasses.replace(recipe.data, **EVALUATION)
+    config.training = dataclasses.replace(recipe.training, seed=0)
+    if run.peer != "ours":
+        config.model.mem_len = 0
+    config.save(model)
+    try:
+        return evaluate(model, os.path.join(directory, "data"))
+    finally:
+        shutil.rmtree(model)

@@ -1,0 +1,144 @@
+"""Time to quality: rows, the table, the peers' masks, and a run from start to end."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+
+from benchmarks.learning.time_to_quality import report
+from benchmarks.learning.time_to_quality.runs import Run
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.objectives import create_objective
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def result(loss, seconds=60.0, steps=500):
+    curve = [[seconds / 2, steps // 2, loss + 1], [seconds, steps, loss]]
+    return {
+        **{"curve": curve, "seconds": seconds, "steps": steps, "loss": loss},
+        "unigram_loss": 6.5,
+    }
+
+
+def test_rows_are_kept_by_run(tmp_path):
+    path = str(tmp_path / "rows.json")
+    run, other = Run("news", "ours", 0, steps=500), Run("news", "ours", 1, steps=500)
+    assert not report.has(path, run)
+    report.add(path, run, result(5.0))
+    report.add(path, other, result(5.2))
+    report.add(path, run, result(5.1))
+    assert report.has(path, run)
+    assert not report.has(path, Run("docs", "ours", 0, steps=500))
+    assert not report.has(path, Run("news", "ours", 0, steps=500, overrides=("mem_len=64",)))
+    assert [row["loss"] for row in report.read(path)] == [5.1, 5.2]
+
+
+def test_table_has_the_best_rate_of_a_peer_and_the_mean_over_seeds(tmp_path):
+    path, page = str(tmp_path / "rows.json"), tmp_path / "page.md"
+    for seed, loss in ((0, 5.0), (1, 5.2)):
+        report.add(path, Run("news", "ours", seed, steps=500), result(loss))
+    report.add(path, Run("news", "ours", 0, steps=1400), result(4.5, 150.0, 1400))
+    for rate, loss in ((1e-3, 5.4), (3e-3, 5.1), (1e-2, 5.3)):
+        report.add(path, Run("news", "hf", 0, rate=rate, seconds=300), result(loss, 300.0, 1376))
+    page.write_text("<!-- table: time -->\n<!-- end -->\n<!-- table: picture -->\n<!-- end -->\n")
+    report.write(path, str(page))
+    lines = [line for line in page.read_text().splitlines() if line.startswith("| news")]
+    assert lines == [
+        "| news | word counts |  |  |  | 6.500 |",
+        "| news | ours | 2 | 500 | 60 | 5.100 ± 0.141 |",
+        "| news | ours | 1 | 1400 | 150 | 4.500 |",
+        "| news | HF, rate 0.003 | 1 | 1376 | 300 | 5.100 |",
+    ]
+    assert (tmp_path / report.CHART).stat().st_size > 1000
+
+
+def test_names_of_runs_differ():
+    runs = [
+        Run("news", "ours", 0, steps=500),
+        Run("news", "ours", 1, steps=500),
+        Run("news", "ours", 0, steps=500, overrides=("model.mem_len=64",)),
+        Run("news", "hf", 0, rate=1e-3, seconds=300),
+        Run("news", "hf", 0, rate=3e-3, seconds=300),
+        Run("news", "tfm", 0, rate=3e-3, seconds=300),
+    ]
+    names = {run.name for run in runs}
+    assert len(names) == len(runs)
+    assert not any(os.sep in name for name in names)
+
+
+def test_masks_of_tf_models_official():
+    tfm = pytest.importorskip("benchmarks.learning.time_to_quality.peers.tfm")
+    data = {"seq_len": 23, "reuse_len": 11, "num_predict": 7, "target_ratio": 3.0}
+    objective = create_objective(XLNetConfig.from_dict({"data": data}))
+    generator = np.random.default_rng(0)
+    token_ids = generator.integers(9, 97, [4, 23]).astype(np.int32)
+    token_ids[:, -1], token_ids[:, -2] = 3, 4
+    batch = {
+        "token_ids": token_ids,
+        "segment_ids": np.zeros([4, 23], np.int32),
+        "is_word_start": generator.random([4, 23]) < 0.7,
+        "can_be_target": token_ids >= 9,
+        "is_reversed": np.array([True, False, True, False]),
+        "window_id": np.arange(4, dtype=np.int64),
+        "epoch": np.zeros(4, np.int32),
+    }
+    inputs = {n: v.numpy() for n, v in tfm.features(objective, batch).items() if v is not None}
+    forward_first = [1, 3, 0, 2]
+    np.testing.assert_array_equal(inputs["input_ids"], token_ids[forward_first])
+    task = objective({name: value[forward_first] for name, value in batch.items()})
+    order, positions = task.inputs["order"].numpy(), task.inputs["target_positions"].numpy()
+    mask = task.mask_BP.numpy()
+    for row in range(4):
+        targets = set(positions[row][mask[row] > 0].tolist())
+        assert set(np.flatnonzero(inputs["input_q"][row])) == targets
+        for i in range(23):
+            for j in range(23):
+                hidden = order[row, j] > order[row, i] or (i == j and i in targets)
+                assert inputs["perm_mask"][row, i, j] == hidden
+        for slot, position in enumerate(positions[row]):
+            one_hot = (np.arange(23) == position) * mask[row, slot]
+            np.testing.assert_array_equal(inputs["target_mapping"][row, slot], one_hot)
+
+
+@pytest.mark.slow
+def test_runs_from_start_to_end(tmp_path):
+    recipe = yaml.safe_load((ROOT / "configs/tiny.yaml").read_text())
+    recipe["model"].update(vocab_size=300, d_model=32, num_heads=2, d_inner=32)
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/tiny.yaml").write_text(yaml.safe_dump(recipe))
+    text = "\n\n".join(
+        (ROOT / "docs" / name).read_text() for name in ("concepts.md", "pretraining.md")
+    )
+    (tmp_path / "text.txt").write_text("\n\n".join(text.split("\n\n")))
+    page = tmp_path / "page.md"
+    shutil.copy(ROOT / "docs/time_to_quality.md", page)
+    command = [
+        *(sys.executable, "-m", "benchmarks.learning.time_to_quality", "--text=some=text.txt"),
+        *("--output=out", "--seeds=0", "--steps=12", "--hf_seconds=20", "--tfm_seconds=30"),
+        *("--hf_rates=1e-3", "--tfm_rates=1e-3", "--results=rows.json", f"--document={page}"),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def run():
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+        )
+        return json.loads(done.stdout.splitlines()[-1])
+
+    first = run()
+    rows = report.read(str(tmp_path / "rows.json"))
+    assert first["rows"] == first["trained"] == len(rows) >= 2
+    for row in rows:
+        seconds, steps, losses = np.transpose(row["curve"])
+        assert (np.diff(seconds) > 0).all()
+        assert (np.diff(steps) > 0).all()
+        assert seconds[0] > 1, "the clock starts with the process"
+        assert 3 < losses[-1] < 8
+    assert run() == {"rows": len(rows), "trained": 0}
