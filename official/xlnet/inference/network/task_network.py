@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.inference.network.length_buckets import Buckets, Tensors
 from official.xlnet.inference.network.packed_encoder import PackedEncoder
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel, pooled_segments
 
 
 class TaskNetwork(tf.Module):
@@ -32,6 +32,7 @@ class TaskNetwork(tf.Module):
         super().__init__(name="network")
         # A Keras layer would be saved with all its training; the graph needs the variables.
         self._head = lambda content_USTD, inputs: model.head(content_USTD, inputs)
+        self._config = model.config
         self._head_variables = list(model.head.variables)
         self._encoder = PackedEncoder(
             model.encoder, lengths[-1], num_segments, storage, model.with_memory
@@ -65,10 +66,13 @@ class TaskNetwork(tf.Module):
         return tf.reshape(vectors_XTD, [-1, sequences, *vectors_XTD.shape[1:]])
 
     def _read_with_memory(self, inputs):
-        """Vectors [U, 1, T, D] of the last window, which has seen the others through memory."""
+        """Vectors [U, S, T, D] of segments that see the earlier ones through memory.
+
+        S is 1 if only the last segment is pooled; T is 1 for the last token.
+        """
         num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
         memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
-        memory = None
+        memory, segments_UTD = None, []
         for number in range(inputs["token_ids"].shape[1]):
             vectors_UTD, memory = self._encoder(
                 inputs["token_ids"][:, number],
@@ -78,4 +82,5 @@ class TaskNetwork(tf.Module):
                 memory_length=memory_length_US[:, number],
                 last_only=self._last_only,
             )
-        return vectors_UTD[:, None]
+            segments_UTD.append(vectors_UTD)
+        return tf.stack(pooled_segments(self._config, segments_UTD), axis=1)
