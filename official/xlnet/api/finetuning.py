@@ -110,7 +110,7 @@ def task_configuration(
         training=TrainingConfig(
             batch_size=32,
             num_steps=1000,
-            warmup_steps=100,
+            warmup_steps=0,
             learning_rate=3e-5,
             checkpoint_steps=100,
         )
@@ -123,7 +123,7 @@ def task_configuration(
     if not task:
         raise ConfigError(f"task: expected one of {', '.join(TASKS)} or a data set, got none")
     settings = task_settings(task, tuple(TASKS))
-    base.task = TaskConfig(**settings)
+    base.task = TaskConfig(pooled_segments="all", **settings)
     if path is None:
         config = base
         for override in overrides:
