@@ -12,6 +12,8 @@ They apply where neither the recipe nor a flag gives a value:
 * Batch size: 32, and 16 with fewer than 1,000 examples, for enough updates.
 * Warm-up: the first tenth of the steps.
 * Evaluation and checkpoint: every tenth of the run, at most 1,000 steps apart.
+* Sequence summary: the mean over tokens below 10 M parameters; the state of CLS is not a good
+  summary in a network that small and briefly pre-trained.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ _EXAMPLES_SEEN = 24_000
 _MIN_EPOCHS, _MAX_EPOCHS = 3, 40
 _FEW_EXAMPLES = 1000
 _WARMUP_SHARE = 0.1
+_MEAN_SUMMARY_PARAMETERS = 10e6
 _EVALUATIONS, _MAX_CHECKPOINT_STEPS = 10, 1000
 
 # Settings that are chosen if they are not given; no other section has a key of these names.
@@ -38,6 +41,7 @@ _CHOSEN = {
     **_LENGTH,
     "checkpoint_steps": "training",
     "pooled_segments": "task",
+    "summary": "task",
 }
 
 
@@ -106,12 +110,14 @@ def complete_settings(
       num_examples: number of training examples.
       num_replicas: number of replicas that share a batch.
     """
-    training = config.training
+    training, num_examples = config.training, max(num_examples, 1)
     if "learning_rate" not in given:
         training.learning_rate = default_learning_rate(config.model.num_parameters)
     if "batch_size" not in given:
         multiple = num_replicas * training.accumulate_steps * training.parallel_slices
         training.batch_size = default_batch_size(num_examples, multiple)
+    if "summary" not in given and config.model.num_parameters < _MEAN_SUMMARY_PARAMETERS:
+        config.task.summary = "mean"
     if not _LENGTH.keys() & set(given):
         config.task.epochs = float(default_epochs(num_examples))
     if "warmup_steps" not in given:  # With epochs, its share of `num_steps` is kept.

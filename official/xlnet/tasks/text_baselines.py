@@ -93,7 +93,10 @@ def _logits_of_parts(task, train, dev) -> dict[str, list[Logits]]:
     if not isinstance(task, MultiTask):
         found = _logits(task, train, dev)
         return {name: [{"logits": row} for row in rows] for name, rows in found.items()}
-    outputs: dict[str, list[Logits]] = {"bag_of_words": [{}] * len(dev), "majority": [{}] * len(dev)}
+    outputs: dict[str, list[Logits]] = {
+        "bag_of_words": [{}] * len(dev),
+        "majority": [{}] * len(dev),
+    }
     for subtask, part in task.parts.items():
         own = [index for index, example in enumerate(dev) if example.subtask == subtask]
         if own:
