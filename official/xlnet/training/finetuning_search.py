@@ -1,9 +1,9 @@
 """Search for the learning rate and length of a fine-tuning run, by successive halving.
 
 As in Jamieson and Talwalkar (2016), all candidates are trained for a ninth of their length, the
-best third of them for a third, and the best ninth for all of it; every run has a complete schedule,
-with the rate decayed to its end. Candidate 0 is the configuration itself. It is always among the last,
-so the result is no worse on dev than that of a run without a search.
+best third of them for a third, and the best ninth for all of it. Every run has a complete schedule,
+with the rate decayed to its end. Candidate 0 is the configuration itself. It is always among the
+last, so the result is no worse on dev than that of a run without a search.
 
 output/              the model directory of the best run, and
 output/recipe.yaml   its settings, for `xlnet finetune --config`

@@ -40,11 +40,11 @@ def test_rates_of_the_paper_and_of_small_networks():
     )
     assert base == 3e-5 and 1e-5 <= large <= 2e-5
     rates = [default_learning_rate(round(10**n)) for n in (3, 5, 6, 7, 8, 9)]
-    assert rates == sorted(rates, reverse=True) and rates[0] == 1e-3 and rates[2] == 8e-4
+    assert rates == sorted(rates, reverse=True) and rates[0] == 1e-3 and rates[2] == 9e-4
 
 
 def test_epochs_and_batches():
-    assert [default_epochs(n) for n in (1, 601, 2000, 7999, 100_003)] == [40, 40, 12, 3, 3]
+    assert [default_epochs(n) for n in (1, 401, 2000, 5003, 100_003)] == [40, 40, 8, 3, 3]
     assert [default_batch_size(n) for n in (1, 999, 1000, 10**7)] == [16, 16, 32, 32]
     assert default_batch_size(5000, multiple=6) == 36 and default_batch_size(5, multiple=16) == 16
 
@@ -52,12 +52,12 @@ def test_epochs_and_batches():
 def test_all_is_chosen_if_nothing_is_given():
     config = chosen(2003, recipe="tiny")
     training, task = config.training, config.task
-    assert (training.learning_rate, training.batch_size) == (9e-4, 32)
-    assert (task.epochs, task.summary) == (12, "mean")
+    assert (training.learning_rate, training.batch_size) == (1e-3, 32)
+    assert (task.epochs, task.summary) == (8, "mean")
     assert training.warmup_steps / training.num_steps == pytest.approx(0.1)
-    assert training.checkpoint_steps == 76  # A tenth of 12 · 2003 / 32.
+    assert training.checkpoint_steps == 83  # A sixth of 8 · 2003 / 32.
     assert describe_settings(config, 2003) == (
-        "learning rate 9e-4 for a model of 0.9 M parameters; 12 epochs of 2,003 examples in "
+        "learning rate 1e-3 for a model of 0.9 M parameters; 8 epochs of 2,003 examples in "
         "batches of 32, warm-up 10%"
     )
     assert chosen(2003).task.summary == "last"
@@ -66,12 +66,12 @@ def test_all_is_chosen_if_nothing_is_given():
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("learning_rate=0.5", {"learning_rate": 0.5, "batch_size": 32, "epochs": 12}),
-        ("training.batch_size=7", {"learning_rate": 3e-5, "batch_size": 7, "epochs": 12}),
+        ("learning_rate=0.5", {"learning_rate": 0.5, "batch_size": 32, "epochs": 8}),
+        ("training.batch_size=7", {"learning_rate": 3e-5, "batch_size": 7, "epochs": 8}),
         ("task.epochs=2.5", {"epochs": 2.5, "warmup_steps": 100, "num_steps": 1000}),
-        ("num_steps=50", {"epochs": 0, "num_steps": 50, "warmup_steps": 5, "checkpoint_steps": 5}),
+        ("num_steps=50", {"epochs": 0, "num_steps": 50, "warmup_steps": 5, "checkpoint_steps": 8}),
         ("warmup_steps=300", {"epochs": 0, "num_steps": 1000, "warmup_steps": 300}),
-        ("checkpoint_steps=11", {"checkpoint_steps": 11, "epochs": 12}),
+        ("checkpoint_steps=11", {"checkpoint_steps": 11, "epochs": 8}),
         ("parallel_slices=3", {"batch_size": 33}),
         ("task.summary=first", {"summary": "first"}),
     ],
