@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.data.examples import TextExample
 from official.xlnet.tasks.multitask import MultiTask
 from official.xlnet.tasks.task import Task
 from official.xlnet.tasks.text_classification import (
@@ -47,8 +46,8 @@ def has_text_baselines(task: Task) -> bool:
 
 def text_baselines(
     task: Task,
-    train: Sequence[TextExample],
-    dev: Sequence[TextExample],
+    train: Sequence[Any],
+    dev: Sequence[Any],
     max_examples: int = MAX_EXAMPLES,
     max_characters: int = MAX_CHARACTERS,
 ) -> dict[str, Any]:
@@ -56,7 +55,7 @@ def text_baselines(
 
     Args:
       task: the task, of which `has_text_baselines` holds, with complete labels.
-      train: training examples.
+      train: training examples, `TextExample`.
       dev: examples to evaluate on, with labels.
       max_examples: number of examples of each that are used; a random sample of more.
       max_characters: number of characters of each that are read.
@@ -79,7 +78,8 @@ def _sample(examples, max_examples, max_characters):
     """A random sample within both limits, in the order of the data."""
     order = list(range(len(examples)))
     random.Random(0).shuffle(order)
-    kept, characters = [], 0
+    kept: list[int] = []
+    characters = 0
     for index in order[:max_examples]:
         characters += sum(map(len, examples[index].texts))
         if kept and characters > max_characters:
