@@ -45,7 +45,10 @@ _CHOSEN = {
 
 
 def default_learning_rate(num_parameters: int) -> float:
-    """The learning rate for an encoder of a size, with one significant digit.
+    """Returns the learning rate for an encoder of a size, with one significant digit.
+
+    Args:
+      num_parameters: number of parameters of the encoder.
 
     Example:
       >>> default_learning_rate(117_000_000), default_learning_rate(2_100_000)
@@ -56,7 +59,10 @@ def default_learning_rate(num_parameters: int) -> float:
 
 
 def default_epochs(num_examples: int) -> int:
-    """The number of epochs for a number of examples.
+    """Returns the number of epochs for a number of training examples.
+
+    Args:
+      num_examples: number of training examples, at least 1.
 
     Example:
       >>> default_epochs(100), default_epochs(2_000), default_epochs(400_000)
@@ -66,7 +72,11 @@ def default_epochs(num_examples: int) -> int:
 
 
 def default_batch_size(num_examples: int, multiple: int = 1) -> int:
-    """The batch size for a number of examples: a multiple of the number of equal shares.
+    """Returns the batch size for a number of training examples.
+
+    Args:
+      num_examples: number of training examples.
+      multiple: number of equal shares of a batch, e.g. replicas; the batch size is a multiple.
 
     Example:
       >>> default_batch_size(500), default_batch_size(5000, multiple=3)
@@ -77,7 +87,7 @@ def default_batch_size(num_examples: int, multiple: int = 1) -> int:
 
 
 def given_settings(path: str | None, overrides: Sequence[str]) -> set[str]:
-    """Keys that a recipe and overrides give, without their sections.
+    """Returns the keys that a recipe and overrides give, without their sections.
 
     Args:
       path: a YAML file or a folder of a model, as `XLNetConfig.load` has accepted it; or None.
@@ -144,7 +154,11 @@ def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfi
 
 
 def describe_settings(config: XLNetConfig, num_examples: int) -> str:
-    """One line that says what a run is about to do, and for what.
+    """Returns one line that says what a run is about to do.
+
+    Args:
+      config: the experiment configuration.
+      num_examples: number of training examples.
 
     Example:
       >>> describe_settings(config, num_examples=6920)

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.inference.network.length_buckets import Buckets, Tensors
 from official.xlnet.inference.network.packed_encoder import PackedEncoder
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel, pooled_segments
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 
 
 class TaskNetwork(tf.Module):
@@ -32,12 +32,13 @@ class TaskNetwork(tf.Module):
         super().__init__(name="network")
         # A Keras layer would be saved with all its training; the graph needs the variables.
         self._head = lambda content_USTD, inputs: model.head(content_USTD, inputs)
-        self._config = model.config
         self._head_variables = list(model.head.variables)
         self._encoder = PackedEncoder(
             model.encoder, lengths[-1], num_segments, storage, model.with_memory
         )
         self._read = self._read_with_memory if model.with_memory else self._read_each
+        pools_all = model.config.task.pooled_segments == "all"
+        self._is_pooled = slice(None if pools_all else -1, None)  # Of segments with memory.
         self._last_only = model.head.reads_summary and model.config.task.summary == "last"
         self._run = Buckets(self.forward, lengths[-1:] if model.with_memory else lengths, per_token)
 
@@ -83,4 +84,4 @@ class TaskNetwork(tf.Module):
                 last_only=self._last_only,
             )
             segments_UTD.append(vectors_UTD)
-        return tf.stack(pooled_segments(self._config, segments_UTD), axis=1)
+        return tf.stack(segments_UTD[self._is_pooled], axis=1)

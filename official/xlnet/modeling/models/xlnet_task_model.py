@@ -106,7 +106,8 @@ class XLNetTaskModel(TrainableModel):
             outputs = self.encoder(window, training=training)
             memory = outputs["memory"]
             contents_UTD.append(outputs["content"])
-        return tf.stack(pooled_segments(self.config, contents_UTD), axis=1)
+        is_pooled = slice(None if self.config.task.pooled_segments == "all" else -1, None)
+        return tf.stack(contents_UTD[is_pooled], axis=1)
 
     def train_step(self, batch: Batch) -> Batch:
         """One update.
@@ -168,11 +169,6 @@ class XLNetTaskModel(TrainableModel):
     @property
     def metrics(self):
         return [self.loss_metric]
-
-
-def pooled_segments(config: XLNetConfig, segments: list[tf.Tensor]) -> list[tf.Tensor]:
-    """Those of the segments of a long text, from left to right, that the head pools."""
-    return segments if config.task.pooled_segments == "all" else segments[-1:]
 
 
 def bucket_lengths(length: int, number: int) -> list[int]:
