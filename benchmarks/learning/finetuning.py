@@ -253,8 +253,8 @@ up to 1,536 tokens as the row says. The bag-of-words model reads as many tokens 
 
 The reviews, {ways["truncate"][0]["long"]} of which have more than {_LONG} tokens, with pre-trained
 weights and 128 tokens (truncate), or up to 1,536 tokens in windows whose summaries are averaged
-(windows), or from left to right with memory: the mean of all segments' summaries (memory) or the last
-segment alone (memory_last):
+(windows), or from left to right with memory: the mean of all segments' summaries (memory) or the
+last segment alone (memory_last):
 
 | | all of dev | more than {_LONG} tokens |
 |---|---|---|
