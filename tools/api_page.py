@@ -83,7 +83,7 @@ SECTIONS = {
         "official.xlnet.tasks.text_baselines",
         "official.xlnet.configs.finetuning_defaults",
         "official.xlnet.training.finetuning",
-        "official.xlnet.training.finetuning_search",
+        "official.xlnet.training.several_runs.finetuning_search",
         "official.xlnet.inference.task_prediction",
     ),
     "Scoring and generation": (

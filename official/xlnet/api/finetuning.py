@@ -29,9 +29,9 @@ from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.registry import TASKS
 from official.xlnet.training import finetuning
-from official.xlnet.training.finetuning_runs import saved_configuration
-from official.xlnet.training.finetuning_search import search_settings
-from official.xlnet.training.repeated_finetuning import finetune_repeatedly
+from official.xlnet.training.several_runs.finetuning_runs import saved_configuration
+from official.xlnet.training.several_runs.finetuning_search import search_settings
+from official.xlnet.training.several_runs.repeated_finetuning import finetune_repeatedly
 
 Rows = str | Sequence[Any]
 

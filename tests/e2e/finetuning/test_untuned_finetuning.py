@@ -12,7 +12,7 @@ from official.xlnet import cli
 from official.xlnet.api import baselines
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DivergedError, PreemptedError
-from official.xlnet.training import finetuning_search
+from official.xlnet.training.several_runs import finetuning_search
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.finetune_command import read_json, run
 from tests.helpers.task_corpora import labelled, task_config, write_table

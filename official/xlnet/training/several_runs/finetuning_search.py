@@ -36,7 +36,7 @@ from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.training.finetuning import finetune
 from official.xlnet.training.finetuning_callback import metric_of
-from official.xlnet.training.finetuning_runs import (
+from official.xlnet.training.several_runs.finetuning_runs import (
     SEARCH_FILE,
     publish,
     read_finished,
