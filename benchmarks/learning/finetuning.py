@@ -42,10 +42,12 @@ _DATA_SETS: dict[str, tuple[str, int | None, list[str]]] = {
     "reviews": ("reviews", None, [*_REVIEWS, "task.epochs=3", "learning_rate=1e-3"]),
 }
 _WINDOWS = ["task.max_windows=12", "task.window_stride=128"]
+_MEMORY = ["task.long_texts=memory", "model.mem_len=128", *_WINDOWS]
 _LONG_TEXTS: dict[str, list[str]] = {
     "truncate": [],
     "windows": ["task.long_texts=windows", *_WINDOWS],
-    "memory": ["task.long_texts=memory", "model.mem_len=128", *_WINDOWS],
+    "memory": [*_MEMORY, "task.pooled_segments=all"],
+    "memory_last": [*_MEMORY, "task.pooled_segments=last"],
 }
 
 
@@ -251,7 +253,8 @@ up to 1,536 tokens as the row says. The bag-of-words model reads as many tokens 
 
 The reviews, {ways["truncate"][0]["long"]} of which have more than {_LONG} tokens, with pre-trained
 weights and 128 tokens (truncate), or up to 1,536 tokens in windows whose summaries are averaged
-(windows) or from left to right with memory (memory):
+(windows), or from left to right with memory: the mean of all segments' summaries (memory) or the
+last segment alone (memory_last):
 
 | | all of dev | more than {_LONG} tokens |
 |---|---|---|

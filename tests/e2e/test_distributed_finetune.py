@@ -62,6 +62,7 @@ def assert_same_model(output, other, atol=1e-4):
     for weight, expected in zip(ours.weights, theirs.weights, strict=True):
         np.testing.assert_allclose(weight, expected, rtol=0, atol=1e-3, err_msg=weight.name)
     found, wanted = (json.loads((path / "metrics.json").read_text()) for path in (output, other))
+    assert found.pop("baselines") == wanted.pop("baselines")
     assert found == pytest.approx(wanted, abs=1e-3)
     lines = [(path / "predictions.jsonl").read_text().splitlines() for path in (output, other)]
     for line, expected in zip(*lines, strict=True):

@@ -10,7 +10,7 @@ import pytest
 
 from official.xlnet import cli
 from official.xlnet.errors import PreemptedError
-from official.xlnet.training import repeated_finetuning
+from official.xlnet.training.several_runs import repeated_finetuning
 from tests.helpers.finetune_command import finetune, read_json, run
 from tests.helpers.task_corpora import labelled, write_table
 

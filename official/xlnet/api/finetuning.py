@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -12,17 +13,27 @@ from absl import logging
 
 from data_prep.tasks.datasets import task_settings
 from data_prep.tasks.task_data import read_task
+from official.xlnet.api.baselines import add_baselines
 from official.xlnet.api.plain_examples import labelled_examples
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.finetuning_defaults import (
+    complete_settings,
+    describe_settings,
+    given_settings,
+    keep_settings,
+)
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example, QuestionExample
 from official.xlnet.errors import ConfigError
-from official.xlnet.runtime.distribution import prepare_devices
+from official.xlnet.runtime.distribution import is_chief, prepare_devices
+from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.registry import TASKS
 from official.xlnet.training import finetuning
-from official.xlnet.training.repeated_finetuning import finetune_repeatedly
+from official.xlnet.training.several_runs.finetuning_runs import saved_configuration
+from official.xlnet.training.several_runs.finetuning_search import search_settings
+from official.xlnet.training.several_runs.repeated_finetuning import finetune_repeatedly
 
 Rows = str | Sequence[Any]
 
@@ -40,10 +51,13 @@ def finetune(
     cpu_devices: int = 1,
     num_runs: int = 1,
     extra_train: Mapping[str, float] | None = None,
+    search: int = 0,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the best model to a new model directory.
 
-    The same call resumes an interrupted run.
+    The same call resumes an interrupted run. Learning rate, batch size and length of the run
+    follow from the size of the model and the number of examples where neither `config` nor
+    `overrides` gives them; see `finetuning_defaults`.
 
     Args:
       model: model to start from: a model directory, HF folder or TF1 release. None for random
@@ -62,9 +76,12 @@ def finetune(
         are those of all, see `finetune_repeatedly`.
       extra_train: further training data for question answering, {path: weight of its examples in
         the loss}.
+      search: number of learning rates and lengths of the run to compare; `output` gets the best
+        model, see `search_settings`. 0 for no search.
 
     Returns:
-      The metrics on `dev`, and counts of truncated or skipped examples.
+      The metrics on `dev`, counts of truncated or skipped examples, and `baselines`, see
+      `text_baselines`; None for a task without.
 
     Raises:
       ConfigError: the configuration is invalid or does not match the data or the model.
@@ -76,18 +93,34 @@ def finetune(
       >>> finetune("runs/base", train, train, "runs/task", overrides=["task.epochs=3"])["accuracy"]
       1.0
     """
+    if search and num_runs > 1:
+        raise ConfigError(f"search: expected a single run with it, got num_runs={num_runs}")
     settings = task_configuration(task, config, overrides, model)
     # First of all, as some readers use TensorFlow.
     distribution = prepare_devices(settings.training, strategy, cpu_devices)
     train_examples, train_counts = _examples(train, settings.task, "train")
     train_examples = [*train_examples, *_extra_examples(extra_train or {}, settings.task)]
     dev_examples, dev_counts = _examples(dev, settings.task, "dev")
+    given = given_settings(config, overrides)
+    saved = saved_configuration(output)
+    if saved is not None and saved.task.name == settings.task.name:
+        keep_settings(settings, given, saved)
+    else:
+        num_replicas = distribution.num_replicas_in_sync
+        complete_settings(settings, given, len(train_examples), num_replicas)
+    settings.check()
+    if is_chief(distribution):
+        Progress(sys.stderr).keep(describe_settings(settings, len(train_examples)))
     start: dict[str, Any] = {"init_from": model, "vocab": vocab, "strategy": distribution}
     data = train_examples, dev_examples
-    if num_runs == 1:
-        metrics = finetuning.finetune(settings, *data, output, **start)
-    else:
+    if search:
+        metrics = search_settings(settings, *data, output, search, **start)
+    elif num_runs > 1:
         metrics = finetune_repeatedly(settings, *data, output, num_runs, **start)
+    else:
+        metrics = finetuning.finetune(settings, *data, output, **start)
+    if is_chief(distribution):
+        metrics["baselines"] = add_baselines(output, metrics, *data)
     return metrics | train_counts | dev_counts
 
 
@@ -116,7 +149,7 @@ def task_configuration(
         training=TrainingConfig(
             batch_size=32,
             num_steps=1000,
-            warmup_steps=100,
+            warmup_steps=0,
             learning_rate=3e-5,
             checkpoint_steps=100,
         )
@@ -129,7 +162,7 @@ def task_configuration(
     if not task:
         raise ConfigError(f"task: expected one of {', '.join(TASKS)} or a data set, got none")
     settings = task_settings(task, tuple(TASKS))
-    base.task = TaskConfig(**settings)
+    base.task = TaskConfig(pooled_segments="all", **settings)
     if path is None:
         config = base
         for override in overrides:

@@ -9,6 +9,10 @@ all other columns are text inputs unless --set=task.text_columns=[…] selects s
 
 Running the same command again resumes an interrupted run. --runs=5 trains with five random seeds,
 reports the median and spread of the metric, and keeps the best model.
+
+Learning rate, batch size and length of the run follow from the size of the model and the number of
+examples where neither --config nor --set gives them. --search=9 compares nine learning rates and
+lengths by successive halving, keeps the best model, and writes its settings to recipe.yaml.
 """
 
 from __future__ import annotations
@@ -61,13 +65,21 @@ _RUNS = flags.DEFINE_integer(
     upper_bound=10_000,
     flag_values=FLAGS,
 )
+_SEARCH = flags.DEFINE_integer(
+    "search",
+    0,
+    "Number of learning rates and lengths of the run to compare; 0 for no search.",
+    lower_bound=0,
+    upper_bound=1000,
+    flag_values=FLAGS,
+)
 _SET = flags.DEFINE_multi_string(
     "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
 )
 
 
 def run() -> dict[str, Any]:
-    """Returns the metrics on dev, and counts of skipped rows and truncated examples."""
+    """Returns the metrics on dev, those of baselines, and counts of skipped and truncated rows."""
     from official.xlnet.api.finetuning import finetune
 
     return finetune(
@@ -83,6 +95,7 @@ def run() -> dict[str, Any]:
         cpu_devices=_CPU_DEVICES.value,
         num_runs=_RUNS.value,
         extra_train=dict(map(_file_and_weight, _EXTRA_TRAIN.value)),
+        search=_SEARCH.value,
     )
 
 

@@ -29,6 +29,7 @@ _ALLOWED: dict[str, Allowed] = {
     "window_stride": COUNT,
     "max_windows": COUNT,
     "pooling": ("mean", "max"),
+    "pooled_segments": ("all", "last"),
     "query_length": COUNT,
     "answer_length": COUNT,
     "start_n_top": COUNT,
@@ -82,7 +83,9 @@ class TaskConfig(Config):
         windows whose logits are pooled) or `memory` (segments with recurrent memory).
       window_stride: stride between windows of a long text or paragraph, in tokens.
       max_windows: maximum number of windows per text.
-      pooling: pooling over the windows of a long text: `mean` or `max`.
+      pooling: pooling over the windows or segments of a long text: `mean` or `max`.
+      pooled_segments: with `long_texts: memory`, the segments that are pooled: `all`, the default
+        of `xlnet finetune`, or only the `last`, as in model directories without this key.
       query_length: maximum length of a question or query, in tokens.
       answer_length: maximum length of an answer, in tokens.
       start_n_top: beam size over answer start positions.
@@ -124,6 +127,7 @@ class TaskConfig(Config):
     window_stride: int = 64
     max_windows: int = 4
     pooling: str = "mean"
+    pooled_segments: str = "last"
     query_length: int = 64
     answer_length: int = 64
     start_n_top: int = 5

@@ -23,6 +23,8 @@ KINDS = [
     ("classification", {"long_texts": "windows", "max_windows": 3, "window_stride": 7}),
     ("classification", {"long_texts": "memory", "max_windows": 3}),
     ("classification", {"long_texts": "memory", "max_windows": 2, "summary": "attn"}),
+    ("classification", {"long_texts": "memory", "max_windows": 3, "pooled_segments": "all"}),
+    ("regression", {"long_texts": "memory", "pooled_segments": "all", "summary": "mean"}),
     ("multi_label", {"summary": "first"}),
     ("regression", {}),
     ("multiple_choice", {}),

@@ -37,6 +37,8 @@ class TaskNetwork(tf.Module):
             model.encoder, lengths[-1], num_segments, storage, model.with_memory
         )
         self._read = self._read_with_memory if model.with_memory else self._read_each
+        pools_all = model.config.task.pooled_segments == "all"
+        self._is_pooled = slice(None if pools_all else -1, None)  # Of segments with memory.
         self._last_only = model.head.reads_summary and model.config.task.summary == "last"
         self._run = Buckets(self.forward, lengths[-1:] if model.with_memory else lengths, per_token)
 
@@ -65,10 +67,13 @@ class TaskNetwork(tf.Module):
         return tf.reshape(vectors_XTD, [-1, sequences, *vectors_XTD.shape[1:]])
 
     def _read_with_memory(self, inputs):
-        """Vectors [U, 1, T, D] of the last window, which has seen the others through memory."""
+        """Vectors [U, S, T, D] of segments that see the earlier ones through memory.
+
+        S is 1 if only the last segment is pooled; T is 1 for the last token.
+        """
         num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
         memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
-        memory = None
+        memory, segments_UTD = None, []
         for number in range(inputs["token_ids"].shape[1]):
             vectors_UTD, memory = self._encoder(
                 inputs["token_ids"][:, number],
@@ -78,4 +83,5 @@ class TaskNetwork(tf.Module):
                 memory_length=memory_length_US[:, number],
                 last_only=self._last_only,
             )
-        return vectors_UTD[:, None]
+            segments_UTD.append(vectors_UTD)
+        return tf.stack(segments_UTD[self._is_pooled], axis=1)

@@ -14,9 +14,9 @@ from official.xlnet.modeling.layers.losses import label_cross_entropy
 class SummaryHead(Head):
     """Dense layer on a sequence summary: logits = W · summary + b, float32 [U, num_logits].
 
-    The windows of a long text (S > 1) are summarized separately, and the summaries of all
-    non-empty windows are pooled (`task.pooling`). With `task.long_texts` `memory`, only the last
-    window is used.
+    The windows or segments of a long text (S > 1) are summarized separately, and the summaries of
+    all that are not empty are pooled (`task.pooling`): with `task.long_texts` `memory`, those that
+    `task.pooled_segments` selects.
 
     Args:
       config: the experiment configuration; uses `model` and `task`.
@@ -38,8 +38,8 @@ class SummaryHead(Head):
 
     def call(self, content_USTD, inputs, seed=None):
         is_padding_UST = inputs["is_padding"]
-        if self.config.task.long_texts == "memory":
-            content_USTD, is_padding_UST = content_USTD[:, -1:], is_padding_UST[:, -1:]
+        # With memory, there may be vectors of the last segment only.
+        is_padding_UST = is_padding_UST[:, -content_USTD.shape[1] :]
         windows, tokens, width = content_USTD.shape[1:]
         content_XTD = tf.reshape(content_USTD, [-1, tokens, width])
         is_padding_XT = tf.reshape(is_padding_UST, [-1, tokens])

@@ -101,10 +101,14 @@ class XLNetTaskModel(TrainableModel):
         return tf.reshape(content_XTD, [-1, sequences, tokens, self.config.model.d_model])
 
     def _read_with_memory(self, inputs, seed, training):
-        """Vectors [U, 1, T, D] of the last window, which has seen the others through memory."""
+        """Vectors [U, S, T, D] of segments that see the earlier ones through memory.
+
+        S is 1 if only the last segment is pooled. Gradients do not flow into memory, so a segment
+        that is not pooled is not trained on.
+        """
         num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
         memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
-        memory = None
+        memory, contents_UTD = None, []
         for number in range(inputs["token_ids"].shape[1]):
             window = {name: inputs[name][:, number] for name in _TOKEN_INPUTS}
             if memory is not None:
@@ -113,7 +117,9 @@ class XLNetTaskModel(TrainableModel):
                 window["dropout_seed"] = fold_in(seed, number)
             outputs = self.encoder(window, training=training)
             memory = outputs["memory"]
-        return outputs["content"][:, None]
+            contents_UTD.append(outputs["content"])
+        is_pooled = slice(None if self.config.task.pooled_segments == "all" else -1, None)
+        return tf.stack(contents_UTD[is_pooled], axis=1)
 
     def train_step(self, batch: Batch) -> Batch:
         """One update.

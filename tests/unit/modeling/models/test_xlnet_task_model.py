@@ -146,6 +146,57 @@ def test_memory_reads_a_short_text_as_one_window_and_sees_all_of_a_long_one():
     np.testing.assert_allclose(model(padding)["logits"], logits, rtol=1e-5, atol=1e-5)
 
 
+def segments_batch():
+    """Texts of three, two and one segments of up to 11 tokens."""
+    batch = batch_of(3, 11)
+    batch["is_padding"][:] = False
+    batch["is_padding"][0, 0, :4] = True
+    batch["is_padding"][1, 0] = True
+    batch["is_padding"][2, :2] = True
+    batch["is_padding"][2, 2, :3] = True
+    return batch
+
+
+@pytest.mark.parametrize("summary", ["last", "mean"])
+def test_segments_with_memory_are_pooled(summary):
+    model = model_of(
+        **{"long_texts": "memory", "pooled_segments": "all", "summary": summary},
+        **{"max_windows": 3, "mem_len": 17, "max_length": 11},
+    )
+    batch = segments_batch()
+    found = model(batch)["logits"].numpy()
+    for u, segments in enumerate([(0, 1, 2), (1, 2), (2,)]):
+        summaries, memory, seen = [], None, 0
+        for s in segments:
+            inputs = {
+                name: batch[name][u, s][None] for name in ("token_ids", "segment_ids", "is_padding")
+            }
+            if memory is not None:
+                inputs |= {"memory": memory, "memory_length": np.array([seen], np.int32)}
+            outputs = model.encoder(inputs)
+            summaries.append(model.head.summary(outputs["content"], inputs["is_padding"])[0])
+            memory, seen = outputs["memory"], seen + int((~inputs["is_padding"]).sum())
+        expected = np.mean(summaries, axis=0) @ model.head.logits.kernel.numpy()
+        expected += model.head.logits.bias.numpy()
+        np.testing.assert_allclose(found[u], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("pooled", "is_trained"), [("all", True), ("last", False)])
+def test_a_pooled_segment_is_trained_on(pooled, is_trained):
+    """The embedding of a token that only the first segment has gets a gradient, or none."""
+    model = model_of(
+        long_texts="memory", pooled_segments=pooled, max_windows=3, mem_len=17, max_length=11
+    )
+    batch, token = segments_batch(), 199
+    batch["token_ids"] = np.where(batch["token_ids"] == token, 7, batch["token_ids"])
+    batch["token_ids"][0, 0, 9] = token
+    embedding = model.encoder.word_embedding.embeddings
+    with tf.GradientTape() as tape:
+        logits = model(batch)["logits"]
+    gradient = tf.convert_to_tensor(tape.gradient(logits, embedding)).numpy()
+    assert np.any(gradient[token]) == is_trained
+
+
 def test_layer_decay_is_that_of_an_optimizer_for_each_layer():
     """Each variable alone under Adam with its own rate, against the run with `layer_decay`."""
     batch = batch_of(1, 23)

@@ -8,11 +8,7 @@ output/runs/K       logs and report of run K; its weights only until it is finis
 from __future__ import annotations
 
 import copy
-import dataclasses
-import glob
-import json
 import os
-import shutil
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,19 +17,22 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import ConfigError
-from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
-from official.xlnet.files.schema import conform
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.training.finetuning import finetune
-from official.xlnet.training.finetuning_callback import RUN_DIR, metric_of
+from official.xlnet.training.finetuning_callback import metric_of
+from official.xlnet.training.several_runs.finetuning_runs import (
+    RUNS_FILE,
+    publish,
+    read_finished,
+    remove_weights,
+    write_finished,
+)
 
 RUNS_DIR = "runs"
-RUNS_FILE = "runs.json"
 
 
 def finetune_repeatedly(
@@ -77,9 +76,9 @@ def finetune_repeatedly(
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     chief = is_chief(distribution)
     with only_writer(output, chief):
-        finished = _read_finished(config, output)
+        finished = read_finished(config, output, RUNS_FILE)
         if chief:
-            _write_finished(config, output, finished)
+            write_finished(config, output, RUNS_FILE, finished)
         for number in range(num_runs):
             directory = os.path.join(output, RUNS_DIR, str(number))
             if number >= len(finished):
@@ -101,64 +100,11 @@ def finetune_repeatedly(
                 finished.append({"metric": metric, "metrics": metrics})
                 if chief:
                     if is_best:
-                        _publish(directory, output)
-                    _write_finished(config, output, finished)
+                        publish(directory, output)
+                    write_finished(config, output, RUNS_FILE, finished)
             if chief:
-                _remove_weights(directory)
+                remove_weights(directory)
         return _summary(finished[:num_runs])
-
-
-@dataclasses.dataclass
-class _Runs:
-    """Schema of `runs.json`."""
-
-    config: dict[str, Any]
-    runs: list[dict[str, Any]]
-
-
-def _read_finished(config: XLNetConfig, output: str) -> list[dict[str, Any]]:
-    """The finished runs of a directory.
-
-    Raises:
-      ConfigError: the directory holds another model, or runs with another configuration.
-    """
-    path = os.path.join(output, RUNS_FILE)
-    if not os.path.exists(path):
-        if os.path.exists(os.path.join(output, CONFIG_FILE)):
-            raise ConfigError(f"{output}: expected repeated runs or nothing, got a model directory")
-        return []
-    saved = conform(read_json(path), _Runs, path)
-    if saved.config != _as_json(config):
-        raise ConfigError(
-            f"{output}: expected the configuration of its earlier runs, got another one; choose "
-            "another directory"
-        )
-    return saved.runs
-
-
-def _write_finished(config: XLNetConfig, output: str, finished: list[dict[str, Any]]) -> None:
-    os.makedirs(output, exist_ok=True)
-    write_json(os.path.join(output, RUNS_FILE), {"config": _as_json(config), "runs": finished})
-
-
-def _as_json(config: XLNetConfig) -> Any:
-    return json.loads(json.dumps(config.as_dict()))
-
-
-def _publish(directory: str, output: str) -> None:
-    """Makes the model of a run that of the output directory."""
-    for old in glob.glob(os.path.join(glob.escape(output), "ckpt-*")):
-        os.remove(old)
-    for entry in os.scandir(directory):
-        if entry.is_file():
-            shutil.copy2(entry.path, output)
-
-
-def _remove_weights(directory: str) -> None:
-    shutil.rmtree(os.path.join(directory, RUN_DIR), ignore_errors=True)
-    for name in ("ckpt-*", "checkpoint"):
-        for path in glob.glob(os.path.join(glob.escape(directory), name)):
-            os.remove(path)
 
 
 def _summary(finished: list[dict[str, Any]]) -> dict[str, Any]:

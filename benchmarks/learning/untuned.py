@@ -1,0 +1,161 @@
+"""Fine-tuning without settings against the best of a sweep, and a bag of words beside both.
+
+    python -m benchmarks.learning.untuned --data=DIR --model=DIR --output=DIR --document=FILE
+
+DIR has SET/{train,dev}.tsv for the data sets below. Every model (`--model` may be repeated, for
+several sizes) is fine-tuned with what `xlnet finetune` chooses by itself, and again with each of
+`--rates`; all other settings are the same. Finished runs are not repeated when the command is run
+again. `--max_examples` takes a random sample of the training data, for a quick look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from benchmarks.harness.document import fill_table
+from official.xlnet.cli import set_environment_defaults
+
+_SAMPLING_SEED = 1
+_SENTENCES = ("task.max_length=64", "task.num_buckets=2")
+# What is read of a text; nothing here is tuned.
+_DATA_SETS = {
+    "sst2": _SENTENCES,
+    "cr": _SENTENCES,
+    "mr": _SENTENCES,
+    "mpqa": _SENTENCES,
+    "rte": ("task.max_length=128", "task.num_buckets=2"),
+    "reviews": (
+        *("task.max_length=128", "task.num_buckets=1", "task.long_texts=windows"),
+        *("task.max_windows=12", "task.window_stride=128"),
+    ),
+}
+_KEPT = ("accuracy", "step", "steps", "train_examples", "baselines")
+
+Result = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", required=True, help="directory of the data sets")
+    parser.add_argument("--model", required=True, action="append", help="pre-trained model")
+    parser.add_argument("--output", required=True, help="directory for models and results")
+    parser.add_argument("--sets", nargs="*", default=list(_DATA_SETS), choices=list(_DATA_SETS))
+    parser.add_argument("--rates", nargs="*", type=float, default=[1e-5, 1e-4, 3e-4, 1e-3, 3e-3])
+    parser.add_argument("--max_examples", type=int, default=0, help="0: all training examples")
+    parser.add_argument("--document", help="Markdown file whose table to write")
+    arguments = parser.parse_args()
+    set_environment_defaults()
+    os.makedirs(arguments.output, exist_ok=True)
+    results = list(_results(arguments))
+    table = untuned_table(results)
+    print(table, file=sys.stderr)
+    if arguments.document:
+        fill_table(arguments.document, "untuned", table)
+    print(json.dumps({f"{r['model']}/{r['set']}": r["accuracy"] for r in results if r["default"]}))
+
+
+def _results(arguments) -> Iterable[Result]:
+    """Results of all runs, those of finished ones from the file."""
+    path = os.path.join(arguments.output, "results.jsonl")
+    finished = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            finished = {_key(result): result for result in map(json.loads, file)}
+    for model in arguments.model:
+        for name in arguments.sets:
+            for rate in (None, *arguments.rates):
+                run = {"model": os.path.basename(model.rstrip("/")), "set": name, "rate": rate}
+                run["max_examples"] = arguments.max_examples
+                if _key(run) not in finished:
+                    result = {**run, **_finetune(arguments, model, name, rate)}
+                    with open(path, "a", encoding="utf-8") as file:
+                        file.write(json.dumps(result) + "\n")
+                    finished[_key(result)] = result
+                yield finished[_key(run)]
+
+
+def _key(run: Result) -> tuple:
+    return tuple(run[key] for key in ("model", "set", "rate", "max_examples"))
+
+
+def _finetune(arguments, model: str, name: str, rate: float | None) -> Result:
+    """Fine-tunes with the defaults, or with another learning rate."""
+    import tf_keras
+
+    from official.xlnet.api.finetuning import finetune
+    from official.xlnet.checkpoints.any_format import load_config
+
+    folder = f"{os.path.basename(model.rstrip('/'))}-{name}-{rate or 'default'}"
+    output = os.path.join(arguments.output, folder)
+    overrides = list(_DATA_SETS[name])
+    if rate is not None:
+        overrides.append(f"training.learning_rate={rate}")
+    tf_keras.backend.clear_session()
+    metrics = finetune(
+        model,
+        _sampled(arguments, name),
+        os.path.join(arguments.data, name, "dev.tsv"),
+        output,
+        overrides=overrides,
+    )
+    config = load_config(output)
+    return {
+        **{key: metrics[key] for key in _KEPT},
+        "default": rate is None,
+        "learning_rate": config.training.learning_rate,
+        "parameters": config.model.num_parameters,
+    }
+
+
+def _sampled(arguments, name: str) -> str:
+    """Path of the training data, or of a sample of them."""
+    path = os.path.join(arguments.data, name, "train.tsv")
+    if not arguments.max_examples:
+        return path
+    with open(path, encoding="utf-8") as file:
+        header, *lines = file.readlines()
+    if len(lines) > arguments.max_examples:
+        lines = random.Random(_SAMPLING_SEED).sample(lines, arguments.max_examples)
+    part = os.path.join(arguments.output, f"{name}-{arguments.max_examples}.tsv")
+    with open(part + ".tmp", "w", encoding="utf-8") as file:
+        file.writelines([header, *lines])
+    os.replace(part + ".tmp", part)
+    return part
+
+
+def untuned_table(results: Iterable[Result]) -> str:
+    """Markdown table: accuracy with the defaults, the best of the sweep, and the baselines."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result["model"], result["set"]), []).append(result)
+    rows = [
+        "| model | data set | examples | defaults | best of the sweep | bag of words | majority |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for (model, name), runs in groups.items():
+        default = next(run for run in runs if run["default"])
+        best = max(runs, key=lambda run: run["accuracy"])
+        baselines = default["baselines"]
+        linear, majority = (
+            f"{100 * baselines[key]['accuracy']:.1f}" for key in ("bag_of_words", "majority")
+        )
+        rows.append(
+            f"| {model}, {default['parameters'] / 1e6:.1f} M | {name} "
+            f"| {default['train_examples']:,} | {_shown(default)} | {_shown(best)} "
+            f"| {linear} | {majority} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def _shown(run: Result) -> str:
+    return f"{100 * run['accuracy']:.1f} ({run['learning_rate']:.0e})".replace("e-0", "e-")
+
+
+if __name__ == "__main__":
+    main()

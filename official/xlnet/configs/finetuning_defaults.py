@@ -1,0 +1,176 @@
+"""Settings of fine-tuning that follow from the size of the model and the number of examples.
+
+They apply where neither the recipe nor a flag gives a value:
+
+* Learning rate: 3e-5 · (118 M / P)^0.72 for an encoder of P parameters, at most 1e-3, with one
+  significant digit. This is 3e-5 for XLNet-Base and 1e-5 for XLNet-Large, as in the paper's
+  recipes, and 1e-3 for `configs/tiny.yaml`, in the middle of the good rates of a sweep
+  (`docs/learning.md`). The exponent joins these two points; sizes between them were not measured.
+* Epochs: as many as present 16,000 examples, from 3 to 40. Small data sets need many epochs until
+  a new head is trained; more than 5,000 examples are read three times, as in the paper's recipes.
+* Batch size: 32, and 16 with fewer than 1,000 examples, for enough updates.
+* Warm-up: the first tenth of the steps.
+* Evaluation and checkpoint: every sixth of the run, at most 1,000 steps apart.
+* Sequence summary: the mean over tokens below 10 M parameters; the state of CLS is not a good
+  summary in a network that small and briefly pre-trained.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Sequence
+
+from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
+from official.xlnet.files.yaml_files import read_yaml
+
+_BASE_RATE, _BASE_PARAMETERS, _EXPONENT, _MAX_RATE = 3e-5, 118e6, 0.72, 1e-3
+_EXAMPLES_SEEN = 16_000
+_MIN_EPOCHS, _MAX_EPOCHS = 3, 40
+_FEW_EXAMPLES = 1000
+_WARMUP_SHARE = 0.1
+_MEAN_SUMMARY_PARAMETERS = 10e6
+_EVALUATIONS, _MAX_CHECKPOINT_STEPS = 6, 1000
+
+# Settings that are chosen if they are not given; no other section has a key of these names.
+_LENGTH = {"epochs": "task", "num_steps": "training", "warmup_steps": "training"}
+_CHOSEN = {
+    "learning_rate": "training",
+    "batch_size": "training",
+    **_LENGTH,
+    "checkpoint_steps": "training",
+    "pooled_segments": "task",
+    "summary": "task",
+}
+
+
+def default_learning_rate(num_parameters: int) -> float:
+    """Returns the learning rate for an encoder of a size, with one significant digit.
+
+    Args:
+      num_parameters: number of parameters of the encoder.
+
+    Example:
+      >>> default_learning_rate(117_000_000), default_learning_rate(2_100_000)
+      (3e-05, 0.0005)
+    """
+    rate = _BASE_RATE * (_BASE_PARAMETERS / num_parameters) ** _EXPONENT
+    return float(f"{min(rate, _MAX_RATE):.1g}")
+
+
+def default_epochs(num_examples: int) -> int:
+    """Returns the number of epochs for a number of training examples.
+
+    Args:
+      num_examples: number of training examples, at least 1.
+
+    Example:
+      >>> default_epochs(100), default_epochs(2_000), default_epochs(400_000)
+      (40, 8, 3)
+    """
+    return min(max(round(_EXAMPLES_SEEN / num_examples), _MIN_EPOCHS), _MAX_EPOCHS)
+
+
+def default_batch_size(num_examples: int, multiple: int = 1) -> int:
+    """Returns the batch size for a number of training examples.
+
+    Args:
+      num_examples: number of training examples.
+      multiple: number of equal shares of a batch, e.g. replicas; the batch size is a multiple.
+
+    Example:
+      >>> default_batch_size(500), default_batch_size(5000, multiple=3)
+      (16, 33)
+    """
+    size = 16 if num_examples < _FEW_EXAMPLES else 32
+    return math.ceil(size / multiple) * multiple
+
+
+def given_settings(path: str | None, overrides: Sequence[str]) -> set[str]:
+    """Returns the keys that a recipe and overrides give, without their sections.
+
+    Args:
+      path: a YAML file or a folder of a model, as `XLNetConfig.load` has accepted it; or None.
+      overrides: `key=value` strings; see `XLNetConfig.load`.
+
+    Example:
+      >>> sorted(given_settings(None, ["task.epochs=3", "learning_rate=1e-4"]))
+      ['epochs', 'learning_rate']
+    """
+    keys = {override.partition("=")[0].rpartition(".")[2] for override in overrides}
+    if path is not None and os.path.isdir(path):
+        path = os.path.join(path, CONFIG_FILE)
+    if path is not None and os.path.isfile(path):
+        for section in (read_yaml(path) or {}).values():
+            keys.update(section)
+    return keys
+
+
+def complete_settings(
+    config: XLNetConfig, given: Collection[str], num_examples: int, num_replicas: int = 1
+) -> None:
+    """Chooses the settings that are not given.
+
+    The length of the run is chosen unless epochs, steps or warm-up are given.
+
+    Args:
+      config: the experiment configuration, changed in place.
+      given: keys of the settings that a recipe or flag gives; see `given_settings`.
+      num_examples: number of training examples.
+      num_replicas: number of replicas that share a batch.
+    """
+    training, num_examples = config.training, max(num_examples, 1)
+    if "learning_rate" not in given:
+        training.learning_rate = default_learning_rate(config.model.num_parameters)
+    if "batch_size" not in given:
+        multiple = num_replicas * training.accumulate_steps * training.parallel_slices
+        training.batch_size = default_batch_size(num_examples, multiple)
+    if "summary" not in given and config.model.num_parameters < _MEAN_SUMMARY_PARAMETERS:
+        config.task.summary = "mean"
+    if not _LENGTH.keys() & set(given):
+        config.task.epochs = float(default_epochs(num_examples))
+    if "warmup_steps" not in given:  # With epochs, its share of `num_steps` is kept.
+        training.warmup_steps = round(_WARMUP_SHARE * training.num_steps)
+    if "checkpoint_steps" not in given:
+        steps = config.task.epochs * num_examples / training.batch_size or training.num_steps
+        interval = round(steps / _EVALUATIONS)
+        training.checkpoint_steps = min(max(interval, 1), _MAX_CHECKPOINT_STEPS)
+
+
+def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfig) -> None:
+    """Takes the settings that are not given from a run that is resumed.
+
+    So a run that began with the defaults of another version, or with fewer examples, goes on as
+    it was.
+
+    Args:
+      config: the experiment configuration, changed in place.
+      given: keys of the settings that a recipe or flag gives; see `given_settings`.
+      saved: the configuration of the run.
+    """
+    for key, section in _CHOSEN.items():
+        if key not in given:
+            setattr(getattr(config, section), key, getattr(getattr(saved, section), key))
+
+
+def describe_settings(config: XLNetConfig, num_examples: int) -> str:
+    """Returns one line that says what a run is about to do.
+
+    Args:
+      config: the experiment configuration.
+      num_examples: number of training examples.
+
+    Example:
+      >>> describe_settings(config, num_examples=6920)
+      'learning rate 1e-3 for a model of 0.9 M parameters; 3 epochs of 6,920 examples in batches of
+      32, warm-up 10%'
+    """
+    training, epochs = config.training, config.task.epochs
+    length = f"{epochs:g} epochs" if epochs else f"{training.num_steps:,} steps"
+    mantissa, exponent = f"{training.learning_rate:.1e}".split("e")
+    rate = f"{float(mantissa):g}e{int(exponent)}"
+    return (
+        f"learning rate {rate} for a model of {config.model.num_parameters / 1e6:.1f} M "
+        f"parameters; {length} of {num_examples:,} examples in batches of {training.batch_size}, "
+        f"warm-up {training.warmup_steps / training.num_steps:.0%}"
+    )

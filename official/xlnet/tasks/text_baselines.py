@@ -1,0 +1,171 @@
+"""Baselines of a text task: a linear model on a bag of words, and the most frequent label.
+
+They take seconds, and say whether a network is worth its cost. Both give what a head would give,
+so that predictions and metrics are the task's own. The bag of words is TF-IDF of words and word
+pairs, of each text column by itself, under logistic regression or, for numbers, ridge regression.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from official.xlnet.tasks.multitask import MultiTask
+from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.text_classification import (
+    Classification,
+    MultiLabel,
+    Regression,
+    TextTask,
+)
+
+# What is read of a large data set, for fitting and for evaluation each.
+MAX_EXAMPLES = 20_000
+MAX_CHARACTERS = 20_000_000
+
+_MAX_FEATURES = 100_000  # Of each text column.
+_MAX_ITERATIONS = 200
+_INVERSE_PENALTY = 10.0
+_RARE_LOGIT = -30.0  # Of a class that does not occur in the examples that are fitted.
+# Words, single punctuation marks, and single characters of scripts without spaces between words:
+# Thai, Lao, Burmese, Khmer, kana and Chinese characters.
+_NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_WORD = rf"[{_NO_SPACES}]|[^\W{_NO_SPACES}]+|[^\w\s]"
+
+Logits = dict[str, np.ndarray]
+
+
+def has_text_baselines(task: Task) -> bool:
+    """Returns whether a task labels texts, alone or several of them at once."""
+    return isinstance(task, Classification | MultiLabel | Regression | MultiTask)
+
+
+def text_baselines(
+    task: Task,
+    train: Sequence[Any],
+    dev: Sequence[Any],
+    max_examples: int = MAX_EXAMPLES,
+    max_characters: int = MAX_CHARACTERS,
+) -> dict[str, Any]:
+    """Fits the baselines of a text task and evaluates them with the task's own metrics.
+
+    Args:
+      task: the task, of which `has_text_baselines` holds, with complete labels.
+      train: training examples, `TextExample`.
+      dev: examples to evaluate on, with labels.
+      max_examples: number of examples of each that are used; a random sample of more.
+      max_characters: number of characters of each that are read.
+
+    Returns:
+      Metrics as `bag_of_words` and `majority` (the most frequent class, or the mean of numbers);
+      and `train_examples` and `dev_examples`, how many were used.
+    """
+    train, dev = (_sample(examples, max_examples, max_characters) for examples in (train, dev))
+    logits = _logits_of_parts(task, train, dev)
+    results: dict[str, Any] = {}
+    for name, outputs in logits.items():
+        predictions = [task.predict(e, [o]) for e, o in zip(dev, outputs, strict=True)]
+        metrics = task.evaluate(dev, predictions)
+        results[name] = {metric: float(value) for metric, value in metrics.items()}
+    return results | {"train_examples": len(train), "dev_examples": len(dev)}
+
+
+def _sample(examples, max_examples, max_characters):
+    """A random sample within both limits, in the order of the data."""
+    order = list(range(len(examples)))
+    random.Random(0).shuffle(order)
+    kept: list[int] = []
+    characters = 0
+    for index in order[:max_examples]:
+        characters += sum(map(len, examples[index].texts))
+        if kept and characters > max_characters:
+            break
+        kept.append(index)
+    return [examples[index] for index in sorted(kept)]
+
+
+def _logits_of_parts(task, train, dev) -> dict[str, list[Logits]]:
+    """Outputs of a head for each example of dev, by baseline."""
+    if not isinstance(task, MultiTask):
+        found = _logits(task, train, dev)
+        return {name: [{"logits": row} for row in rows] for name, rows in found.items()}
+    outputs: dict[str, list[Logits]] = {
+        "bag_of_words": [{}] * len(dev),
+        "majority": [{}] * len(dev),
+    }
+    for subtask, part in task.parts.items():
+        own = [index for index, example in enumerate(dev) if example.subtask == subtask]
+        if own:
+            found = _logits(
+                part,
+                [example for example in train if example.subtask == subtask],
+                [dev[index] for index in own],
+            )
+            for name, rows in found.items():
+                for index, row in zip(own, rows, strict=True):
+                    outputs[name][index] = {subtask: row}
+    return outputs
+
+
+def _logits(task: TextTask, train, dev) -> dict[str, np.ndarray]:
+    """Logits of each baseline, [E, C], for the examples of dev."""
+    from sklearn import dummy, linear_model, multiclass
+
+    label = np.array([task.label(example) for example in train])
+    inputs = _bags_of_words(train, dev)
+    linear = linear_model.LogisticRegression(C=_INVERSE_PENALTY, max_iter=_MAX_ITERATIONS)
+    majority = dummy.DummyClassifier(strategy="prior")
+    fit: Callable = _class_logits
+    if isinstance(task, Regression):
+        linear, majority, fit = linear_model.Ridge(), dummy.DummyRegressor(), _numbers
+    elif isinstance(task, MultiLabel):
+        linear, majority = (multiclass.OneVsRestClassifier(m) for m in (linear, majority))
+        fit = _label_logits
+    num_classes = len(task.config.task.labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # About iterations, and labels that all examples have.
+        return {
+            "bag_of_words": fit(linear, *inputs, label, num_classes),
+            "majority": fit(majority, *inputs, label, num_classes),
+        }
+
+
+def _bags_of_words(train, dev):
+    """TF-IDF of both, sparse [E, features]; the columns of texts side by side."""
+    from scipy import sparse
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    columns = []
+    for number in range(max(len(example.texts) for example in train)):
+        vectorizer = TfidfVectorizer(
+            ngram_range=(1, 2), sublinear_tf=True, token_pattern=_WORD, max_features=_MAX_FEATURES
+        )
+        texts, dev_texts = (
+            [e.texts[number] if number < len(e.texts) else "" for e in examples]
+            for examples in (train, dev)
+        )
+        columns.append((vectorizer.fit_transform(texts), vectorizer.transform(dev_texts)))
+    return tuple(sparse.hstack(part).tocsr() for part in zip(*columns, strict=True))
+
+
+def _class_logits(model, inputs, dev_inputs, label, num_classes):
+    """Log probabilities of classes."""
+    model.fit(inputs, label)
+    logits = np.full((dev_inputs.shape[0], num_classes), _RARE_LOGIT)
+    probability = model.predict_proba(dev_inputs)
+    logits[:, model.classes_] = np.maximum(np.log(np.maximum(probability, 1e-30)), _RARE_LOGIT)
+    return logits
+
+
+def _label_logits(model, inputs, dev_inputs, label, num_classes):
+    """Log odds of labels that may occur together."""
+    probability = np.clip(model.fit(inputs, label).predict_proba(dev_inputs), 1e-12, 1 - 1e-12)
+    return np.log(probability) - np.log1p(-probability)
+
+
+def _numbers(model, inputs, dev_inputs, label, num_classes):
+    return model.fit(inputs, label).predict(dev_inputs)[:, None]

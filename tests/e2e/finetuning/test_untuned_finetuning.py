@@ -1,0 +1,133 @@
+"""`xlnet finetune` without settings, the baselines beside its result, and `--search`."""
+
+import json
+import os
+import random
+from unittest import mock
+
+import pytest
+import yaml
+
+from official.xlnet import cli
+from official.xlnet.api import baselines
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import DivergedError, PreemptedError
+from official.xlnet.training.several_runs import finetuning_search
+from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.finetune_command import read_json, run
+from tests.helpers.task_corpora import labelled, task_config, write_table
+
+HEADER = ("label", "text")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("untuned")
+    rng = random.Random(0)
+    write_table(directory / "train.tsv", HEADER, labelled(rng, 130))
+    write_table(directory / "dev.tsv", HEADER, labelled(rng, 41))
+    model = task_config().as_dict()["model"]
+    (directory / "model.yaml").write_text(yaml.safe_dump({"model": model}))
+    return directory
+
+
+def arguments(files, output, *more):
+    return [
+        *("finetune", "--task=classification", f"--train={files / 'train.tsv'}"),
+        *(f"--dev={files / 'dev.tsv'}", f"--output={output}", f"--config={files / 'model.yaml'}"),
+        *(f"--vocab={vocabulary_dir()}/spiece.model", "--set=task.max_length=23", *more),
+    ]
+
+
+def test_settings_follow_from_model_and_data_and_baselines_are_beside(files, tmp_path, capfd):
+    output = tmp_path / "model"
+    assert cli.main(arguments(files, output, "--set=task.num_buckets=1")) == 0
+    out, err = capfd.readouterr()
+    result = json.loads(out.splitlines()[-1])
+    config = XLNetConfig.load(str(output))
+    assert (config.training.learning_rate, config.training.batch_size) == (1e-3, 16)
+    # 40 epochs of 9 batches each.
+    assert (config.training.num_steps, config.training.warmup_steps) == (360, 36)
+    assert config.task.summary == "mean" and config.task.pooled_segments == "all"
+    assert "learning rate 1e-3 for a model of 0.0 M parameters; 40 epochs of 130 examples" in err
+    assert "accuracy: model" in err and "bag of words" in err
+    found = result["baselines"]
+    assert found["bag_of_words"]["accuracy"] > 0.8 > found["majority"]["accuracy"]
+    metrics = read_json(output, "metrics.json")
+    assert metrics["baselines"] == found and metrics["accuracy"] == result["accuracy"]
+
+    # The same command finds the run finished; a run that began with other settings keeps them.
+    assert run(capfd, *arguments(files, output, "--set=task.num_buckets=1")) == result
+
+
+def test_a_run_of_another_version_is_resumed_as_it_was(files, tmp_path, capfd):
+    output = tmp_path / "model"
+    old = ("learning_rate=3e-5", "num_steps=12", "warmup_steps=3", "checkpoint_steps=4")
+    sets = [f"--set={value}" for value in (*old, "batch_size=13", "task.summary=last")]
+    first = run(capfd, *arguments(files, output, *sets, "--set=task.pooled_segments=last"))
+    assert run(capfd, *arguments(files, output)) == first
+    assert XLNetConfig.load(str(output)).training.learning_rate == 3e-5
+
+
+def test_an_error_in_the_baselines_costs_no_model(files, tmp_path, capfd):
+    few = [f"--set={x}" for x in ("num_steps=4", "task.num_buckets=1")]
+    with mock.patch.object(baselines, "text_baselines", side_effect=MemoryError("too large")):
+        result = run(capfd, *arguments(files, tmp_path / "model", *few))
+    assert result["baselines"] is None and result["steps"] == 4
+    assert "baselines" not in read_json(tmp_path / "model", "metrics.json")
+
+
+def test_search_is_resumed_and_writes_a_recipe(files, tmp_path, capfd):
+    output = tmp_path / "model"
+    few = [f"--set={x}" for x in ("num_steps=36", "task.num_buckets=1", "learning_rate=0.01")]
+    command = arguments(files, output, *few)
+    original = finetuning_search.finetune
+
+    def preempted(config, train, dev, directory, **start):
+        if directory.endswith("2-3"):
+            raise PreemptedError("told to leave")
+        if directory.endswith("3-3"):
+            raise DivergedError("step 1: expected a finite loss")
+        return original(config, train, dev, directory, **start)
+
+    with mock.patch.object(finetuning_search, "finetune", preempted):
+        assert cli.main([*command, "--search=4"]) == 75
+    assert [r["candidate"] for r in read_json(output, "search.json")["runs"]] == [0, 1]
+
+    def diverged(config, train, dev, directory, **start):
+        started.append(os.path.basename(directory))
+        if directory.endswith("3-3"):
+            raise DivergedError("step 1: expected a finite loss")
+        return original(config, train, dev, directory, **start)
+
+    started = []
+    with mock.patch.object(finetuning_search, "finetune", diverged):
+        result = run(capfd, *command, "--search=4")
+    assert started[:2] == ["2-3", "3-3"] and {"0-1"} < set(started[2:]) and len(started) >= 4
+    runs = read_json(output, "search.json")["runs"]
+    assert runs[3]["metric"] is None and result["runs"] == len(runs)
+    full = {r["candidate"]: r["metrics"]["accuracy"] for r in runs if r["share"] == 1}
+    assert result["accuracy"] == max(full.values()) and len(full) == len(started) - 2
+    assert result["baselines"]["majority"]["accuracy"] < 0.6
+    assert (output / "search.png").read_bytes().startswith(b"\x89PNG")
+    assert not list(output.glob("search/*/ckpt-*")) and not list(output.glob("search/*/run"))
+    again = run(capfd, "evaluate", f"--model={output}", f"--data={files / 'dev.tsv'}")
+    assert again["accuracy"] == result["accuracy"]
+
+    # The recipe gives the same model without a search.
+    other = arguments(files, tmp_path / "other")
+    other = [x for x in other if not x.startswith(("--config", "--set"))]
+    recipe = yaml.safe_load((output / "recipe.yaml").read_text())
+    recipe["model"] = task_config().as_dict()["model"] | recipe["model"]
+    (tmp_path / "with_model.yaml").write_text(yaml.safe_dump(recipe))
+    found = run(capfd, *other, f"--config={tmp_path / 'with_model.yaml'}")
+    assert found["loss"] == pytest.approx(result["loss"], rel=1e-4)
+
+    with mock.patch.object(finetuning_search, "finetune") as started_again:
+        assert run(capfd, *command, "--search=4") == result
+    assert not started_again.called
+
+
+def test_search_and_runs_exclude_each_other(files, tmp_path, capfd):
+    assert cli.main(arguments(files, tmp_path / "model", "--search=3", "--runs=2")) == 2
+    assert "search: expected a single run with it" in capfd.readouterr().err

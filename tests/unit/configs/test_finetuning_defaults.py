@@ -1,0 +1,124 @@
+"""Settings of fine-tuning that follow from the size of the model and the number of examples."""
+
+import copy
+import pathlib
+
+import pytest
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.finetuning_defaults import (
+    complete_settings,
+    default_batch_size,
+    default_epochs,
+    default_learning_rate,
+    describe_settings,
+    given_settings,
+    keep_settings,
+)
+
+CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
+RECIPES = sorted(
+    path for path in CONFIGS.glob("*.yaml") if "xlnet finetune --task" in path.read_text()
+)
+
+
+def chosen(num_examples, *overrides, recipe="base", num_replicas=1):
+    config = XLNetConfig.load(str(CONFIGS / f"{recipe}.yaml"))
+    config.training = type(config.training)(num_steps=1000, warmup_steps=0, batch_size=32)
+    config.task.name = "classification"
+    for override in overrides:
+        config.set(override)
+    complete_settings(config, given_settings(None, overrides), num_examples, num_replicas)
+    config.check()
+    return config
+
+
+def test_rates_of_the_paper_and_of_small_networks():
+    base, large = (
+        default_learning_rate(XLNetConfig.load(str(CONFIGS / f"{name}.yaml")).model.num_parameters)
+        for name in ("base", "large")
+    )
+    assert base == 3e-5 and 1e-5 <= large <= 2e-5
+    rates = [default_learning_rate(round(10**n)) for n in (3, 5, 6, 7, 8, 9)]
+    assert rates == sorted(rates, reverse=True) and rates[0] == 1e-3 and rates[2] == 9e-4
+
+
+def test_epochs_and_batches():
+    assert [default_epochs(n) for n in (1, 401, 2000, 5003, 100_003)] == [40, 40, 8, 3, 3]
+    assert [default_batch_size(n) for n in (1, 999, 1000, 10**7)] == [16, 16, 32, 32]
+    assert default_batch_size(5000, multiple=6) == 36 and default_batch_size(5, multiple=16) == 16
+
+
+def test_all_is_chosen_if_nothing_is_given():
+    config = chosen(2003, recipe="tiny")
+    training, task = config.training, config.task
+    assert (training.learning_rate, training.batch_size) == (1e-3, 32)
+    assert (task.epochs, task.summary) == (8, "mean")
+    assert training.warmup_steps / training.num_steps == pytest.approx(0.1)
+    assert training.checkpoint_steps == 83  # A sixth of 8 · 2003 / 32.
+    assert describe_settings(config, 2003) == (
+        "learning rate 1e-3 for a model of 0.9 M parameters; 8 epochs of 2,003 examples in "
+        "batches of 32, warm-up 10%"
+    )
+    assert chosen(2003).task.summary == "last"
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("learning_rate=0.5", {"learning_rate": 0.5, "batch_size": 32, "epochs": 8}),
+        ("training.batch_size=7", {"learning_rate": 3e-5, "batch_size": 7, "epochs": 8}),
+        ("task.epochs=2.5", {"epochs": 2.5, "warmup_steps": 100, "num_steps": 1000}),
+        ("num_steps=50", {"epochs": 0, "num_steps": 50, "warmup_steps": 5, "checkpoint_steps": 8}),
+        ("warmup_steps=300", {"epochs": 0, "num_steps": 1000, "warmup_steps": 300}),
+        ("checkpoint_steps=11", {"checkpoint_steps": 11, "epochs": 8}),
+        ("parallel_slices=3", {"batch_size": 33}),
+        ("task.summary=first", {"summary": "first"}),
+    ],
+)
+def test_what_is_given_is_kept(override, expected):
+    config = chosen(2003, override)
+    found = {**config.training.as_dict(), **config.task.as_dict()}
+    assert {key: found[key] for key in expected} == expected
+
+
+def test_replicas_get_equal_shares():
+    assert chosen(2003, "accumulate_steps=2", num_replicas=5).training.batch_size == 40
+
+
+def test_no_examples_are_an_error_of_others():
+    assert chosen(0).task.epochs == 40
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_recipes_stay_as_they_are(path):
+    config = XLNetConfig.load(str(path))
+    before = copy.deepcopy(config)
+    complete_settings(config, given_settings(str(path), []), num_examples=101)
+    config.task.pooled_segments = before.task.pooled_segments
+    assert config.as_dict() == before.as_dict()
+
+
+def test_given_settings(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text("training: {learning_rate: 1e-4}\ntask: {summary: attn}\n")
+    overrides = ["model.dropout=0.2", "epochs=3"]
+    expected = {"learning_rate", "summary", "dropout", "epochs"}
+    assert given_settings(str(path), overrides) == expected
+    XLNetConfig().save(str(tmp_path / "model"))
+    assert given_settings(str(tmp_path / "model"), []) > {"learning_rate", "epochs", "mem_len"}
+    (tmp_path / "other").mkdir()
+    (tmp_path / "empty.yaml").write_text("")
+    for name in ("other", "empty.yaml"):
+        assert given_settings(str(tmp_path / name), []) == set()
+
+
+def test_a_run_goes_on_as_it_began():
+    saved = chosen(2003)
+    saved.training.learning_rate, saved.task.epochs, saved.task.summary = 0.25, 0.0, "attn"
+    saved.training.num_steps, saved.training.warmup_steps = 811, 17
+    config = chosen(50_021, "batch_size=8")
+    keep_settings(config, {"batch_size"}, saved)
+    training = config.training
+    assert (training.learning_rate, training.num_steps, training.warmup_steps) == (0.25, 811, 17)
+    assert (config.task.epochs, config.task.summary, training.batch_size) == (0.0, "attn", 8)
