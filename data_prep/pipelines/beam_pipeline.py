@@ -25,6 +25,7 @@ from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import only_writer
 
@@ -139,9 +140,9 @@ def _run(
         | function.__name__ >> beam.ParDo(_Call(function, work_dir))
     )
     pipeline.run().wait_until_finish()
-    if os.path.exists(_error_path(work_dir)):
+    if file_system.exists(_error_path(work_dir)):
         message = read_json(_error_path(work_dir))
-        os.unlink(_error_path(work_dir))
+        file_system.remove(_error_path(work_dir))
         raise DataError(message)
 
 

@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,6 +27,7 @@ from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.schema import conform
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -110,7 +110,7 @@ def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str
       DataError: the text or the vocabulary is missing or invalid, or `output_dir` contains a
         different data set.
     """
-    vocab_file = os.path.join(vocab, VOCAB_FILE) if os.path.isdir(vocab) else vocab
+    vocab_file = os.path.join(vocab, VOCAB_FILE) if file_system.is_dir(vocab) else vocab
     tokenizer = Tokenizer(vocab_file, settings.lowercase, settings.keep_accents)
     shards = tuple(find_shards(inputs, settings))
     if not shards:
@@ -134,12 +134,12 @@ def start(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str
         identity=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
         is_finished=False,
     )
-    if os.path.exists(os.path.join(output_dir, MANIFEST_FILE)):
+    if file_system.exists(os.path.join(output_dir, MANIFEST_FILE)):
         if _is_whole(job):
             return dataclasses.replace(job, is_finished=True)
-        os.unlink(os.path.join(output_dir, MANIFEST_FILE))
+        file_system.remove(os.path.join(output_dir, MANIFEST_FILE))
     _open_work_dir(job)
-    if not os.path.exists(job.vocab_file) or sha256_of(job.vocab_file) != job.vocab_sha256:
+    if sha256_of(job.vocab_file) != job.vocab_sha256:
         with atomic_write(job.vocab_file, job.work_dir) as file:
             file.write(tokenizer.model_proto)
     return job
@@ -232,7 +232,7 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
         },
         compression="GZIP" if job.settings.compress else "",
     ).save(job.output_dir)
-    shutil.rmtree(job.work_dir)
+    file_system.remove_tree(job.work_dir)
     return data_set_counts(job.output_dir)
 
 
@@ -277,15 +277,13 @@ def _is_whole(job: Job) -> bool:
 
 def _open_work_dir(job: Job) -> None:
     """Creates the work directory; reuses that of an interrupted run of the same job."""
-    modified = [
-        os.stat(shard.path).st_mtime_ns for shard in job.shards if os.path.exists(shard.path)
-    ]
+    modified = [file_system.version(shard.path) for shard in job.shards if shard.format != "tfds"]
     description = {"identity": job.identity, "inputs": list(job.inputs), "modified": modified}
     if read_completion(os.path.join(job.work_dir, _JOB_FILE)) == description:
         return
-    shutil.rmtree(job.work_dir, ignore_errors=True)
-    os.makedirs(job.work_dir)
-    for name in os.listdir(job.output_dir):
+    file_system.remove_tree(job.work_dir)
+    file_system.make_dirs(job.work_dir)
+    for name in file_system.names(job.output_dir):
         if _LANE_FILE.fullmatch(name):
-            os.unlink(os.path.join(job.output_dir, name))
+            file_system.remove(os.path.join(job.output_dir, name))
     write_json(os.path.join(job.work_dir, _JOB_FILE), description, job.work_dir)
