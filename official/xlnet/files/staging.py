@@ -97,6 +97,25 @@ def on_local_disk(
     return decorate
 
 
+@contextlib.contextmanager
+def local_copy(path: str) -> Iterator[str]:
+    """Context manager that yields a local path to a file or directory, copied if it is a URL.
+
+    Args:
+      path: a path of any kind.
+
+    Example:
+      >>> with local_copy("gs://bucket/model") as model_dir:
+      ...     encoder = load_encoder(model_dir)
+    """
+    if not file_system.is_remote(path):
+        yield path
+        return
+    with _stage() as stage:
+        stage.fetch(path)
+        yield stage.path_of(path)
+
+
 class _Stage:
     """The local side of URLs.
 

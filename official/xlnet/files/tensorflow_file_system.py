@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
 
 import fsspec
 
@@ -67,16 +69,20 @@ class TensorFlowFileSystem(fsspec.AbstractFileSystem):
 
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
         del mode  # Whoever creates looks first; there is no better way here.
-        with _python_errors(path):
-            self._gfile.makedirs(os.path.dirname(path))
-            with self._gfile.GFile(path, "wb") as file:
-                file.write(value)
+        self._write(io.BytesIO(value), path)
 
     def put_file(self, lpath: str, rpath: str, **_: Any) -> None:
-        with open(lpath, "rb") as source, _python_errors(rpath):
-            self._gfile.makedirs(os.path.dirname(rpath))
-            with self._gfile.GFile(rpath, "wb") as target:
+        with open(lpath, "rb") as source:
+            self._write(source, rpath)
+
+    def _write(self, source: IO[bytes], path: str) -> None:
+        """Writes a new file and renames it: opening an old one on `ram://` would append to it."""
+        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
+        with _python_errors(path):
+            self._gfile.makedirs(os.path.dirname(path))
+            with self._gfile.GFile(temporary, "wb") as target:
                 shutil.copyfileobj(source, target)
+            self._gfile.rename(temporary, path, overwrite=True)
 
     def rm_file(self, path: str) -> None:
         with _python_errors(path):

@@ -9,7 +9,7 @@ from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.locks import only_writer
-from tests.helpers.flaky_file_system import FlakyFileSystem
+from tests.helpers.file_systems.flaky import FlakyFileSystem
 
 TEXT = b"first\nsecond\r\n\xc3\xa4third"
 FILES = ("a/x.txt", "a/y.txt", "a/b/z.txt", "a/b/[1].txt")
@@ -89,9 +89,12 @@ def test_removing(root):
 
 
 def test_one_writer_for_each_directory(root):
-    with only_writer(f"{root}/out"):
-        with pytest.raises(DataError, match="is writing there; wait"), only_writer(f"{root}/out"):
-            pass
+    with (
+        only_writer(f"{root}/out"),
+        pytest.raises(DataError, match="is writing there; wait"),
+        only_writer(f"{root}/out"),
+    ):
+        pass
     with only_writer(f"{root}/out"):  # It was given back.
         pass
     assert not file_system.exists(f"{root}/out/.lock")

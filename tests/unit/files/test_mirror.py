@@ -7,7 +7,7 @@ import pytest
 
 from official.xlnet.files import file_system, mirror
 from official.xlnet.files.mirror import Mirror, NotUploadedError
-from tests.helpers.flaky_file_system import FlakyFileSystem
+from tests.helpers.file_systems.flaky import FlakyFileSystem
 
 URL = "flaky://bucket/model"
 
@@ -127,12 +127,12 @@ def test_a_command_goes_on_while_the_bucket_is_lost(tmp_path):
 
 
 def test_a_bucket_that_stays_lost_is_one_error_and_the_files_are_kept(tmp_path):
-    with pytest.raises(
-        NotUploadedError, match=rf"{URL} could not be written: .*kept in {tmp_path}"
+    with (
+        pytest.raises(NotUploadedError, match=rf"{URL} could not be written: .*kept in {tmp_path}"),
+        Mirror(URL, str(tmp_path), with_content=True),
     ):
-        with Mirror(URL, str(tmp_path), with_content=True):
-            write(tmp_path, "first")
-            FlakyFileSystem.is_lost = True
+        write(tmp_path, "first")
+        FlakyFileSystem.is_lost = True
     assert (tmp_path / "first").exists()
 
 

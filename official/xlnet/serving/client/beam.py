@@ -18,8 +18,10 @@ from apache_beam.ml.inference.base import ModelHandler, RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.paths import plain_folder
+from official.xlnet.files.staging import local_copy
 from official.xlnet.serving.client.prediction import row_of
 
 _WRONG = "wrong"
@@ -34,7 +36,8 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
     `{"error": …, "row": …}` for an invalid row.
 
     Args:
-      version_dir: directory of an exported version, on a file system shared by all workers.
+      version_dir: directory of an exported version, in a bucket or on a file system that all
+        workers mount.
       batch_size: maximum number of rows of a batch. Texts of a batch may have different lengths.
 
     Example:
@@ -50,7 +53,7 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         import tensorflow as tf
         import tensorflow_text  # noqa: F401  Registers the operations.
 
-        with plain_folder(self._version_dir) as folder:
+        with local_copy(self._version_dir) as copy, plain_folder(copy) as folder:
             return tf.saved_model.load(folder)
 
     def run_inference(
@@ -102,7 +105,7 @@ def predict_in_bulk(
     Raises:
       DataError: `version_dir` holds no exported model.
     """
-    if not os.path.exists(os.path.join(version_dir, "saved_model.pb")):
+    if not file_system.exists(os.path.join(version_dir, "saved_model.pb")):
         raise DataError(
             f"{version_dir!r}: expected the directory of an exported version, got one without "
             "saved_model.pb"

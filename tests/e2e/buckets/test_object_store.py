@@ -1,0 +1,161 @@
+"""The chain of commands on an S3 server on loopback, with kills and a lost network."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from official.xlnet.files import file_system
+from tests.helpers.file_systems.object_store import BUCKET, object_store
+from tests.helpers.wrong_input import make_world, refused, run
+
+pytest.importorskip("s3fs")
+pytest.importorskip("moto")
+pytest.importorskip("flask_cors")
+
+ROOT = f"s3://{BUCKET}/a b"
+STEPS = 400  # Enough for a kill to be in the middle.
+
+
+@pytest.fixture(scope="module")
+def store():
+    """The process of the server; s3:// is this server."""
+    with object_store() as (process, variables), pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        yield process
+
+
+@pytest.fixture(scope="module")
+def world(store, tmp_path_factory):
+    """The folder of `make_world`; its text, vocabulary and tables are also in the bucket."""
+    local = make_world(tmp_path_factory.mktemp("world"))
+    for name in ("text.txt", "vocab/spiece.model", "config.yaml", "train.tsv", "dev.tsv"):
+        file_system.upload(str(local / name), f"{ROOT}/{name}")
+    return local
+
+
+def pretrain(root, data):
+    return [
+        *("pretrain", f"--config={root}/config.yaml", f"--data={data}"),
+        *(f"--model_dir={root}/model", f"--set=num_steps={STEPS}", "--set=checkpoint_steps=20"),
+    ]
+
+
+def kill_after_a_checkpoint(arguments):
+    """Starts a run and kills it when a checkpoint of it is in the bucket."""
+    command = "from official.xlnet import cli; from official.xlnet.files import mirror; import sys;"
+    command += "mirror.PASS_SECONDS = 0.2; sys.exit(cli.main())"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, *arguments], stderr=subprocess.PIPE, text=True
+    )
+    while not any("ckpt" in name and name.endswith(".json") for name in in_bucket("model")):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.1)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def in_bucket(folder):
+    url = f"{ROOT}/{folder}"
+    return file_system.tree(url) if file_system.is_dir(url) else {}
+
+
+def test_the_chain_with_a_kill_equals_that_on_a_disk(world, capfd):
+    outcome = run(
+        capfd,
+        *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab", "--num_workers=2"),
+        *(f"--config={ROOT}/config.yaml", f"--output={ROOT}/data"),
+    )
+    assert outcome.status == 0, outcome.err
+    for name, size in in_bucket("data").items():
+        if name.endswith(".tfrecord"):
+            content = file_system.read_bytes(f"{ROOT}/data/{name}")
+            assert content == (world / "data" / name).read_bytes() and len(content) == size
+
+    kill_after_a_checkpoint(pretrain(ROOT, f"{ROOT}/data"))
+    steps = [
+        int(name[5:-5])
+        for name in in_bucket("model")
+        if name.startswith("ckpt-") and name.endswith(".json")
+    ]
+    assert 0 < max(steps) < STEPS
+    assert file_system.exists(f"{ROOT}/model/.lock")  # Of a process that has ended, on this host.
+    continued = run(capfd, *pretrain(ROOT, f"{ROOT}/data"))
+    assert continued.status == 0, continued.err
+    whole = run(capfd, *pretrain(world, world / "data"))
+    assert continued.result["step"] == whole.result["step"] == STEPS
+    assert continued.result["loss"] == pytest.approx(whole.result["loss"], abs=1e-5)
+    assert not file_system.exists(f"{ROOT}/model/.lock")
+
+    results = {}
+    for root in (ROOT, world):
+        commands = {
+            "finetune": [
+                *("finetune", "--task=classification", f"--init_from={root}/model"),
+                *(f"--train={root}/train.tsv", f"--dev={root}/dev.tsv", f"--output={root}/tuned"),
+                *("--set=max_length=23", "--set=num_steps=4", "--set=checkpoint_steps=2"),
+                *("--set=warmup_steps=0", "--set=training.batch_size=7"),
+            ],
+            "export": ["export", f"--model={root}/tuned", f"--output={root}/exported"],
+            "predict": [
+                *("predict", f"--model={root}/tuned", f"--input={root}/dev.tsv"),
+                f"--output={root}/predictions.jsonl",
+            ],
+        }
+        for verb, arguments in commands.items():
+            outcome = run(capfd, *arguments)
+            assert outcome.status == 0, (verb, outcome.err)
+            results.setdefault(verb, []).append(outcome.result)
+    tuned, expected = results["finetune"]
+    assert tuned["loss"] == pytest.approx(expected["loss"], abs=1e-5)
+    assert results["export"][0]["path"] == f"{ROOT}/exported/1"
+    assert f"{results['export'][0]['path']}/saved_model.pb" in [
+        f"{ROOT}/exported/{name}" for name in in_bucket("exported")
+    ]
+    lines = [
+        [json.loads(line)["label"] for line in file_system.read_bytes(path).splitlines()]
+        for path in (f"{ROOT}/predictions.jsonl", str(world / "predictions.jsonl"))
+    ]
+    assert lines[0] == lines[1]
+
+
+def test_a_run_that_loses_its_bucket_goes_on(world, store, capfd, monkeypatch):
+    """The server stands still for a while, in the middle of preparation and of the upload."""
+    monkeypatch.setattr("data_prep.records.lane_files._CHUNK_TOKENS", 64)
+
+    def lose(seconds):
+        store.send_signal(signal.SIGSTOP)
+        threading.Timer(seconds, store.send_signal, [signal.SIGCONT]).start()
+
+    threading.Timer(1, lose, [10]).start()
+    outcome = run(
+        capfd,
+        *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab", "--num_workers=1"),
+        *(f"--config={ROOT}/config.yaml", f"--output={ROOT}/data2"),
+    )
+    assert outcome.status == 0, outcome.err
+    assert json.loads(file_system.read_bytes(f"{ROOT}/data2/manifest.json"))["splits"]
+
+
+def test_a_store_that_is_not_there_is_one_sentence(store, capfd, monkeypatch):
+    monkeypatch.setattr(file_system, "PATIENCE_SECONDS", 1)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    import fsspec
+
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    outcome = run(capfd, "score", "--model=s3://elsewhere/model", "--text=the")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    assert "could not be reached in" in refused(outcome)
+    assert "s3://elsewhere/model" in outcome.err
+
+
+def test_a_bucket_that_does_not_exist_is_one_sentence(store, capfd):
+    outcome = run(capfd, "score", "--model=s3://no-such-bucket/model", "--text=the")
+    assert "s3://no-such-bucket/model" in refused(outcome)
+    text = ["vocab", "--input=s3://no-such-bucket/*.txt", f"--output={ROOT}/v", "--size=99"]
+    assert "s3://no-such-bucket/*.txt" in refused(run(capfd, *text))
