@@ -10,6 +10,7 @@ import time
 import pytest
 
 from official.xlnet.files import file_system
+from tests.helpers.clusters import dask_cluster
 from tests.helpers.file_systems.object_store import BUCKET, object_store
 from tests.helpers.wrong_input import make_world, refused, run
 
@@ -60,22 +61,34 @@ def kill_after_a_checkpoint(arguments):
     process.communicate()
 
 
+def lose(store, seconds):
+    """The server stands still for a while, as behind a lost network."""
+    store.send_signal(signal.SIGSTOP)
+    threading.Timer(seconds, store.send_signal, [signal.SIGCONT]).start()
+
+
 def in_bucket(folder):
     url = f"{ROOT}/{folder}"
     return file_system.tree(url) if file_system.is_dir(url) else {}
 
 
-def test_the_chain_with_a_kill_equals_that_on_a_disk(world, capfd):
+def assert_same_data_set(world, folder):
+    """All but the manifest, which names the input, is the same as on the disk."""
+    expected = {path.name: path.read_bytes() for path in (world / "data").iterdir()}
+    got = {name: file_system.read_bytes(f"{ROOT}/{folder}/{name}") for name in in_bucket(folder)}
+    assert json.loads(got.pop("manifest.json"))["splits"]
+    del expected["manifest.json"]
+    assert got == expected
+
+
+def test_the_chain_with_a_kill_and_a_lost_store_equals_that_on_a_disk(world, store, capfd):
     outcome = run(
         capfd,
         *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab", "--num_workers=2"),
         *(f"--config={ROOT}/config.yaml", f"--output={ROOT}/data"),
     )
     assert outcome.status == 0, outcome.err
-    for name, size in in_bucket("data").items():
-        if name.endswith(".tfrecord"):
-            content = file_system.read_bytes(f"{ROOT}/data/{name}")
-            assert content == (world / "data" / name).read_bytes() and len(content) == size
+    assert_same_data_set(world, "data")
 
     kill_after_a_checkpoint(pretrain(ROOT, f"{ROOT}/data"))
     steps = [
@@ -85,6 +98,7 @@ def test_the_chain_with_a_kill_equals_that_on_a_disk(world, capfd):
     ]
     assert 0 < max(steps) < STEPS
     assert file_system.exists(f"{ROOT}/model/.lock")  # Of a process that has ended, on this host.
+    threading.Timer(5, lose, [store, 5]).start()
     continued = run(capfd, *pretrain(ROOT, f"{ROOT}/data"))
     assert continued.status == 0, continued.err
     whole = run(capfd, *pretrain(world, world / "data"))
@@ -125,14 +139,9 @@ def test_the_chain_with_a_kill_equals_that_on_a_disk(world, capfd):
 
 
 def test_a_run_that_loses_its_bucket_goes_on(world, store, capfd, monkeypatch):
-    """The server stands still for a while, in the middle of preparation and of the upload."""
     monkeypatch.setattr("data_prep.records.lane_files._CHUNK_TOKENS", 64)
 
-    def lose(seconds):
-        store.send_signal(signal.SIGSTOP)
-        threading.Timer(seconds, store.send_signal, [signal.SIGCONT]).start()
-
-    threading.Timer(1, lose, [10]).start()
+    threading.Timer(1, lose, [store, 10]).start()
     outcome = run(
         capfd,
         *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab", "--num_workers=1"),
@@ -140,6 +149,47 @@ def test_a_run_that_loses_its_bucket_goes_on(world, store, capfd, monkeypatch):
     )
     assert outcome.status == 0, outcome.err
     assert json.loads(file_system.read_bytes(f"{ROOT}/data2/manifest.json"))["splits"]
+
+
+def test_beam_reads_and_writes_the_store(world, capfd):
+    outcome = run(
+        capfd,
+        *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab"),
+        *(f"--config={ROOT}/config.yaml", f"--output={ROOT}/on_beam", "--runner=DirectRunner"),
+    )
+    assert outcome.status == 0, outcome.err
+    assert_same_data_set(world, "on_beam")
+
+
+@pytest.mark.slow
+def test_dask_with_a_worker_killed_half_way_writes_the_same_to_the_store(world, tmp_path):
+    pytest.importorskip("distributed")
+    from data_prep.pipelines.beam_pipeline import prepare_on_beam
+    from official.xlnet.configs.experiment import XLNetConfig
+
+    with dask_cluster(tmp_path) as (address_file, workers):
+
+        def kill_one_half_way():
+            while not any(name.endswith(".tfrecord.json") for name in in_bucket("dask/.prepare")):
+                time.sleep(0.05)
+            workers[0].kill()
+
+        killer = threading.Thread(target=kill_one_half_way, daemon=True)
+        killer.start()
+        prepare_on_beam(
+            [f"{ROOT}/text.txt"],
+            f"{ROOT}/vocab",
+            XLNetConfig.load(f"{ROOT}/config.yaml"),
+            f"{ROOT}/dask",
+            beam_options=[
+                "--runner=DaskRunner",
+                f"--dask_scheduler_file={address_file}",
+                "--dask_npartitions=6",
+            ],
+        )
+        killer.join()
+        assert workers[0].wait() == -signal.SIGKILL
+    assert_same_data_set(world, "dask")
 
 
 def test_a_store_that_is_not_there_is_one_sentence(store, capfd, monkeypatch):

@@ -1,7 +1,8 @@
 """The same answers of a disk, of fsspec's and of TensorFlow's file system; faults that pass."""
 
-import importlib.util
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -136,6 +137,17 @@ def test_a_lock_whose_answer_was_lost_is_ours(impatient, monkeypatch):
         assert file_system.exists("flaky://bucket/out/.lock")
 
 
+def test_local_paths_import_no_library(tmp_path):
+    (tmp_path / "x").write_text("x")
+    code = """if True:
+        import sys
+        from official.xlnet.files import file_system, staging
+        assert file_system.open(sys.argv[1]).read() == "x" and file_system.is_file(sys.argv[1])
+        assert not {"fsspec", "tenacity", "tensorflow"} & set(sys.modules)
+    """
+    subprocess.run([sys.executable, "-c", code, tmp_path / "x"], check=True)
+
+
 def test_schemes_that_nothing_knows():
     with pytest.raises(ConfigError, match=r"gopher://: expected a file system that fsspec or"):
         file_system.exists("gopher://bucket/x")
@@ -145,9 +157,9 @@ def test_schemes_that_nothing_knows():
 def test_a_missing_library_says_what_to_install(scheme, library, monkeypatch):
     import fsspec
 
-    if importlib.util.find_spec(library):
-        monkeypatch.setitem(__import__("sys").modules, library, None)
-        monkeypatch.setattr(fsspec.registry, "_registry", {}, raising=False)
+    loaded = sys.modules[fsspec.get_filesystem_class.__module__]._registry
+    monkeypatch.delitem(loaded, scheme, raising=False)
+    monkeypatch.setitem(sys.modules, library, None)
     extra = {"s3": "s3", "gs": "gcs"}[scheme]
     with pytest.raises(ConfigError, match=rf"pip install 'xlnet-tensorflow\[{extra}\]'"):
         file_system.exists(f"{scheme}://bucket/x")
