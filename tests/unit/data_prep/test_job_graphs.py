@@ -4,7 +4,6 @@ The commands are those of docs/data_preparation.md.
 """
 
 import functools
-import importlib.util
 import logging
 import shlex
 
@@ -27,7 +26,6 @@ from official.xlnet.files.arguments import split_options  # noqa: E402
 from tests.helpers.corpora import data_config, vocabulary_dir  # noqa: E402
 from tests.helpers.documents import ROOT, blocks  # noqa: E402
 
-HAS_GCP = importlib.util.find_spec("apitools") is not None
 IMAGE = "registry.example.com/xlnet:1"
 
 
@@ -67,9 +65,9 @@ def test_the_graph_is_portable_and_has_the_image(tmp_path, runner, caplog):
     with caplog.at_level(logging.WARNING):
         options.get_all_options()
     assert "iscarding" not in caplog.text  # "Discarding unparseable args", "… invalid overrides".
-    if runner != "DataflowRunner" or HAS_GCP:
+    if runner != "DataflowRunner":  # Its validator asks Google Cloud.
         assert not PipelineOptionsValidator(options, create_runner(runner)).validate()
-    # Without a runner: that of Dataflow needs apache-beam[gcp].
+    # Without a runner: that of Dataflow needs apache-beam[gcp] and the network.
     environment = ["--environment_type=DOCKER", f"--environment_config={IMAGE}"]
     graph_tasks, work_dir = tasks(tmp_path, tmp_path / "work"), str(tmp_path / "work")
     pipeline = build_pipeline(write_token_files, graph_tasks, work_dir, environment)
@@ -98,13 +96,3 @@ def test_what_is_read_back_from_the_graph_writes_the_same_files(tmp_path):
         write_token_files(index, shard, settings, vocab, str(tmp_path / "local"), lambda _: None)
     local = {path.name: path.read_bytes() for path in (tmp_path / "local").iterdir()}
     assert on_beam == local and len(local) == 6
-
-
-@pytest.mark.skipif(not HAS_GCP, reason="needs apache-beam[gcp]")
-def test_dataflow_accepts_the_graph_without_submitting_it(tmp_path):
-    options = [*commands()["DataflowRunner"], "--runner=DataflowRunner", "--dry_run=True"]
-    pipeline = build_pipeline(
-        write_token_files, tasks(tmp_path, tmp_path / "work"), str(tmp_path / "work"), options
-    )
-    job = pipeline.run().job
-    assert IMAGE in str(job.proto_pipeline)
