@@ -49,7 +49,8 @@ _ANSWERS = (
     ValueError,
     TypeError,
 )
-_NO_CREDENTIALS = ("NoCredentialsError", "DefaultCredentialsError")
+# The same, of libraries that are not imported here.
+_REFUSALS = ("NoCredentialsError", "DefaultCredentialsError", "ParamValidationError")
 
 
 class UnreachableError(OSError):
@@ -146,8 +147,8 @@ def names(directory: str) -> list[str]:
     if not is_remote(directory):
         return os.listdir(directory)
     found = _call(directory, lambda system, name: system.ls(name, detail=False))
-    names = (os.path.basename(name.rstrip("/")) for name in found)
-    return [name for name in names if name]
+    last_parts = (os.path.basename(name.rstrip("/")) for name in found)
+    return [name for name in last_parts if name]
 
 
 def tree(directory: str) -> dict[str, int]:
@@ -294,10 +295,7 @@ def _kind(path: str) -> str | None:
 
 
 def _info(path: str) -> dict[str, Any]:
-    try:
-        return _call(path, lambda system, name: system.info(name))
-    except FileNotFoundError:
-        raise FileNotFoundError(2, os.strerror(2), path) from None
+    return _call(path, lambda system, name: system.info(name))
 
 
 def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
@@ -305,7 +303,7 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
     import tenacity
 
     def is_fault(error: BaseException) -> bool:
-        is_answer = isinstance(error, _ANSWERS) or type(error).__name__ in _NO_CREDENTIALS
+        is_answer = isinstance(error, _ANSWERS) or type(error).__name__ in _REFUSALS
         return isinstance(error, Exception) and not is_answer
 
     def attempt() -> Any:
@@ -321,6 +319,10 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
     )
     try:
         return retrying(attempt)
+    except (FileNotFoundError, PermissionError) as error:  # With the path, and what was said.
+        code = errno.ENOENT if isinstance(error, FileNotFoundError) else errno.EACCES
+        said = os.strerror(code) if code == errno.ENOENT else error.strerror or str(error)
+        raise OSError(code, said, path) from error
     except _ANSWERS:
         raise
     except Exception as error:

@@ -19,6 +19,7 @@ pytest.importorskip("moto")
 pytest.importorskip("flask_cors")
 
 ROOT = f"s3://{BUCKET}/a b"
+NOT_COMPILED = "--set=training.jit_compile=false"  # Starts sooner.
 STEPS = 400  # Enough for a kill to be in the middle.
 
 
@@ -44,6 +45,7 @@ def pretrain(root, data):
     return [
         *("pretrain", f"--config={root}/config.yaml", f"--data={data}"),
         *(f"--model_dir={root}/model", f"--set=num_steps={STEPS}", "--set=checkpoint_steps=20"),
+        NOT_COMPILED,
     ]
 
 
@@ -113,7 +115,7 @@ def test_the_chain_with_a_kill_and_a_lost_store_equals_that_on_a_disk(world, sto
                 *("finetune", "--task=classification", f"--init_from={root}/model"),
                 *(f"--train={root}/train.tsv", f"--dev={root}/dev.tsv", f"--output={root}/tuned"),
                 *("--set=max_length=23", "--set=num_steps=4", "--set=checkpoint_steps=2"),
-                *("--set=warmup_steps=0", "--set=training.batch_size=7"),
+                *("--set=warmup_steps=0", "--set=training.batch_size=7", NOT_COMPILED),
             ],
             "export": ["export", f"--model={root}/tuned", f"--output={root}/exported"],
             "predict": [

@@ -123,6 +123,15 @@ def test_a_fault_that_stays_is_one_error_with_the_path(impatient):
     assert FlakyFileSystem.calls == calls + 1
 
 
+def test_what_a_store_says_of_permissions_is_kept(monkeypatch):
+    def refuse(self, path, **options):
+        raise PermissionError("InvalidAccessKeyId")
+
+    monkeypatch.setattr(FlakyFileSystem, "info", refuse)
+    with pytest.raises(PermissionError, match="InvalidAccessKeyId: 'flaky://bucket/x'"):
+        file_system.read_bytes("flaky://bucket/x")
+
+
 def test_a_lock_whose_answer_was_lost_is_ours(impatient, monkeypatch):
     FlakyFileSystem.reset()
     pipe_file = FlakyFileSystem.pipe_file
