@@ -1,6 +1,7 @@
 """The chain of commands on an S3 server on loopback, with kills and a lost network."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -36,7 +37,10 @@ def store():
 def world(store, tmp_path_factory):
     """The folder of `make_world`; its text, vocabulary and tables are also in the bucket."""
     local = make_world(tmp_path_factory.mktemp("world"))
-    for name in ("text.txt", "vocab/spiece.model", "config.yaml", "train.tsv", "dev.tsv"):
+    for name in (
+        *("text.txt", "text.jsonl", "vocab/spiece.model", "config.yaml", "train.tsv"),
+        "dev.tsv",
+    ):
         file_system.upload(str(local / name), f"{ROOT}/{name}")
     return local
 
@@ -49,12 +53,15 @@ def pretrain(root, data):
     ]
 
 
-def kill_after_a_checkpoint(arguments):
+def kill_after_a_checkpoint(arguments, directory):
     """Starts a run and kills it when a checkpoint of it is in the bucket."""
     command = "from official.xlnet import cli; from official.xlnet.files import mirror; import sys;"
     command += "mirror.PASS_SECONDS = 0.2; sys.exit(cli.main())"
     process = subprocess.Popen(
-        [sys.executable, "-c", command, *arguments], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", command, *arguments],
+        env={**os.environ, "TMPDIR": str(directory)},  # It leaves its files there.
+        stderr=subprocess.PIPE,
+        text=True,
     )
     while not any("ckpt" in name and name.endswith(".json") for name in in_bucket("model")):
         assert process.poll() is None, process.stderr.read()
@@ -83,7 +90,9 @@ def assert_same_data_set(world, folder):
     assert got == expected
 
 
-def test_the_chain_with_a_kill_and_a_lost_store_equals_that_on_a_disk(world, store, capfd):
+def test_the_chain_with_a_kill_and_a_lost_store_equals_that_on_a_disk(
+    world, store, tmp_path, capfd
+):
     outcome = run(
         capfd,
         *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab", "--num_workers=2"),
@@ -92,7 +101,7 @@ def test_the_chain_with_a_kill_and_a_lost_store_equals_that_on_a_disk(world, sto
     assert outcome.status == 0, outcome.err
     assert_same_data_set(world, "data")
 
-    kill_after_a_checkpoint(pretrain(ROOT, f"{ROOT}/data"))
+    kill_after_a_checkpoint(pretrain(ROOT, f"{ROOT}/data"), tmp_path)
     steps = [
         int(name[5:-5])
         for name in in_bucket("model")
@@ -138,6 +147,21 @@ def test_the_chain_with_a_kill_and_a_lost_store_equals_that_on_a_disk(world, sto
         for path in (f"{ROOT}/predictions.jsonl", str(world / "predictions.jsonl"))
     ]
     assert lines[0] == lines[1]
+
+    bulk = run(
+        capfd,
+        *("predict", f"--saved_model={ROOT}/exported/1", f"--input={ROOT}/text.jsonl"),
+        f"--output={ROOT}/bulk",
+    )
+    assert bulk.status == 0, bulk.err
+    texts = file_system.read_bytes(f"{ROOT}/text.jsonl").splitlines()
+    written = [
+        line
+        for name in file_system.names(ROOT)
+        if name.startswith("bulk-0")
+        for line in file_system.read_bytes(f"{ROOT}/{name}").splitlines()
+    ]
+    assert bulk.result["rows"] == len(texts) == len(written)
 
 
 def test_a_run_that_loses_its_bucket_goes_on(world, store, capfd, monkeypatch):
