@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
+from official import xlnet
 from official.xlnet.files import file_system
 from tests.helpers.wrong_input import make_world, refused, run
 
@@ -126,6 +128,16 @@ def test_what_is_in_the_bucket_is_what_is_on_the_disk(world):
         assert names(file_system.tree(f"{url}/{folder}")) == names(expected), folder
     loaded = tf.saved_model.load(f"{url}/exported/1")
     assert "serving_default" in loaded.signatures
+
+
+def test_models_are_loaded_from_urls_in_python(world):
+    local, url = world
+    texts = ["the water was made first", "but not now"]
+    for folder in ("model", "task"):
+        expected = xlnet.embed(str(local / folder), texts)
+        np.testing.assert_array_equal(xlnet.embed(f"{url}/{folder}", texts), expected)
+    expected = xlnet.predict(str(local / "task"), texts)
+    assert xlnet.predict(f"{url}/task", texts) == expected
 
 
 def test_wrong_input_in_a_bucket_is_one_sentence_with_its_url(world, capfd):

@@ -90,9 +90,7 @@ def assert_same_data_set(world, folder):
     assert got == expected
 
 
-def test_the_chain_with_a_kill_equals_that_on_a_disk(
-    world, store, tmp_path, capfd
-):
+def test_the_chain_with_a_kill_equals_that_on_a_disk(world, store, tmp_path, capfd):
     outcome = run(
         capfd,
         *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab", "--num_workers=2"),
