@@ -6,8 +6,8 @@
 
 The elements are task descriptions; text, tokens and records are stored in files. All machines need
 access to the input and output directories under the same paths or URLs. Tasks are idempotent, so
-workers may fail and tasks may be retried or run twice: files are deterministic and written atomically,
-and tasks whose output has the recorded checksum are skipped.
+workers may fail and tasks may be retried or run twice: files are deterministic and written
+atomically, and tasks whose output has the recorded checksum are skipped.
 """
 
 from __future__ import annotations
