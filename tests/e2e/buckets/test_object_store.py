@@ -160,6 +160,7 @@ def test_the_chain_with_a_kill_equals_that_on_a_disk(world, store, tmp_path, cap
         for line in file_system.read_bytes(f"{ROOT}/{name}").splitlines()
     ]
     assert bulk.result["rows"] == len(texts) == len(written)
+    assert not any(name.startswith("bulk-wrong") for name in file_system.names(ROOT))
 
 
 def test_a_run_that_loses_its_bucket_goes_on(world, store, capfd, monkeypatch):

@@ -93,7 +93,8 @@ def predict_in_bulk(
     Args:
       version_dir: directory of a version written by `xlnet export`.
       pattern: glob pattern of the input files, e.g. `gs://bucket/texts-*.jsonl`.
-      output: prefix of the output files; those with `-wrong` in their names hold invalid rows.
+      output: prefix of the output files; those with `-wrong` in their names hold invalid rows,
+        if there are any.
       batch_size: maximum number of rows of a batch.
       beam_options: command-line options of Beam and its runner.
 
@@ -124,7 +125,8 @@ def predict_in_bulk(
             _ = (
                 part
                 | f"Json{name}" >> beam.Map(lambda row: json_text(row))
-                | f"Write{name}" >> WriteToText(prefix + name, ".jsonl")
+                # Beam cannot write empty files to S3.
+                | f"Write{name}" >> WriteToText(prefix + name, ".jsonl", skip_if_empty=True)
             )
         result = pipeline.run()
         result.wait_until_finish()
