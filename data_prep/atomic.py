@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text, read_json
 from official.xlnet.files.schema import conform
@@ -40,7 +41,7 @@ def sha256_of(path: str) -> str | None:
     """Returns the SHA-256 of a file in hexadecimal, or None if it does not exist."""
     digest = hashlib.sha256()
     try:
-        with open(path, "rb") as file:
+        with file_system.open(path, "rb") as file:
             while chunk := file.read(_CHUNK_BYTES):
                 digest.update(chunk)
     except FileNotFoundError:

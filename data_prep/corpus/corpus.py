@@ -10,19 +10,19 @@ from __future__ import annotations
 import bz2
 import contextlib
 import dataclasses
-import glob
 import gzip
 import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import zstandard
 
 from data_prep.corpus import web_archives
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.runtime.extras import require_extra
 
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
@@ -56,7 +56,7 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
     """Splits a corpus into shards.
 
     Args:
-      inputs: file names, glob patterns (`**` matches directories recursively) or
+      inputs: file names or URLs, glob patterns (`**` matches directories recursively) or
         `tfds:NAME:SPLIT`. The files of a pattern are sorted by name; duplicates are read once.
       options: reading options; uses `format`.
 
@@ -74,16 +74,16 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
             files[pattern] = 0
             continue
         # A file name may contain special characters of glob patterns.
-        found = [pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True)
+        found = [pattern] if file_system.is_file(pattern) else file_system.glob(pattern)
         # Each file once, by the shortest of the paths that symbolic links give it.
         paths = {
-            os.path.realpath(path): path
+            file_system.real_path(path): path
             for path in sorted(found, key=lambda path: (-path.count(os.sep), path))
-            if os.path.isfile(path)
+            if file_system.is_file(path)
         }
         if not paths:
             raise DataError(f"no input file matches {pattern!r}")
-        files |= {path: os.path.getsize(path) for path in sorted(paths.values())}
+        files |= {path: file_system.size(path) for path in sorted(paths.values())}
     size = shard_bytes(sum(files.values()))
     shards: list[Shard] = []
     for path in files:
@@ -100,7 +100,7 @@ def shard_bytes(corpus_bytes: int) -> int:
 
 
 @contextlib.contextmanager
-def open_stream(path: str) -> Iterator[tuple[Any, BinaryIO]]:
+def open_stream(path: str) -> Iterator[tuple[Any, IO[bytes]]]:
     """Context manager that opens a file in binary mode, decompressing it by its extension.
 
     Args:
@@ -114,7 +114,7 @@ def open_stream(path: str) -> Iterator[tuple[Any, BinaryIO]]:
     """
     kind = compression(path)
     try:
-        with open(path, "rb") as file:
+        with file_system.open(path, "rb") as file:
             yield (file if kind is None else _DECOMPRESS[kind](file)), file
     except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
         raise DataError(f"{path}: expected a complete {kind} file: {error}") from None
@@ -132,7 +132,7 @@ def compression(path: str) -> str | None:
 class _ZstdFile:
     """Reader of multi-frame zstd files that, unlike the library's, detects truncated files."""
 
-    def __init__(self, file: BinaryIO):
+    def __init__(self, file: IO[bytes]):
         self._file = file
         self._decompressor: Any = None
         self._pending = b""
@@ -157,7 +157,7 @@ class _ZstdFile:
                 return out
 
 
-_DECOMPRESS: dict[str, Callable[[BinaryIO], Any]] = {
+_DECOMPRESS: dict[str, Callable[[IO[bytes]], Any]] = {
     "gzip": gzip.open,
     "bz2": bz2.open,
     "xz": lzma.open,
@@ -166,7 +166,7 @@ _DECOMPRESS: dict[str, Callable[[BinaryIO], Any]] = {
 
 
 def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard]:
-    size = os.path.getsize(path)
+    size = file_system.size(path)
     kind = options.format if options.format != "auto" else _guess_format(path)
     if kind == "parquet":
         return _parquet_shards(path, shard_size)
@@ -198,7 +198,8 @@ def _parquet_shards(path: str, shard_size: int) -> list[Shard]:
     import pyarrow.parquet as pq
 
     try:
-        metadata = pq.read_metadata(path)
+        with file_system.open(path, "rb") as file:
+            metadata = pq.read_metadata(file)
     except pyarrow.ArrowInvalid as error:
         raise DataError(f"{path}: expected a Parquet file: {error}") from None
     shards, start, num_bytes = [], 0, 0

@@ -17,12 +17,13 @@ import collections
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from data_prep.corpus.corpus import Shard, open_stream
 from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.json_files import parse_json
 
 Document = list[str]
@@ -186,7 +187,7 @@ def _read_parquet(reading: _Reading) -> Iterator[list[Document]]:
 
     shard, field = reading.shard, reading.options.text_field
     try:
-        file = pq.ParquetFile(shard.path)
+        file = pq.ParquetFile(file_system.open(shard.path, "rb"))
         if field not in file.schema_arrow.names:
             raise DataError(
                 f"{shard.path}: expected a column {field!r}, got "
@@ -341,7 +342,7 @@ def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str
         reading.report(shard.num_bytes - reported)
 
 
-def _document_start(file: BinaryIO, offset: int, find_next: Find) -> tuple[int, bool]:
+def _document_start(file: IO[bytes], offset: int, find_next: Find) -> tuple[int, bool]:
     """Returns the first document start at or after an offset, and whether it is a forced split.
 
     The end of a shard is the start of the next one, so shards cover the file without overlap.

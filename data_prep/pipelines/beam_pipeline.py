@@ -5,9 +5,9 @@
     pass 2       lanes → Reshuffle → write_lane
 
 The elements are task descriptions; text, tokens and records are stored in files. All machines need
-access to the input and output directories under the same paths. Tasks are idempotent, so workers
-may fail and tasks may be retried or run twice: files are deterministic and written atomically, and
-tasks whose output has the recorded checksum are skipped.
+access to the input and output directories under the same paths or URLs. Tasks are idempotent, so
+workers may fail and tasks may be retried or run twice: files are deterministic and written
+atomically, and tasks whose output has the recorded checksum are skipped.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import only_writer
 
@@ -54,10 +55,10 @@ def prepare_on_beam(
     """Prepares a data set on a Beam runner; the output is identical to that of `prepare`.
 
     Args:
-      inputs: see `prepare`; on a file system shared by all workers.
+      inputs: see `prepare`; in a bucket, or on a file system that all workers mount.
       vocab: see `prepare`.
       config: see `prepare`.
-      output_dir: see `prepare`; on a file system shared by all workers.
+      output_dir: see `prepare`; in a bucket, or on a file system that all workers mount.
       beam_options: command-line options of Beam and its runner, e.g.
         `["--runner=DaskRunner", "--dask_client_address=tcp://scheduler:8786"]`.
       format: see `prepare`.
@@ -127,6 +128,30 @@ def _run(
     beam_options: Sequence[str],
 ) -> None:
     """Runs one pass and waits for it to finish."""
+    build_pipeline(function, tasks, work_dir, beam_options).run().wait_until_finish()
+    if file_system.exists(_error_path(work_dir)):
+        message = read_json(_error_path(work_dir))
+        file_system.remove(_error_path(work_dir))
+        raise DataError(message)
+
+
+def build_pipeline(
+    function: Callable[..., dict[str, Any]],
+    tasks: Sequence[tuple],
+    work_dir: str,
+    beam_options: Sequence[str],
+) -> beam.Pipeline:
+    """Builds the pipeline of one pass.
+
+    Args:
+      function: what to do for each task, with a progress callback as its last argument.
+      tasks: arguments of `function`, except the last one.
+      work_dir: directory for the message of a user error.
+      beam_options: see `prepare_on_beam`.
+
+    Raises:
+      DataError: Beam does not know the options.
+    """
     # Beam accepts this runner only by its full name.
     beam_options = [
         f"--runner={_DASK_RUNNER}" if option == "--runner=DaskRunner" else option
@@ -142,11 +167,7 @@ def _run(
         | "Spread" >> beam.Reshuffle()
         | function.__name__ >> beam.ParDo(_Call(function, work_dir))
     )
-    pipeline.run().wait_until_finish()
-    if os.path.exists(_error_path(work_dir)):
-        message = read_json(_error_path(work_dir))
-        os.unlink(_error_path(work_dir))
-        raise DataError(message)
+    return pipeline
 
 
 def _error_path(work_dir: str) -> str:

@@ -10,13 +10,11 @@ counts = finish(job, plan)        writes the manifest, last
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,6 +28,7 @@ from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.schema import conform
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -114,7 +113,7 @@ def describe(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: 
       DataError: the text or the vocabulary is missing or invalid, or `output_dir` contains a
         different data set.
     """
-    vocab_file = os.path.join(vocab, VOCAB_FILE) if os.path.isdir(vocab) else vocab
+    vocab_file = os.path.join(vocab, VOCAB_FILE) if file_system.is_dir(vocab) else vocab
     tokenizer = Tokenizer(vocab_file, settings.lowercase, settings.keep_accents)
     shards = tuple(find_shards(inputs, settings))
     if not shards:
@@ -150,10 +149,11 @@ def open_work_dir(job: Job) -> None:
     Args:
       job: the job.
     """
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(job.output_dir, MANIFEST_FILE))
+    manifest = os.path.join(job.output_dir, MANIFEST_FILE)
+    if file_system.exists(manifest):
+        file_system.remove(manifest)
     _resume_or_clear(job)
-    if not os.path.exists(job.vocab_file) or sha256_of(job.vocab_file) != job.vocab_sha256:
+    if sha256_of(job.vocab_file) != job.vocab_sha256:
         with atomic_write(job.vocab_file, job.work_dir) as file:
             file.write(job.vocab)
 
@@ -245,7 +245,7 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
         },
         compression="GZIP" if job.settings.compress else "",
     ).save(job.output_dir)
-    shutil.rmtree(job.work_dir)
+    file_system.remove_tree(job.work_dir)
     return data_set_counts(job.output_dir)
 
 
@@ -275,7 +275,7 @@ def data_set_counts(output_dir: str) -> dict[str, int]:
 
 def _is_finished(job: Job) -> bool:
     """Whether the output directory holds the output of this job, complete and undamaged."""
-    if not os.path.exists(os.path.join(job.output_dir, MANIFEST_FILE)):
+    if not file_system.exists(os.path.join(job.output_dir, MANIFEST_FILE)):
         return False
     manifest = Manifest.load(job.output_dir)
     if manifest.source.get("identity") != job.identity:
@@ -292,15 +292,13 @@ def _is_finished(job: Job) -> bool:
 
 def _resume_or_clear(job: Job) -> None:
     """Creates the work directory; reuses that of an interrupted run of the same job."""
-    modified = [
-        os.stat(shard.path).st_mtime_ns for shard in job.shards if os.path.exists(shard.path)
-    ]
+    modified = [file_system.version(shard.path) for shard in job.shards if shard.format != "tfds"]
     description = {"identity": job.identity, "inputs": list(job.inputs), "modified": modified}
     if read_completion(os.path.join(job.work_dir, _JOB_FILE)) == description:
         return
-    shutil.rmtree(job.work_dir, ignore_errors=True)
-    os.makedirs(job.work_dir)
-    for name in os.listdir(job.output_dir):
+    file_system.remove_tree(job.work_dir)
+    file_system.make_dirs(job.work_dir)
+    for name in file_system.names(job.output_dir):
         if _LANE_FILE.fullmatch(name):
-            os.unlink(os.path.join(job.output_dir, name))
+            file_system.remove(os.path.join(job.output_dir, name))
     write_json(os.path.join(job.work_dir, _JOB_FILE), description, job.work_dir)

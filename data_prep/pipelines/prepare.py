@@ -26,6 +26,7 @@ from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.cores import num_cores
 
@@ -105,6 +106,8 @@ def prepare(
         return jobs.data_set_counts(output_dir)
     with only_writer(output_dir):
         jobs.open_work_dir(job)
+        if any(map(file_system.is_in_memory, [*inputs, vocab, output_dir])):
+            num_workers = 1  # No other process would see the files.
         with _Workers(num_workers or num_cores()) as workers:
             with _bar(progress, "tokens", sum(shard.num_bytes for shard in job.shards), "B") as bar:
                 shards = workers.run(write_token_files, jobs.shard_tasks(job), bar)

@@ -13,7 +13,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO
 
 import google_crc32c
 import numpy as np
@@ -109,7 +109,7 @@ class RecordWriter:
         deterministic.
     """
 
-    def __init__(self, file: BinaryIO, compress: bool = False):
+    def __init__(self, file: IO[bytes], compress: bool = False):
         self._file = file
         self._compressor = zlib.compressobj(wbits=_GZIP) if compress else None
         self._digest = hashlib.sha256()

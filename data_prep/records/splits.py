@@ -15,6 +15,7 @@ import numpy as np
 
 from data_prep.records.token_files import read_document_table, sentence_end_bit, token_path
 from data_prep.settings import Settings
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 
 TRAIN, HELDOUT, DUPLICATE = range(3)
@@ -135,13 +136,13 @@ class TokenStream:
         _, file_start, stream_end = self._cached
         size = self._dtype.itemsize
         run = int(np.searchsorted(stream_end, start, side="right"))
-        with open(token_path(self._work_dir, shard), "rb", buffering=0) as file:
+        with file_system.open(token_path(self._work_dir, shard), "rb", buffering=0) as file:
             while start < stop:
                 run_start = int(stream_end[run - 1]) if run else 0
                 until = min(stop, int(stream_end[run]))
                 offset = int(file_start[run]) + start - run_start
-                data = os.pread(file.fileno(), (until - start) * size, offset * size)
-                yield np.frombuffer(data, self._dtype)
+                file.seek(offset * size)
+                yield np.frombuffer(file.read((until - start) * size), self._dtype)
                 start = until
                 run += 1
 
@@ -256,4 +257,4 @@ def _codes_path(work_dir: str, shard: int) -> str:
 
 
 def _read_codes(work_dir: str, shard: int) -> np.ndarray:
-    return np.fromfile(_codes_path(work_dir, shard), np.uint8)
+    return np.frombuffer(file_system.read_bytes(_codes_path(work_dir, shard)), np.uint8)

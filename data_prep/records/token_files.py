@@ -28,6 +28,7 @@ from data_prep.corpus.corpus import Shard
 from data_prep.corpus.filters import reason_to_drop
 from data_prep.corpus.readers import Counts, Document, read_documents
 from data_prep.settings import Settings
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
@@ -140,7 +141,7 @@ def write_token_files(
 
 def read_document_table(work_dir: str, shard: int) -> np.ndarray:
     """Returns the document table of a shard, `DOCUMENT` [number of documents]."""
-    return np.fromfile(documents_path(work_dir, shard), DOCUMENT)
+    return np.frombuffer(file_system.read_bytes(documents_path(work_dir, shard)), DOCUMENT)
 
 
 class _Vocabulary(NamedTuple):

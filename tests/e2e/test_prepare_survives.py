@@ -17,6 +17,7 @@ import pytest
 from data_prep.pipelines.beam_pipeline import prepare_on_beam
 from data_prep.pipelines.prepare import prepare
 from official.xlnet.errors import DataError
+from tests.helpers.clusters import dask_cluster
 from tests.helpers.corpora import as_text, data_config, random_documents, vocabulary_dir
 
 NUM_FILES = 24
@@ -157,19 +158,7 @@ def test_beam_with_two_processes_gives_the_same_bytes(tmp_path, corpus):
 def test_dask_with_a_worker_killed_half_way_gives_the_same_bytes(tmp_path, corpus):
     pytest.importorskip("distributed")
     pattern, expected = corpus
-    dask = os.path.join(os.path.dirname(sys.executable), "dask")
-    address_file = tmp_path / "scheduler.json"
-    arguments = ["--host=127.0.0.1", "--port=0", f"--scheduler-file={address_file}"]
-    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    scheduler = subprocess.Popen([dask, "scheduler", *arguments, "--no-dashboard"], **quiet)
-    workers = []
-    try:
-        while not address_file.exists():
-            time.sleep(0.1)
-        worker = [dask, "worker", f"--scheduler-file={address_file}", "--nthreads=1"]
-        workers = [
-            subprocess.Popen([*worker, "--no-nanny", "--no-dashboard"], **quiet) for _ in range(2)
-        ]
+    with dask_cluster(tmp_path) as (address_file, workers):
 
         def kill_one_half_way():
             while len(finished_parts(tmp_path / "out")) < NUM_FILES // 2:
@@ -189,10 +178,6 @@ def test_dask_with_a_worker_killed_half_way_gives_the_same_bytes(tmp_path, corpu
         assert workers[0].wait() == -signal.SIGKILL
         assert workers[1].poll() is None
         assert contents(tmp_path / "out") == expected
-    finally:
-        for process in [*workers, scheduler]:
-            process.kill()
-            process.wait()
 
 
 def test_spawned_workers_do_not_load_tensorflow():

@@ -1,10 +1,12 @@
 """Processes of distributed runs on this machine."""
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import sys
+import time
 
 
 def start_cluster(strategy, arguments, replicas=2):
@@ -63,3 +65,27 @@ def free_ports(number):
     for each in sockets:
         each.close()
     return ports
+
+
+@contextlib.contextmanager
+def dask_cluster(directory, num_workers=2):
+    """Yields the scheduler file and the worker processes of a Dask cluster on this machine."""
+    dask = os.path.join(os.path.dirname(sys.executable), "dask")
+    command = [dask] if os.path.exists(dask) else [sys.executable, "-m", "dask"]
+    address_file = directory / "scheduler.json"
+    arguments = ["--host=127.0.0.1", "--port=0", f"--scheduler-file={address_file}"]
+    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    processes = [subprocess.Popen([*command, "scheduler", *arguments, "--no-dashboard"], **quiet)]
+    try:
+        while not address_file.exists():
+            time.sleep(0.1)
+        worker = [*command, "worker", f"--scheduler-file={address_file}", "--nthreads=1"]
+        processes += [
+            subprocess.Popen([*worker, "--no-nanny", "--no-dashboard"], **quiet)
+            for _ in range(num_workers)
+        ]
+        yield address_file, processes[1:]
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.wait()

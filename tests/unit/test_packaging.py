@@ -32,7 +32,9 @@ def lock():
 
 def test_every_dependency_that_users_get_has_a_lower_bound():
     users = [*PROJECT["dependencies"]]
-    users += [line for extra in ("beam", "cuda", "dask", "parquet") for line in EXTRAS[extra]]
+    users += [
+        line for extra in ("beam", "cuda", "dask", "gcs", "parquet", "s3") for line in EXTRAS[extra]
+    ]
     for requirement in map(Requirement, users):
         if requirement.name != PROJECT["name"]:
             assert any(s.operator in (">=", "==") for s in requirement.specifier), requirement

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files import file_system
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -30,7 +31,7 @@ def foreign_source(path: str) -> Source | None:
     Raises:
       DataError: the folder holds no model or a damaged one.
     """
-    if not os.path.isdir(path) or os.path.isfile(os.path.join(path, CONFIG_FILE)):
+    if not file_system.is_dir(path) or file_system.is_file(os.path.join(path, CONFIG_FILE)):
         return None
     # Imported here: a model directory's configuration is read without TensorFlow.
     from official.xlnet.checkpoints.convert import open_source
@@ -59,7 +60,7 @@ def load_config(
       >>> load_config("xlnet_cased_L-12_H-768_A-12").model.num_layers
       12
     """
-    if not os.path.exists(path):
+    if not file_system.exists(path):
         raise ConfigError(
             f"no configuration at {path!r}: expected a model directory, an HF folder, a TF1 "
             "release or a YAML file"

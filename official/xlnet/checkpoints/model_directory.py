@@ -24,6 +24,7 @@ from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.paths import plain_folder
+from official.xlnet.files.staging import local_copy
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder, create_encoder
@@ -60,7 +61,7 @@ def load_encoder(model_dir: str) -> Encoder:
     """Loads the encoder of a model directory with its trained weights.
 
     Args:
-      model_dir: the model directory.
+      model_dir: the model directory or its URL.
 
     Returns:
       The built encoder.
@@ -159,13 +160,18 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
     """Restores parts of a model from a trained model in any format.
 
     Args:
-      model_dir: a model directory, whose latest valid checkpoint is read; an HF folder; or a TF1
-        release.
+      model_dir: a model directory or its URL, whose latest valid checkpoint is read; an HF folder;
+        or a TF1 release.
       **parts: built objects to restore, by their attribute name in the model, e.g. `encoder=…`.
 
     Raises:
       DataError: the checkpoint is missing, damaged, or lacks a variable of a part.
     """
+    with local_copy(model_dir) as directory:
+        _restore(directory, parts)
+
+
+def _restore(model_dir: str, parts: dict[str, tf.Module]) -> None:
     source = foreign_source(model_dir)
     if source is not None:
         _assign(source, parts)

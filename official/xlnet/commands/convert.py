@@ -11,6 +11,7 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.configs.choices import CHECKPOINT_FORMS
+from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flags.FlagValues()
 _SOURCE = flags.DEFINE_string(
@@ -29,6 +30,7 @@ _SET = flags.DEFINE_multi_string(
 )
 
 
+@on_local_disk(FLAGS, reads=["source"], writes_directory=["output"])
 def run() -> dict[str, Any]:
     """Runs the conversion; returns the report of `official.xlnet.checkpoints.convert.convert`."""
     from official.xlnet.checkpoints.convert import convert

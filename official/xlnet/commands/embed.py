@@ -14,6 +14,7 @@ from absl import flags
 
 from official.xlnet.data.text_files import read_rows
 from official.xlnet.data.vector_files import check_ending, vector_file
+from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.progress import Progress, minutes_and_seconds
 
 FLAGS = flags.FlagValues()
@@ -54,6 +55,7 @@ _BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Batch size.", 1, 65_536, f
 _CHUNK_BATCHES = 16  # Batches whose texts are sorted by length together.
 
 
+@on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def run() -> dict[str, Any]:
     """Embeds the texts; returns `texts`, `width` and `texts_per_second`."""
     from official.xlnet.checkpoints.any_format import load_tokenizer

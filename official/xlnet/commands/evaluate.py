@@ -11,6 +11,8 @@ from typing import Any
 
 from absl import flags
 
+from official.xlnet.files.staging import on_local_disk
+
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_multi_string(
     "model",
@@ -45,6 +47,7 @@ _OUTPUT = flags.DEFINE_string(
 )
 
 
+@on_local_disk(FLAGS, reads=["model", "data"], writes_directory=["output"])
 def run() -> dict[str, Any]:
     """Returns `loss`, `unigram_loss`, `perplexity` and `targets`, or the metrics of the task."""
     from official.xlnet.api.prediction import evaluate

@@ -14,6 +14,7 @@ from absl import flags
 
 from official.xlnet.configs.choices import SERVED_HEADS, WEIGHT_STORAGE
 from official.xlnet.errors import ConfigError
+from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -73,6 +74,7 @@ _MAX_WINDOWS = flags.DEFINE_integer(
 )
 
 
+@on_local_disk(FLAGS, reads=["model"], writes_directory=["output"])
 def run() -> dict[str, Any]:
     """Runs the export; returns `path`, `signatures`, `bytes`, `buckets` and `warmup_requests`."""
     if not all(

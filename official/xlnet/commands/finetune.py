@@ -22,6 +22,7 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.configs.choices import STRATEGIES
+from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flags.FlagValues()
 _TASK = flags.DEFINE_string("task", None, "Task type or data set.", flag_values=FLAGS)
@@ -78,6 +79,7 @@ _SET = flags.DEFINE_multi_string(
 )
 
 
+@on_local_disk(FLAGS, reads=["train", "dev", "init_from", "vocab", "config"], resumes=["output"])
 def run() -> dict[str, Any]:
     """Returns the metrics on dev, those of baselines, and counts of skipped and truncated rows."""
     from official.xlnet.api.finetuning import finetune

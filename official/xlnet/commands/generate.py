@@ -12,6 +12,7 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.data.text_files import read_texts, write_json_lines
+from official.xlnet.files.staging import on_local_disk
 from official.xlnet.tokenization.blanks import has_blank
 
 FLAGS = flags.FlagValues()
@@ -66,6 +67,7 @@ _SEED = flags.DEFINE_integer(
 )
 
 
+@on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def run() -> dict[str, Any]:
     """Generates text; returns the number of texts `continued` and `filled`."""
     from official.xlnet.api.language_model import fill_blanks, generate

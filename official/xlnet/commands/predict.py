@@ -22,6 +22,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import split_options
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text
+from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.extras import require_extra
 
 _MIN_SECONDS = 1e-9  # Avoids division by zero.
@@ -80,6 +81,11 @@ def run() -> dict[str, Any]:
         raise ConfigError("expected exactly one of --model, --endpoint and --saved_model")
     if _SAVED_MODEL.value:
         return _in_bulk()
+    return _one_by_one()
+
+
+@on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
+def _one_by_one() -> dict[str, Any]:
     predictions, counts = _local() if _MODEL.value else (_remote(), {})
     start = time.monotonic()
     rows = _write(predictions)

@@ -14,6 +14,7 @@ from data_prep.pipelines.prepare import prepare
 from data_prep.settings import FORMATS
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.files.arguments import split_options
+from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.extras import require_extra
 
 FLAGS = flags.FlagValues()
@@ -102,6 +103,7 @@ _BEAM_OPTIONS = flags.DEFINE_string(
 )
 
 
+@on_local_disk(FLAGS, reads=["config"])
 def run() -> dict[str, Any]:
     """Prepares the data set; returns counts of documents, tokens, windows and dropped text.
 

@@ -11,6 +11,7 @@ from absl import flags
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import STRATEGIES
+from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flags.FlagValues()
 _CONFIG = flags.DEFINE_string(
@@ -57,6 +58,7 @@ _SET = flags.DEFINE_multi_string(
 )
 
 
+@on_local_disk(FLAGS, reads=["config", "data", "init_from"], resumes=["model_dir"])
 def run() -> dict[str, Any]:
     """Runs pre-training; returns `step`, `loss` (nats per target) and `tokens_per_second`."""
     from official.xlnet.training.pretraining import pretrain

@@ -11,6 +11,7 @@ from absl import flags
 
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.data.text_files import read_texts, write_json_lines
+from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.perplexity import perplexity
 
 FLAGS = flags.FlagValues()
@@ -45,6 +46,7 @@ _SEED = flags.DEFINE_integer(
 )
 
 
+@on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def run() -> dict[str, Any]:
     """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
     from official.xlnet.api.language_model import score

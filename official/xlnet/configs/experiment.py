@@ -31,6 +31,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.schema import shown
 from official.xlnet.files.yaml_files import parse_yaml, read_yaml
@@ -84,9 +85,9 @@ class XLNetConfig(Config):
           ConfigError: the file is missing or is not a YAML mapping, a key is unknown, or values
             are out of range or incompatible.
         """
-        if os.path.isdir(path):
+        if file_system.is_dir(path):
             path = os.path.join(path, CONFIG_FILE)
-        if not os.path.isfile(path):
+        if not file_system.is_file(path):
             raise ConfigError(
                 f"no configuration at {path!r}: expected a YAML file or a model directory; "
                 "xlnet.load_config also reads HF folders and TF1 releases"
@@ -199,7 +200,7 @@ class XLNetConfig(Config):
 
     def save(self, directory: str) -> None:
         """Writes `config.yaml` to a model directory atomically; creates the directory if needed."""
-        os.makedirs(directory, exist_ok=True)
+        file_system.make_dirs(directory)
         path = os.path.join(directory, CONFIG_FILE)
         with atomic_write(path) as file:
             file.write(yaml.safe_dump(self.as_dict(), sort_keys=False).encode())

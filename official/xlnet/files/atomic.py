@@ -7,20 +7,22 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO
+
+from official.xlnet.files import file_system
 
 _UNFINISHED = re.compile(r".+\.[0-9a-f]{32}\.tmp")
 
 
 @contextlib.contextmanager
-def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[BinaryIO]:
+def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[bytes]]:
     """Context manager that writes a file atomically.
 
     Yields a temporary file, which is renamed to `path` if the block succeeds, and removed
-    otherwise.
+    otherwise. For a URL, the temporary file is on the local disk and is uploaded.
 
     Args:
-      path: the file to write; replaced if it exists.
+      path: the file to write, of any kind; replaced if it exists.
       temporary_dir: directory of the temporary file, on the same file system; that of `path` by
         default.
 
@@ -31,6 +33,10 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[Binary
       >>> with atomic_write("out/manifest.json") as file:
       ...     file.write(b"{}")
     """
+    if file_system.is_remote(path):
+        with file_system.uploaded(path) as file:
+            yield file
+        return
     folder = os.path.dirname(path) if temporary_dir is None else temporary_dir
     temporary = os.path.join(folder, f"{os.path.basename(path)}.{uuid.uuid4().hex}.tmp")
     try:

@@ -10,6 +10,7 @@ import os
 import re
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 
 CHECKSUMS_FILE = os.path.join("assets.extra", "sha256sums")  # TF Serving leaves it alone.
@@ -36,7 +37,7 @@ def check_checksums(folder: str) -> None:
     """
     path = os.path.join(folder, CHECKSUMS_FILE)
     try:
-        with open(path, encoding="utf-8") as file:
+        with file_system.open(path, encoding="utf-8") as file:
             lines = [_LINE.fullmatch(line) for line in file.read().splitlines()]
     except FileNotFoundError:
         return  # Written before there were checksums.
@@ -56,5 +57,5 @@ def check_checksums(folder: str) -> None:
 
 
 def _sha256(path: str) -> str:
-    with open(path, "rb") as file:
+    with file_system.open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

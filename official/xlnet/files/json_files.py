@@ -12,6 +12,7 @@ import sys
 from typing import Any, NoReturn
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 
 MAX_DEPTH = 64
@@ -63,7 +64,7 @@ def read_json(path: str) -> Any:
       FileNotFoundError: there is no file.
     """
     try:
-        with open(path, encoding="utf-8") as file:
+        with file_system.open(path, encoding="utf-8") as file:
             text = file.read()
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not valid JSON: {error}") from None

@@ -3,6 +3,9 @@
 The lock is a file, made by a hard link (or by an exclusive open where there are none), which is
 one step on network file systems, too. A lock whose process has ended is stale and is taken over;
 on another host that cannot be known, and the error says which file to remove.
+
+On a bucket, the lock is an object that is written only if there is none, which is one step where
+the store has conditional writes; see `file_system.create`.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import uuid
 from collections.abc import Iterator
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import remove_unfinished
 from official.xlnet.files.json_files import json_text, read_json
 
@@ -35,7 +39,8 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
     if not is_writer:
         yield
         return
-    is_new = not os.path.exists(directory)
+    is_remote = file_system.is_remote(directory)
+    is_new = not is_remote and not os.path.exists(directory)
     path = os.path.join(directory, LOCK_FILE)
     owner = {**_this_process(), "lock": uuid.uuid4().hex}
     while not _create(path, owner):
@@ -47,7 +52,8 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
             )
         _remove(path, other)
     try:
-        remove_unfinished(directory)
+        if not is_remote:
+            remove_unfinished(directory)
         yield
     finally:
         _remove(path, owner)
@@ -60,6 +66,9 @@ def _create(path: str, owner: dict[str, object]) -> bool:
     """Makes the lock file, whole; False where there is one, or it has to be tried again."""
     own = f"{path}.{uuid.uuid4().hex}"
     text = json_text(owner) + "\n"
+    if file_system.is_remote(path):
+        # Ours, too, where the answer to an attempt was lost and the next one found it there.
+        return file_system.create(path, text.encode()) or _read(path) == owner
     os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
         with open(own, "x", encoding="utf-8") as file:
@@ -103,7 +112,7 @@ def _remove(path: str, owner: dict[str, object] | None) -> None:
     """Removes a lock if it is still the owner's."""
     if owner is not None and _read(path) == owner:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+            file_system.remove(path)
 
 
 def _this_process() -> dict[str, object]:

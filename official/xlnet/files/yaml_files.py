@@ -6,12 +6,12 @@ for gigabytes; keys are text; dates are text. Numbers are bounded as in `json_fi
 
 from __future__ import annotations
 
-import os
 from typing import Any, NoReturn
 
 import yaml
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.files import file_system
 from official.xlnet.files.json_files import MAX_DEPTH, MAX_DIGITS
 from official.xlnet.files.schema import shown
 
@@ -50,10 +50,10 @@ def read_yaml(path: str) -> Any:
     Raises:
       ConfigError: it is no such YAML in UTF-8.
     """
-    if os.path.getsize(path) > 4 * MAX_BYTES:
+    if file_system.size(path) > 4 * MAX_BYTES:
         raise ConfigError(f"{path}: expected at most {MAX_BYTES:,} characters")
     try:
-        with open(path, encoding="utf-8") as file:
+        with file_system.open(path, encoding="utf-8") as file:
             text = file.read()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}") from None

@@ -24,6 +24,7 @@ import numpy as np
 import sentencepiece
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.tokenization.packing import cut_columns, input_length, pack_columns
 from official.xlnet.tokenization.special_tokens import (
@@ -347,7 +348,7 @@ def copy_vocabulary(vocab_file: str, directory: str) -> None:
 
 def _check_record(model_file: str, sha256: str) -> None:
     try:
-        with open(model_file + _RECORD, "rb") as file:
+        with file_system.open(model_file + _RECORD, "rb") as file:
             expected = file.read(64).decode("ascii", "replace")
     except FileNotFoundError:
         return  # A vocabulary alone, or a directory of before there were records.
@@ -378,11 +379,12 @@ def _kind(value: object) -> str:
 
 def _read(model_file: str) -> bytes:
     try:
-        with open(model_file, "rb") as file:
+        with file_system.open(model_file, "rb") as file:
             model_proto = file.read()
     except OSError as error:
         raise DataError(
-            f"no vocabulary at {model_file!r}: expected a SentencePiece model ({error.strerror})"
+            f"no vocabulary at {model_file!r}: expected a SentencePiece model "
+            f"({error.strerror or error})"
         ) from None
     if not model_proto:
         raise DataError(

@@ -12,6 +12,7 @@ from absl import flags
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands.inspect import check_ending, write
+from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -34,6 +35,7 @@ _OUTPUT = flags.DEFINE_string(
 )
 
 
+@on_local_disk(FLAGS, reads=["model"], writes=["output"])
 def run() -> dict[str, Any]:
     """Writes the maps; returns the path, and the heads with each pattern."""
     from official.xlnet.analysis.attention_maps import attention_maps

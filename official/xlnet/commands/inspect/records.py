@@ -14,6 +14,7 @@ from absl import flags
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands.inspect import check_ending, write
+from official.xlnet.files.staging import on_local_disk
 
 _LARGEST = 2**31 - 1
 
@@ -51,6 +52,7 @@ _OUTPUT = flags.DEFINE_string(
 )
 
 
+@on_local_disk(FLAGS, reads=["config"], writes=["output"], reads_arguments=True)
 def run(*arguments: str) -> dict[str, Any]:
     """Writes the page; returns its path and what the window holds."""
     from official.xlnet.analysis.record_windows import as_text, read_window

@@ -8,6 +8,7 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.commands.inspect import check_ending, write
+from official.xlnet.files.staging import on_local_disk
 
 TAKES_ARGUMENTS = True
 FLAGS = flags.FlagValues()
@@ -17,6 +18,7 @@ _OUTPUT = flags.DEFINE_string(
 )
 
 
+@on_local_disk(FLAGS, writes=["output"], reads_arguments=True)
 def run(*arguments: str) -> dict[str, Any]:
     """Writes the plot; returns its path and the number of runs."""
     from official.xlnet.analysis.training_curves import training_curves

@@ -19,9 +19,11 @@ from apache_beam.ml.inference.base import ModelHandler, RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.checksums import check_checksums
 from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.paths import plain_folder
+from official.xlnet.files.staging import local_copy
 from official.xlnet.serving.client.prediction import row_of
 
 _WRONG = "wrong"
@@ -36,7 +38,8 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
     `{"error": …, "row": …}` for an invalid row.
 
     Args:
-      version_dir: directory of an exported version, on a file system shared by all workers.
+      version_dir: directory of an exported version, in a bucket or on a file system that all
+        workers mount.
       batch_size: maximum number of rows of a batch. Texts of a batch may have different lengths.
 
     Example:
@@ -52,7 +55,7 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         import tensorflow as tf
         import tensorflow_text  # noqa: F401  Registers the operations.
 
-        with plain_folder(self._version_dir) as folder:
+        with local_copy(self._version_dir) as copy, plain_folder(copy) as folder:
             return tf.saved_model.load(folder)
 
     def run_inference(
@@ -92,7 +95,8 @@ def predict_in_bulk(
     Args:
       version_dir: directory of a version written by `xlnet export`.
       pattern: glob pattern of the input files, e.g. `gs://bucket/texts-*.jsonl`.
-      output: prefix of the output files; those with `-wrong` in their names hold invalid rows.
+      output: prefix of the output files; those with `-wrong` in their names hold invalid rows,
+        if there are any.
       batch_size: maximum number of rows of a batch.
       beam_options: command-line options of Beam and its runner.
 
@@ -105,7 +109,7 @@ def predict_in_bulk(
       DataError: `version_dir` holds no exported model, or its files do not have the checksums of
         the export; or Beam does not know the options.
     """
-    if not os.path.exists(os.path.join(version_dir, "saved_model.pb")):
+    if not file_system.exists(os.path.join(version_dir, "saved_model.pb")):
         raise DataError(
             f"{version_dir!r}: expected the directory of an exported version, got one without "
             "saved_model.pb"
@@ -128,7 +132,8 @@ def predict_in_bulk(
             _ = (
                 part
                 | f"Json{name}" >> beam.Map(lambda row: json_text(row))
-                | f"Write{name}" >> WriteToText(prefix + name, ".jsonl")
+                # Beam cannot write empty files to S3.
+                | f"Write{name}" >> WriteToText(prefix + name, ".jsonl", skip_if_empty=True)
             )
         result = pipeline.run()
         result.wait_until_finish()

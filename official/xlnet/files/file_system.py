@@ -1,0 +1,356 @@
+"""Files of any file system: local paths, and URLs such as `gs://bucket/name` or `s3://bucket/name`.
+
+A path without `://` is local, and handled by Python alone. Other paths belong to the file system of
+their scheme, which fsspec provides, or else TensorFlow (`ram://`); it is imported when such a path
+is first used. Where TensorFlow or another library reads a file by its path, `staging` brings it to
+the local disk.
+
+Calls to a remote file system are repeated with growing pauses when they fail, for
+`PATIENCE_SECONDS` in all, unless the failure is an answer (no such file, no permission).
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import errno
+import glob as local_glob
+import io
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from official.xlnet.errors import ConfigError
+
+if TYPE_CHECKING:
+    import fsspec
+
+PATIENCE_SECONDS = 300.0
+_LONGEST_PAUSE_SECONDS = 15.0
+_BLOCK_BYTES = 8 << 20  # Of a remote file, per request.
+
+_URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
+# File systems in the memory of one process.
+_IN_MEMORY = ("ram", "memory")
+# Extras of this project that install the library of a scheme; others have their own library.
+_EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
+# What is an answer of the file system, and no fault that passes.
+_ANSWERS = (
+    FileNotFoundError,
+    FileExistsError,
+    IsADirectoryError,
+    NotADirectoryError,
+    PermissionError,
+    NotImplementedError,
+    ImportError,
+    ValueError,
+    TypeError,
+)
+# The same, of libraries that are not imported here.
+_REFUSALS = ("NoCredentialsError", "DefaultCredentialsError", "ParamValidationError")
+
+
+class UnreachableError(OSError):
+    """A remote file system that failed again and again."""
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL.
+
+    Example:
+      >>> is_remote("gs://bucket/text.txt"), is_remote("text.txt")
+      (True, False)
+    """
+    return _URL.match(path) is not None
+
+
+def is_in_memory(path: str) -> bool:
+    """Whether a path is on a file system that no other process sees."""
+    return scheme_of(path) in _IN_MEMORY
+
+
+def scheme_of(path: str) -> str:
+    """The scheme of a URL, in lower case; empty for a local path."""
+    match = _URL.match(path)
+    return match[1].lower() if match else ""
+
+
+def open(path: str, mode: str = "r", buffering: int = -1, **options: Any) -> IO[Any]:
+    """Opens a file for reading; see `atomic.atomic_write` for writing.
+
+    Args:
+      path: a path of any kind.
+      mode: `r` or `rb`.
+      buffering: as for Python's `open`.
+      **options: `encoding` and `errors`, as for Python's `open`.
+
+    Raises:
+      FileNotFoundError: there is no file.
+    """
+    if not is_remote(path):
+        return builtins.open(path, mode, buffering, **options)
+    raw = _RemoteFile(path)
+    if buffering == 0:
+        return raw  # type: ignore[return-value]
+    file = io.BufferedReader(raw, _BLOCK_BYTES)
+    return file if "b" in mode else io.TextIOWrapper(file, **options)
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def exists(path: str) -> bool:
+    """Whether there is a file or a directory; on an object store, a directory of some file."""
+    if not is_remote(path):
+        return os.path.exists(path)
+    return _kind(path) is not None
+
+
+def is_file(path: str) -> bool:
+    """Whether there is a file."""
+    return os.path.isfile(path) if not is_remote(path) else _kind(path) == "file"
+
+
+def is_dir(path: str) -> bool:
+    """Whether there is a directory."""
+    return os.path.isdir(path) if not is_remote(path) else _kind(path) == "directory"
+
+
+def size(path: str) -> int:
+    """Size of a file in bytes.
+
+    Raises:
+      FileNotFoundError: there is no file.
+    """
+    return os.path.getsize(path) if not is_remote(path) else _info(path)["size"]
+
+
+def version(path: str) -> int | str:
+    """A value that is another one after a file was written again: its time, or that of its URL."""
+    if not is_remote(path):
+        return os.stat(path).st_mtime_ns
+    return _call(path, lambda system, name: system.ukey(name))
+
+
+def names(directory: str) -> list[str]:
+    """Names of the files and directories in a directory, in no order.
+
+    Raises:
+      FileNotFoundError: there is no directory.
+    """
+    if not is_remote(directory):
+        return os.listdir(directory)
+    found = _call(directory, lambda system, name: system.ls(name, detail=False))
+    last_parts = (os.path.basename(name.rstrip("/")) for name in found)
+    return [name for name in last_parts if name]
+
+
+def tree(directory: str) -> dict[str, int]:
+    """{path relative to the directory: size in bytes} of all files below a remote directory."""
+
+    def find(system: fsspec.AbstractFileSystem, root: str) -> dict[str, int]:
+        found = system.find(root, detail=True)
+        start = len(root.rstrip("/")) + 1
+        return {name[start:]: info["size"] for name, info in found.items() if name[start:]}
+
+    return _call(directory, find)
+
+
+def glob(pattern: str) -> list[str]:
+    """Paths that match a pattern; `**` matches directories recursively."""
+    if not is_remote(pattern):
+        return local_glob.glob(pattern, recursive=True)
+    return _call(
+        pattern,
+        lambda system, name: [system.unstrip_protocol(path) for path in system.glob(name)],
+    )
+
+
+def real_path(path: str) -> str:
+    """The path without symbolic links; a URL has none."""
+    return path if is_remote(path) else os.path.realpath(path)
+
+
+def make_dirs(directory: str) -> None:
+    """Makes a directory and those above it; on a remote file system, writing a file does."""
+    if not is_remote(directory):
+        os.makedirs(directory, exist_ok=True)
+
+
+def remove(path: str) -> None:
+    """Removes a file.
+
+    Raises:
+      FileNotFoundError: there is none.
+    """
+    if not is_remote(path):
+        os.unlink(path)
+    else:
+        _call(path, lambda system, name: system.rm_file(name))
+
+
+def remove_tree(directory: str) -> None:
+    """Removes a directory with all that is in it, if there is one."""
+    if not is_remote(directory):
+        shutil.rmtree(directory, ignore_errors=True)
+        return
+    with contextlib.suppress(FileNotFoundError):
+        _call(directory, lambda system, name: system.rm(name, recursive=True))
+
+
+def upload(local: str, url: str) -> None:
+    """Copies a local file to a remote file system; on an object store it appears at once, whole."""
+
+    def put(system: fsspec.AbstractFileSystem, name: str) -> None:
+        try:
+            system.put_file(local, name)
+        except FileNotFoundError:  # The directory, where file systems have them.
+            if not os.path.exists(local):
+                raise
+            system.makedirs(os.path.dirname(name), exist_ok=True)
+            system.put_file(local, name)
+
+    _call(url, put)
+
+
+@contextlib.contextmanager
+def uploaded(url: str) -> Iterator[IO[bytes]]:
+    """Context manager that yields a local file, which is uploaded if the block succeeds."""
+    with tempfile.TemporaryDirectory(prefix="xlnet-") as directory:
+        local = os.path.join(directory, "file")
+        with builtins.open(local, "wb") as file:
+            yield file
+        upload(local, url)
+
+
+def download(url: str, local: str) -> None:
+    """Copies a remote file to the local disk."""
+    with open(url, "rb") as source, builtins.open(local, "wb") as target:
+        shutil.copyfileobj(source, target, _BLOCK_BYTES)
+
+
+def create(url: str, content: bytes) -> bool:
+    """Writes a remote file that is not there yet; returns False if it is.
+
+    It is one step on object stores with conditional writes (S3, GCS); on others, two writers within
+    the same moment may both succeed.
+    """
+
+    def pipe(system: fsspec.AbstractFileSystem, name: str) -> bool:
+        if system.exists(name):
+            return False
+        try:
+            system.pipe_file(name, content, mode="create")
+        except FileExistsError:
+            return False
+        return True
+
+    return _call(url, pipe)
+
+
+class _RemoteFile(io.RawIOBase):
+    """A remote file, read in independent requests: a request that failed can be repeated."""
+
+    def __init__(self, url: str):
+        self.name = url
+        self._position = 0
+        self._size: int = _info(url)["size"]
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = offset + (0, self._position, self._size)[whence]
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        start, stop = self._position, min(self._position + len(buffer), self._size)
+        if start >= stop:
+            return 0
+        data = _call(self.name, lambda system, name: system.cat_file(name, start=start, end=stop))
+        if len(data) != stop - start:
+            raise OSError(f"{self.name}: expected {self._size} bytes, got fewer: it was changed")
+        buffer[: len(data)] = data
+        self._position = stop
+        return len(data)
+
+
+def _kind(path: str) -> str | None:
+    try:
+        return _info(path)["type"]
+    except FileNotFoundError:
+        return None
+
+
+def _info(path: str) -> dict[str, Any]:
+    return _call(path, lambda system, name: system.info(name))
+
+
+def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
+    """Returns `function(file system, path as it takes it)`, repeated while it fails."""
+    import tenacity
+
+    def is_fault(error: BaseException) -> bool:
+        is_answer = isinstance(error, _ANSWERS) or type(error).__name__ in _REFUSALS
+        return isinstance(error, Exception) and not is_answer
+
+    def attempt() -> Any:
+        system = _system(path)
+        system.invalidate_cache()
+        return function(system, system._strip_protocol(path))
+
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(is_fault),
+        wait=tenacity.wait_random_exponential(0.5, _LONGEST_PAUSE_SECONDS),
+        stop=tenacity.stop_after_delay(PATIENCE_SECONDS),
+        reraise=True,
+    )
+    try:
+        return retrying(attempt)
+    except (FileNotFoundError, PermissionError) as error:  # With the path, and what was said.
+        code = errno.ENOENT if isinstance(error, FileNotFoundError) else errno.EACCES
+        said = os.strerror(code) if code == errno.ENOENT else error.strerror or str(error)
+        raise OSError(code, said, path) from error
+    except _ANSWERS:
+        raise
+    except Exception as error:
+        times = retrying.statistics.get("attempt_number", 1)
+        raise UnreachableError(
+            errno.EIO,
+            f"could not be reached in {times} attempts: {type(error).__name__}: {error}",
+            path,
+        ) from error
+
+
+def _system(path: str) -> fsspec.AbstractFileSystem:
+    """The file system of a URL; fsspec keeps one for each process.
+
+    Raises:
+      ConfigError: no library that is installed knows the scheme.
+    """
+    import fsspec
+
+    scheme = scheme_of(path)
+    try:
+        known = fsspec.get_filesystem_class(scheme)
+    except ValueError:
+        from official.xlnet.files.tensorflow_file_system import TensorFlowFileSystem
+
+        return TensorFlowFileSystem(scheme)
+    except ImportError as error:
+        extra = _EXTRAS.get(scheme)
+        how = f"pip install 'xlnet-tensorflow[{extra}]'" if extra else str(error)
+        raise ConfigError(f"{path}: the library for {scheme}:// is not installed: {how}") from None
+    return known(use_listings_cache=False)

@@ -1,0 +1,158 @@
+"""A local directory and its remote copy, which follows it while a command writes.
+
+Files are uploaded in the order in which they were completed, and removed afterwards, records first.
+So what a kill leaves in the bucket is what a slightly earlier kill would have left on the disk: a
+checkpoint's record or a manifest, which is written last, arrives last.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import re
+import threading
+from collections.abc import Sequence
+
+from absl import logging
+
+from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
+
+PASS_SECONDS = 10.0  # Between two passes; a kill loses what was written since the last one.
+
+_TRANSFERS = 8  # Downloads at the same time.
+# Locks and unfinished files of the writers of this package and of TensorFlow.
+_UNFINISHED = re.compile(r"(^|/)\.lock(\.|$)|\.tmp$|_temp/|(^|/)\.incomplete-")
+_RECORDS = (".json", "/checkpoint")  # Written after what they speak of.
+_SERVED = "/saved_model.pb"  # TF Serving takes a version for complete once it has this file.
+
+
+class NotUploadedError(DataError):
+    """A directory that could not be uploaded in the end; it is left on the local disk."""
+
+
+class Mirror:
+    """Context manager that keeps a remote directory as a local one, which is made.
+
+    Args:
+      url: the remote directory.
+      path: the local directory.
+      with_content: whether the files that are there are downloaded first. Otherwise empty files
+        stand for them.
+
+    Raises:
+      NotUploadedError: at the end, if the last upload fails and nothing else did.
+    """
+
+    def __init__(self, url: str, path: str, with_content: bool):
+        self._url, self._path, self._with_content = url.rstrip("/"), path, with_content
+        self._uploaded: dict[str, tuple[int, int]] = {}  # {name: (time, size) of the local file}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> Mirror:
+        os.makedirs(self._path, exist_ok=True)
+        if file_system.is_dir(self._url):
+            names = [name for name in file_system.tree(self._url) if is_kept(name)]
+            if self._with_content:
+                download_all(self._url, self._path, names)
+            else:
+                _make_empty(self._path, names)
+        self._uploaded = self._local_files()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        try:
+            self.upload()
+        except Exception as failure:
+            message = f"{self._url} could not be written: {failure}; it is kept in {self._path}"
+            if error is None:
+                raise NotUploadedError(message) from failure
+            logging.warning("%s", message)
+
+    def upload(self) -> None:
+        """Makes the remote directory as the local one is now."""
+        while not self._try_upload():
+            pass
+
+    def _try_upload(self) -> bool:
+        """The same; False if the local directory changed too much in between."""
+        files = self._local_files()
+        changed = [name for name, state in files.items() if self._uploaded.get(name) != state]
+        for name in sorted(changed, key=lambda name: _order(name, files[name][0])):
+            try:
+                file_system.upload(os.path.join(self._path, name), f"{self._url}/{name}")
+            except FileNotFoundError:
+                return False  # Removed since; what comes later may not make sense without it.
+            self._uploaded[name] = files[name]
+        removed = [name for name in self._uploaded if name not in files]
+        for name in sorted(removed, key=lambda name: not _is_record(name)):
+            with contextlib.suppress(FileNotFoundError):  # By an attempt that seemed to fail.
+                file_system.remove(f"{self._url}/{name}")
+            del self._uploaded[name]
+        return True
+
+    def _follow(self) -> None:
+        """Uploads every now and then; a fault is reported and tried again, the command goes on."""
+        failed = False
+        while not self._stop.wait(PASS_SECONDS):
+            try:
+                self.upload()
+                failed = False
+            except Exception as error:
+                if not failed:
+                    logging.warning("%s: %s; the command goes on, trying again", self._url, error)
+                failed = True
+
+    def _local_files(self) -> dict[str, tuple[int, int]]:
+        found = {}
+        for folder, _, names in os.walk(self._path):
+            for name in names:
+                full = os.path.join(folder, name)
+                relative = os.path.relpath(full, self._path)
+                if is_kept(relative):
+                    try:
+                        facts = os.stat(full)
+                    except FileNotFoundError:
+                        continue  # Removed while we look.
+                    found[relative] = (facts.st_mtime_ns, facts.st_size)
+        return found
+
+
+def is_kept(name: str) -> bool:
+    """Whether a file is mirrored, by its path in the directory: no lock, unfinished or odd file."""
+    parts = name.split("/")
+    return not (_UNFINISHED.search(name) or ".." in parts or "" in parts)
+
+
+def download_all(url: str, path: str, names: Sequence[str]) -> None:
+    """Copies files of a remote directory to a local one, which is made."""
+    _make_folders(path, names)
+    with concurrent.futures.ThreadPoolExecutor(_TRANSFERS) as pool:
+        sources = [f"{url.rstrip('/')}/{name}" for name in names]
+        list(pool.map(file_system.download, sources, [os.path.join(path, n) for n in names]))
+
+
+def _make_empty(path: str, names: Sequence[str]) -> None:
+    _make_folders(path, names)
+    for name in names:
+        with open(os.path.join(path, name), "wb"):
+            pass
+
+
+def _make_folders(path: str, names: Sequence[str]) -> None:
+    for folder in {os.path.dirname(os.path.join(path, name)) for name in names} | {path}:
+        os.makedirs(folder, exist_ok=True)
+
+
+def _order(name: str, time: int) -> tuple[bool, int, bool]:
+    """Sort key of uploads: by time; records last of what was written in one tick of the clock."""
+    return (f"/{name}".endswith(_SERVED), time, _is_record(name))
+
+
+def _is_record(name: str) -> bool:
+    return f"/{name}".endswith(_RECORDS)
