@@ -79,7 +79,7 @@ _SET = flags.DEFINE_multi_string(
 )
 
 
-@on_local_disk(FLAGS, reads=["train", "dev", "init_from", "vocab", "config", "extra_train"], resumes=["output"])
+@on_local_disk(FLAGS, reads=["train", "dev", "init_from", "vocab", "config"], resumes=["output"])
 def run() -> dict[str, Any]:
     """Returns the metrics on dev, those of baselines, and counts of skipped and truncated rows."""
     from official.xlnet.api.finetuning import finetune

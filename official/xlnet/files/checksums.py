@@ -6,8 +6,10 @@ cd exported/1 && sha256sum --check assets.extra/sha256sums
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
+from typing import cast
 
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
@@ -58,4 +60,4 @@ def check_checksums(folder: str) -> None:
 
 def _sha256(path: str) -> str:
     with file_system.open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.inference.network.layer_encoder import inference_encoder
+from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.inference.network.length_buckets import Buckets, Tensors
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 
@@ -71,6 +72,7 @@ class TaskNetwork(tf.Module):
 
         S is 1 if only the last segment is pooled; T is 1 for the last token.
         """
+        assert isinstance(self._encoder, PackedEncoder)  # No other network has memory.
         num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
         memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
         memory, segments_UTD = None, []
