@@ -36,7 +36,10 @@ fi
 
 echo "Installing the packages of requirements.lock (about five minutes the first time)"
 pip=("$venv/bin/python" -m pip --disable-pip-version-check --quiet)
-"${pip[@]}" install --progress-bar off --no-compile --use-pep517 --require-hashes -r requirements.lock
+# The lock is complete, so nothing is left to resolve. With dependencies, pip would look at releases
+# newer than the lock for packages with extras, and refuse them for want of a hash.
+"${pip[@]}" install --progress-bar off --no-compile --use-pep517 --no-deps --require-hashes \
+  -r requirements.lock
 "${pip[@]}" install --no-deps --no-build-isolation -e .
 
 # Importing TensorFlow takes 5 seconds if compiled, else 20 to 30. Failures are ignored: a few
