@@ -49,7 +49,7 @@ def main() -> None:
         fused=True,
     )
     collator = transformers.DataCollatorForPermutationLanguageModeling(
-        _Tokenizer(),  # type: ignore[arg-type]
+        _Tokenizer(),  # type: ignore[arg-type, unused-ignore]
         plm_probability=_PROBABILITY,
         max_span_length=config.data.max_span,
     )
@@ -84,7 +84,7 @@ def create_model(config: XLNetConfig) -> transformers.XLNetLMHeadModel:
             n_head=model.num_heads,
             d_inner=model.d_inner,
             ff_activation="gelu_new",
-            untie_r=model.untie_r,  # type: ignore[call-arg]
+            untie_r=model.untie_r,  # type: ignore[call-arg, unused-ignore]
             dropout=model.dropout,
             initializer_range=model.init_std,
             mem_len=None,

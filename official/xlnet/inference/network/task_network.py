@@ -5,8 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.inference.network.layer_encoder import inference_encoder
-from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.inference.network.length_buckets import Buckets, Tensors
+from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 
 
