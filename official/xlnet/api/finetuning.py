@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -19,7 +18,6 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import (
     complete_settings,
-    describe_settings,
     given_settings,
     keep_settings,
 )
@@ -28,7 +26,6 @@ from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example, QuestionExample
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
-from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.registry import TASKS
 from official.xlnet.training import finetuning
 from official.xlnet.training.several_runs.finetuning_runs import saved_configuration
@@ -109,8 +106,6 @@ def finetune(
         num_replicas = distribution.num_replicas_in_sync
         complete_settings(settings, given, len(train_examples), num_replicas)
     settings.check()
-    if is_chief(distribution):
-        Progress(sys.stderr).keep(describe_settings(settings, len(train_examples)))
     start: dict[str, Any] = {"init_from": model, "vocab": vocab, "strategy": distribution}
     data = train_examples, dev_examples
     if search:

@@ -13,6 +13,7 @@ from absl import flags
 from data_prep.pipelines.prepare import prepare
 from data_prep.settings import FORMATS
 from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.files import file_system
 from official.xlnet.files.arguments import split_options
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.extras import require_extra
@@ -107,10 +108,9 @@ _BEAM_OPTIONS = flags.DEFINE_string(
 def run() -> dict[str, Any]:
     """Prepares the data set; returns counts of documents, tokens, windows and dropped text.
 
-    And `targets_per_window`, the mean number of tokens that the configuration predicts in a window.
+    And, if the data set is not in a bucket, `targets_per_window`, the mean number of tokens that the
+    configuration predicts in a window.
     """
-    from official.xlnet.training.target_count import targets_per_window
-
     if _RUNNER.value:
         require_extra("apache_beam", "beam", f"--runner={_RUNNER.value}")
         if _RUNNER.value == "DaskRunner":
@@ -140,4 +140,8 @@ def run() -> dict[str, Any]:
         allow_fewer_lanes=_ALLOW_FEWER_LANES.value,
         compress=_COMPRESS.value,
     )
+    if file_system.is_remote(_OUTPUT.value):  # Only a copy of all records could be read.
+        return counts
+    from official.xlnet.training.target_count import targets_per_window
+
     return {**counts, "targets_per_window": targets_per_window(config, _OUTPUT.value)}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from official.xlnet.configs.training import TrainingConfig
+if TYPE_CHECKING:  # The command's help needs the number of cores, and no configuration.
+    from official.xlnet.configs.training import TrainingConfig
 
 _MOST_SLICES = 4  # Each is traced and compiled by itself.
 

@@ -7,6 +7,7 @@ that an interrupted run resumes from: the latest weights, the optimizer and the 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.finetuning_defaults import describe_settings
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError, DataError, PreemptedError
 from official.xlnet.files.locks import only_writer
@@ -30,6 +32,7 @@ from official.xlnet.runtime.distribution import (
 )
 from official.xlnet.runtime.memory import require_training_memory
 from official.xlnet.runtime.preemption import TerminationSignal
+from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
@@ -95,6 +98,7 @@ def finetune(
             run = _create_run(config, None if latest else init_from)
         if is_chief(distribution):
             model_directory.create_model_dir(output, config, task.tokenizer.model_file)
+            Progress(sys.stderr).keep(describe_settings(config, len(train)))
         if latest:
             model_directory.restore_run(
                 latest.prefix, model=run.model, optimizer=run.optimizer, state=run.state

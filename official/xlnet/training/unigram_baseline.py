@@ -100,5 +100,5 @@ class UnigramBaseline:
         """
         self._recent.append(loss)
         recent = float(np.mean(self._recent))
-        is_due = before < self._due <= step
+        is_due = before < self._due <= step and self._due >= _RECENT_STEPS
         return recent if is_due and recent > self.loss - _MARGIN else None

@@ -66,9 +66,10 @@ def test_predictions(tuned, rows):
     predictor = xlnet.Predictor(output)
     assert predictor([]) == [] and predictor("")["label"] == predictions[20]["label"]
     predictor(texts)
-    num_graphs = predictor._forward.experimental_get_tracing_count()
+    (forward,) = predictor._ensemble._forwards
+    num_graphs = forward.experimental_get_tracing_count()
     predictor(texts[::-1])
-    assert predictor._forward.experimental_get_tracing_count() == num_graphs
+    assert forward.experimental_get_tracing_count() == num_graphs
     with pytest.raises(TypeError, match="example 2: expected strings"):
         predictor(["now", 3])
     with pytest.raises(DataError, match=r"expected 1 text\(s\) \(text\), got 2"):

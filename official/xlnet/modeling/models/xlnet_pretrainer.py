@@ -62,8 +62,10 @@ class XLNetPretrainer(TrainableModel):
         self.lm_head = create_lm_head(config, dtype=policy, name="lm_head")
         self.objective = create_objective(config)
         self.auxiliary = AuxiliaryObjectives(config, dtype=policy)
-        loss_names = ["loss", *(f"loss_{name}" for name in self.auxiliary.parts)]
-        self.loss_metrics = [tf_keras.metrics.Mean(name) for name in loss_names]
+        self.loss_metric = tf_keras.metrics.Mean("loss")
+        self.auxiliary_metrics = [
+            tf_keras.metrics.Mean(f"loss_{name}") for name in self.auxiliary.parts
+        ]
         self.gradient_norm_metric = tf_keras.metrics.Mean("gradient_norm")
         self.memory_metric = tf_keras.metrics.Mean("memory_valid")
         self.memory = self._new_memory()
@@ -233,6 +235,11 @@ class XLNetPretrainer(TrainableModel):
         if self._evaluation.memory is None:
             with self.distribute_strategy.scope():
                 self._evaluation.memory = self._new_memory()
+
+    @property
+    def loss_metrics(self) -> list[tf_keras.metrics.Mean]:
+        """Losses of the language model and of the auxiliary objectives."""
+        return [self.loss_metric, *self.auxiliary_metrics]
 
     @property
     def metrics(self):
