@@ -108,8 +108,8 @@ _BEAM_OPTIONS = flags.DEFINE_string(
 def run() -> dict[str, Any]:
     """Prepares the data set; returns counts of documents, tokens, windows and dropped text.
 
-    And, if the data set is not in a bucket, `targets_per_window`, the mean number of tokens that the
-    configuration predicts in a window.
+    And, if the data set is not in a bucket, `targets_per_window`, the mean number of tokens that
+    the configuration predicts in a window.
     """
     if _RUNNER.value:
         require_extra("apache_beam", "beam", f"--runner={_RUNNER.value}")

@@ -20,6 +20,7 @@ from official.xlnet.modeling.ops.device_forms import built_for
 # Two layers; sizes with many binary digits, blocks of the content stream and dropout.
 SETTINGS = (
     "model.num_layers=2",
+    "model.mem_len=64",
     "training.optimizer=adamw",
     "model.dropout=0.1",
     "model.dropatt=0.1",
