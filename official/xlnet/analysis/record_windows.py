@@ -112,8 +112,8 @@ def read_window(
     is_target[positions] = True
     part = _parts(manifest.reuse_len, scalars["a_length"], scalars["b_length"])
     return Window(
-        title=f"{directory}, {split}, lane {lane} of {lanes.num_lanes}, "
-        f"window {index} of {lanes.windows_per_lane}",
+        title=f"{os.path.basename(os.path.abspath(directory))}, {split}, "
+        f"lane {lane} of {lanes.num_lanes}, window {index} of {lanes.windows_per_lane}",
         pieces=[tokenizer.id_to_piece(i) for i in ids],
         part=part,
         order=sampled.order[0].numpy(),
