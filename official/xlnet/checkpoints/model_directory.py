@@ -44,7 +44,7 @@ ARCHITECTURE = (
 )
 
 # The parts of a model that a model directory keeps, by their attribute.
-_PARTS = ("encoder", "lm_head", "auxiliary", "head")
+_PARTS = ("encoder", "lm_head", "next_sentence", "auxiliary", "head")
 
 # What to say of a model without a part.
 _LACKING = {
@@ -103,7 +103,11 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
     parts = {"encoder": model.encoder, "lm_head": model.lm_head}
     learned = {stage.name for stage in saved.objective.stages()}
     kept = {name: part for name, part in model.auxiliary.parts.items() if name in learned}
-    restore(model_dir, **parts, **({"auxiliary": tf.train.Checkpoint(**kept)} if kept else {}))
+    if "next_sentence" in kept:
+        parts["next_sentence"] = kept.pop("next_sentence")
+    if kept:
+        parts["auxiliary"] = tf.train.Checkpoint(**kept)
+    restore(model_dir, **parts)
     return model
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from official import xlnet
-from official.xlnet.checkpoints.model_directory import restore
+from official.xlnet.checkpoints.model_directory import load_pretrainer, restore
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.language_model import load_language_model
@@ -71,8 +71,9 @@ def test_next_sentence_is_kept(tmp_path, vocabulary):
     changes = {"objective.next_sentence": True, "vocab_size": VOCAB_SIZE, "num_layers": 1}
     model, other = make_model(**changes), make_model(is_random=False, **changes)
     xlnet.save_pretrained(model, str(tmp_path), vocabulary)
-    restore(str(tmp_path), auxiliary=other.auxiliary)
+    restore(str(tmp_path), next_sentence=other.next_sentence)  # Its place since version 0.1.
     assert_same_weights(model.auxiliary, other.auxiliary)
+    assert_same_weights(model.auxiliary, load_pretrainer(str(tmp_path)).auxiliary)
 
 
 def test_a_tokenizer_that_does_not_fit(tmp_path, vocabulary):

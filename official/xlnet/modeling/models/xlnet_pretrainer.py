@@ -62,15 +62,19 @@ class XLNetPretrainer(TrainableModel):
         self.lm_head = create_lm_head(config, dtype=policy, name="lm_head")
         self.objective = create_objective(config)
         self.auxiliary = AuxiliaryObjectives(config, dtype=policy)
+        # Its place in checkpoints, from before there were other auxiliary objectives.
+        self.next_sentence = self.auxiliary.parts.get("next_sentence")
         self.loss_metric = tf_keras.metrics.Mean("loss")
-        self.auxiliary_metrics = [
-            tf_keras.metrics.Mean(f"loss_{name}") for name in self.auxiliary.parts
-        ]
         self.gradient_norm_metric = tf_keras.metrics.Mean("gradient_norm")
         self.memory_metric = tf_keras.metrics.Mean("memory_valid")
         self.memory = self._new_memory()
-        # Its own memory, in a plain object: no part of the model's state.
+        # In plain objects, so no part of the model's state: evaluation's own memory, and metrics
+        # that checkpoints need not have.
         self._evaluation = types.SimpleNamespace(memory=None)
+        names = self.auxiliary.parts
+        self._auxiliary = types.SimpleNamespace(
+            metrics=[tf_keras.metrics.Mean(f"loss_{name}") for name in names]
+        )
         self.build(None)
 
     def build(self, input_shape=None):
@@ -239,7 +243,7 @@ class XLNetPretrainer(TrainableModel):
     @property
     def loss_metrics(self) -> list[tf_keras.metrics.Mean]:
         """Losses of the language model and of the auxiliary objectives."""
-        return [self.loss_metric, *self.auxiliary_metrics]
+        return [self.loss_metric, *self._auxiliary.metrics]
 
     @property
     def metrics(self):

@@ -33,27 +33,22 @@ from official.xlnet.modeling.ops.initializers import normal
 
 
 class AuxiliaryObjective(tf_keras.layers.Layer):
-    """Base class: softmax over C classes of some hidden states of each row of a batch.
+    """Base class: logistic regression on some hidden states of each row of a batch.
 
-        logits = [0, W h + b],   loss = -log softmax(logits)[label]
-
-    Class 0 is the reference whose logit is 0, so two classes are a logistic regression.
+        logit = w · h + b,   loss = binary cross entropy
 
     Args:
       config: the experiment configuration.
     """
-
-    num_classes = 2
 
     def __init__(self, config: XLNetConfig, **kwargs):
         super().__init__(**kwargs)
         self.config = config
 
     def build(self, input_shape=None):
-        model, num_logits = self.config.model, self.num_classes - 1
-        kernel_shape = [model.d_model, num_logits]
-        self.kernel = self.add_weight("kernel", kernel_shape, initializer=normal(model.init_std))
-        self.bias = self.add_weight("bias", [num_logits], initializer="zeros")
+        model = self.config.model
+        self.kernel = self.add_weight("kernel", [model.d_model], initializer=normal(model.init_std))
+        self.bias = self.add_weight("bias", [], initializer="zeros")
         super().build(input_shape)
 
     def labels(self, batch: dict[str, tf.Tensor], task: ObjectiveBatch) -> Labels:
@@ -75,11 +70,10 @@ class AuxiliaryObjective(tf_keras.layers.Layer):
         raise NotImplementedError
 
     def call(self, hidden_BXD: tf.Tensor) -> tf.Tensor:
-        """Logits float32 [B, X, C] of hidden states [B, X, D]."""
+        """Logits float32 [B, X] of hidden states [B, X, D]."""
         hidden_BXD = tf.cast(hidden_BXD, tf.float32)
-        kernel, bias = tf.cast(self.kernel, tf.float32), tf.cast(self.bias, tf.float32)
-        logits = tf.einsum("bxd,dc->bxc", hidden_BXD, kernel) + bias
-        return tf.pad(logits, [[0, 0], [0, 0], [1, 0]])
+        kernel_D, bias = tf.cast(self.kernel, tf.float32), tf.cast(self.bias, tf.float32)
+        return tf.einsum("bxd,d->bx", hidden_BXD, kernel_D) + bias
 
     def loss_sum(
         self, outputs: dict[str, tf.Tensor], inputs: dict[str, tf.Tensor], labels: Labels
@@ -91,8 +85,9 @@ class AuxiliaryObjective(tf_keras.layers.Layer):
           inputs: `ObjectiveBatch.inputs`.
           labels: the labels, of the same rows.
         """
-        logits = self(self.hidden_states(outputs, inputs))
-        loss_BX = tf.nn.sparse_softmax_cross_entropy_with_logits(labels.label_BX, logits)
+        logits_BX = self(self.hidden_states(outputs, inputs))
+        label_BX = tf.cast(labels.label_BX, tf.float32)
+        loss_BX = tf.nn.sigmoid_cross_entropy_with_logits(label_BX, logits_BX)
         return tf.reduce_sum(loss_BX * labels.weight_BX)
 
     def get_config(self):

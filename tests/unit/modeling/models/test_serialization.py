@@ -199,3 +199,17 @@ def test_checkpoint_names_are_pinned(tmp_path):
         "lm_head/bias",
         "memory",
     }
+
+
+def test_the_place_of_next_sentence_in_checkpoints_is_pinned(tmp_path):
+    """Runs of version 0.1 with this objective resume, so nothing else may be expected of them."""
+    names = []
+    for number, changes in enumerate(({}, {"objective.next_sentence": True})):
+        model = XLNetPretrainer(tiny_config(num_layers=1, **changes))
+        path = tf.train.Checkpoint(model=model).save(str(tmp_path / f"checkpoint{number}"))
+        names.append(dict(tf.train.list_variables(path)))
+    added = {name: shape for name, shape in names[1].items() if name not in names[0]}
+    assert added == {
+        "model/next_sentence/kernel/.ATTRIBUTES/VARIABLE_VALUE": [22],
+        "model/next_sentence/bias/.ATTRIBUTES/VARIABLE_VALUE": [],
+    }

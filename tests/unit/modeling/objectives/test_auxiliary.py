@@ -30,7 +30,7 @@ def windows(seed=0, batch=4):
 
 def mean_loss(hidden_BXD, part, labels):
     """Logistic regression in float64, averaged over the labels that count."""
-    kernel, bias = part.kernel.numpy()[:, 0].astype(float), float(part.bias.numpy()[0])
+    kernel, bias = part.kernel.numpy().astype(float), float(part.bias.numpy())
     logit = np.array(hidden_BXD, float) @ kernel + bias
     p = 1 / (1 + np.exp(-logit))
     label, weight = (np.array(x) for x in labels)
