@@ -48,6 +48,7 @@ def main(argv: list[str]) -> None:
     starts = rng.integers(0, len(words) - _MOST_WORDS, FLAGS.texts)
     texts = [" ".join(words[i : i + n]) for i, n in zip(starts, sizes, strict=True)]
     workloads = {
+        "texts of mixed lengths, all at once": (texts, len(texts)),
         f"texts of mixed lengths, {_BATCH} at a time": (texts, _BATCH),
         "short texts, one at a time": ([" ".join(text.split()[:9]) for text in texts[:32]], 1),
     }

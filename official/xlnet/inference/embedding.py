@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -121,10 +122,7 @@ class TextEmbedder:
         longest = max(sizes, default=0)
         shape = [longest, self._width] if pooling == "none" else [self._width]
         result = np.zeros([len(ids), *shape], np.float32)
-        by_length = sorted(range(len(ids)), key=lambda i: -sizes[i])
-        for first in range(0, len(ids), batch_size):
-            rows = by_length[first : first + batch_size]
-            length = next(n for n in self._lengths if n >= sizes[rows[0]])
+        for length, rows in self._batches(sizes, batch_size):
             inputs = pack_columns([[ids[i] for i in rows]], length)
             vectors = self._graph(length, pooling)(**inputs).numpy()
             for row, i in enumerate(rows):
@@ -133,6 +131,15 @@ class TextEmbedder:
                 else:
                     result[i] = vectors[row]
         return result
+
+    def _batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[int]]]:
+        """Batches of texts of one length bucket, longest first: (length, indices of texts)."""
+        lengths = [next(n for n in self._lengths if n >= size) for size in sizes]
+        by_length = sorted(range(len(sizes)), key=lambda i: -lengths[i])
+        for length, group in itertools.groupby(by_length, key=lambda i: lengths[i]):
+            rows = list(group)
+            for first in range(0, len(rows), batch_size):
+                yield length, rows[first : first + batch_size]
 
     def _new_graph(self, length: int, pooling: str) -> Callable:
         """The encoder and the pooling for inputs of one length, [B, T] to [B, D] or [B, T, D]."""

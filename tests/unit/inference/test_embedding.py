@@ -56,6 +56,18 @@ def test_each_text_as_the_encoder_reads_it_alone(encoder, tokenizer, texts, laye
         assert not every[row, : -len(vectors)].any()
 
 
+def test_short_texts_do_not_run_at_the_length_of_long_ones(encoder, tokenizer, texts):
+    embedder = TextEmbedder(encoder, tokenizer, max_length=MAX_LENGTH)
+    sizes = [min(len(tokenizer.encode(text)) + 2, MAX_LENGTH) for text in texts]
+    batches = list(embedder._batches(sizes, 4))
+    assert sorted(row for _, rows in batches for row in rows) == list(range(len(texts)))
+    for length, rows in batches:
+        assert 0 < len(rows) <= 4
+        shortest = max(sizes[row] for row in rows)
+        assert length == min(n for n in embedder._lengths if n >= shortest)
+        assert all(sizes[row] > n for row in rows for n in embedder._lengths if n < length)
+
+
 def test_layer_0_is_the_word_embedding(encoder, tokenizer):
     vectors = embed(encoder, "9 11 10", "none", layer=0, tokenizer=tokenizer)
     table = encoder.word_embedding.embeddings.numpy()
