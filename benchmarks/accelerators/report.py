@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
 from typing import Any
 
 from benchmarks.accelerators.chips import CHIPS
 from benchmarks.harness.document import fill_table
+from benchmarks.harness.rows import add_row, read_rows
 
 RESULTS, DOCUMENT = "docs/accelerators.json", "docs/accelerators.md"
 _KEY = ("step", "chip", "layers", "set", "batch_size")
 _NOT_MEASURED = "Not measured yet: `python -m benchmarks.accelerators`."
 
 
-def read(path: str) -> list[dict[str, Any]]:
-    """The rows on file; none where there is no file."""
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
 def add(path: str, row: dict[str, Any]) -> None:
     """Writes a row to the file, in the place of an older one of the same step, chip and so on."""
-    rows = {_key(old): old for old in read(path)}
-    rows[_key(row)] = row
-    with open(path + ".tmp", "w", encoding="utf-8") as file:
-        json.dump([rows[key] for key in sorted(rows)], file, indent=1)
-        file.write("\n")
-    os.replace(path + ".tmp", path)
+    add_row(path, row, _KEY)
 
 
 def write(results: str, document: str) -> None:
     """Writes the tables of the document."""
-    rows = read(results)
+    rows = read_rows(results)
     fill_table(document, "memory", _table(_MEMORY, rows, _memory))
     fill_table(document, "speed", _table(_SPEED, [row for row in rows if row["fits"]], _speed))
     fill_table(document, "largest", _table(_LARGEST, _largest(rows), list))
-
-
-def _key(row: dict[str, Any]) -> tuple:
-    return tuple(json.dumps(row[name]) if name == "set" else row[name] for name in _KEY)
 
 
 _NAME = ["step", "chip", "rows"]

@@ -32,6 +32,7 @@ RESULTS, DOCUMENT = "docs/time_to_quality.json", "docs/time_to_quality.md"
 def main() -> None:
     arguments = _arguments()
     set_environment_defaults()
+    from benchmarks.harness.rows import read_rows
     from benchmarks.learning.time_to_quality import report, runs
     from benchmarks.learning.time_to_quality.data import CONFIG, prepare_data
 
@@ -51,7 +52,7 @@ def main() -> None:
             report.add(arguments.results, run, runs.evaluate_checkpoints(run, directory))
     if not arguments.train:
         report.write(arguments.results, arguments.document)
-    print(json.dumps({"rows": len(report.read(arguments.results)), "trained": trained}))
+    print(json.dumps({"rows": len(read_rows(arguments.results)), "trained": trained}))
 
 
 def _arguments() -> argparse.Namespace:

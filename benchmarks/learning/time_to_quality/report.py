@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.document import fill_table
+from benchmarks.harness.rows import add_row, key_of, read_rows
 from benchmarks.learning.time_to_quality.runs import Run
 
 CHART = "images/time_to_quality.png"
@@ -17,33 +18,19 @@ _TITLE = {"ours": "ours", "hf": "HF", "tfm": "tf-models-official"}
 _COLOR = {"ours": "tab:blue", "hf": "tab:orange", "tfm": "tab:green"}
 
 
-def read(path: str) -> list[dict[str, Any]]:
-    """The rows on file; none where there is no file."""
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
 def has(path: str, run: Run) -> bool:
     """Whether a run is on file."""
-    return any(_key(row) == _key(_fields(run)) for row in read(path))
+    return key_of(_fields(run), _KEY) in [key_of(row, _KEY) for row in read_rows(path)]
 
 
 def add(path: str, run: Run, result: dict[str, Any]) -> None:
     """Writes the row of a run."""
-    rows = {json.dumps(_key(row)): row for row in read(path)}
-    row = {**_fields(run), **result}
-    rows[json.dumps(_key(row))] = row
-    with open(path + ".tmp", "w", encoding="utf-8") as file:
-        json.dump([rows[key] for key in sorted(rows)], file, indent=1)
-        file.write("\n")
-    os.replace(path + ".tmp", path)
+    add_row(path, {**_fields(run), **result}, _KEY)
 
 
 def write(results: str, document: str) -> None:
     """Writes the table and the picture of the document."""
-    rows = read(results)
+    rows = read_rows(results)
     if not rows:
         return
     fill_table(document, "time", table(rows))
@@ -57,7 +44,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     for text in dict.fromkeys(row["text"] for row in rows):
         of_text = [row for row in rows if row["text"] == text]
         unigram = of_text[0]["unigram_loss"]
-        lines.append([text, "word counts", "", "", "", f"{unigram:.3f}"])
+        lines.append([text, "unigram baseline", "", "", "", f"{unigram:.3f}"])
         for runs in groups(of_text):
             lines.append([text, *_cells(runs)])
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
@@ -103,7 +90,9 @@ def draw(rows: list[dict[str, Any]], path: str) -> None:
                 label = None if peer in named else _TITLE[peer]
                 axes.plot(seconds, losses, marker=".", color=_COLOR[peer], alpha=0.7, label=label)
                 named.add(peer)
-        axes.axhline(of_text[0]["unigram_loss"], color="gray", linestyle="--", label="word counts")
+        axes.axhline(
+            of_text[0]["unigram_loss"], color="gray", linestyle="--", label="unigram baseline"
+        )
         axes.set(title=text, xlabel="wall time from the start of the process, s")
         axes.set_xlim(left=0)
         for side in ("top", "right"):
@@ -141,7 +130,3 @@ def _fields(run: Run) -> dict[str, Any]:
         **{"text": run.text, "peer": run.peer, "seed": run.seed, "num_steps": run.steps},
         **{"rate": run.rate, "limit": run.seconds, "overrides": list(run.overrides)},
     }
-
-
-def _key(row: dict[str, Any]) -> list[Any]:
-    return [row[name] for name in _KEY]

@@ -8,8 +8,7 @@ import numpy as np
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
-from official.xlnet.configs.validation import require
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.packing import pack_texts
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -53,16 +52,22 @@ def attention_maps(
     """
     tokenizer = load_tokenizer(model_dir)
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
-    encoder = load_encoder(model_dir)
-    require(
-        isinstance(encoder, XLNetEncoder),
-        "model.network",
-        "xlnet to show attention",
-        encoder.config.model.network,
-    )
-    outputs = encoder(inputs, return_attention_scores=True)
+    outputs = load_xlnet(model_dir)(inputs, return_attention_scores=True)
     weights_LNTT = outputs["attention_scores"][:, 0].numpy()
     return AttentionMaps(pieces_of(tokenizer, inputs), weights_LNTT)
+
+
+def load_xlnet(model_dir: str) -> XLNetEncoder:
+    """Loads the encoder of a model whose network is XLNet's.
+
+    Raises:
+      ConfigError: the network is another one, which cannot be looked into.
+    """
+    encoder = load_encoder(model_dir)
+    if not isinstance(encoder, XLNetEncoder):
+        network = encoder.config.model.network
+        raise ConfigError(f"model.network: expected xlnet to inspect a text, got {network}")
+    return encoder
 
 
 def pack_text(

@@ -9,9 +9,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from official.xlnet.analysis.attention_maps import pack_text, pieces_of
+from official.xlnet.analysis.attention_maps import load_xlnet, pack_text, pieces_of
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.tokenization.tokenizer import WORD_START
 
 _ROW_TOKENS = 32
@@ -55,7 +54,7 @@ def token_steps(
       >>> token_steps("runs/universal/model", "The cat sat.").num_steps
       array([2, 4, 3, 1, 1, 2], dtype=int32)
     """
-    tokenizer, encoder = load_tokenizer(model_dir), load_encoder(model_dir)
+    tokenizer, encoder = load_tokenizer(model_dir), load_xlnet(model_dir)
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
     num_steps = encoder(inputs, return_num_steps=True)["num_steps"][0].numpy()
     return TokenSteps(pieces_of(tokenizer, inputs), num_steps, encoder.config.model.num_layers)

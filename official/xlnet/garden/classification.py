@@ -9,14 +9,15 @@ import tensorflow as tf
 import tf_keras
 
 from data_prep.tasks.task_data import read_task
-from official.core import base_task, exp_factory, task_factory
 from official.core import config_definitions as cfg
+from official.core import exp_factory, task_factory
 from official.modeling import optimization
 from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
+from official.xlnet.garden.model_task import ModelTask
 from official.xlnet.garden.optimizer import adamw
 from official.xlnet.inference.task_prediction import unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -51,7 +52,7 @@ class ClassificationConfig(cfg.TaskConfig):
 
 
 @task_factory.register_task_cls(ClassificationConfig)
-class ClassificationTask(base_task.Task):
+class ClassificationTask(ModelTask):
     """Classification of texts, or of pairs of them, by a model that has been pre-trained.
 
     Inputs, network and loss are those of `xlnet finetune --task=classification`. Validation reports
@@ -94,19 +95,6 @@ class ClassificationTask(base_task.Task):
     def build_metrics(self, training: bool = True) -> list[tf_keras.metrics.Metric]:
         """Accuracy, of validation."""
         return [] if training else [tf_keras.metrics.SparseCategoricalAccuracy("accuracy")]
-
-    def train_step(
-        self,
-        inputs: dict[str, tf.Tensor],
-        model: XLNetTaskModel,
-        optimizer: tf_keras.optimizers.Optimizer,
-        metrics=None,
-    ) -> dict[str, tf.Tensor]:
-        """One update by `XLNetTaskModel.train_step`."""
-        model.optimizer = optimizer
-        with tf.init_scope():
-            _ = optimizer.iterations  # Legacy optimizers create it when it is first read.
-        return model.train_step(inputs)
 
     def validation_step(
         self, inputs: dict[str, tf.Tensor], model: XLNetTaskModel, metrics=None

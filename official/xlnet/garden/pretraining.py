@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 import tensorflow as tf
-import tf_keras
 
-from official.core import base_task, exp_factory, task_factory
 from official.core import config_definitions as cfg
+from official.core import exp_factory, task_factory
 from official.modeling import optimization
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.errors import ConfigError
+from official.xlnet.garden.model_task import ModelTask
 from official.xlnet.garden.optimizer import adamw
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 
@@ -44,7 +44,7 @@ class PretrainingConfig(cfg.TaskConfig):
 
 
 @task_factory.register_task_cls(PretrainingConfig)
-class PretrainingTask(base_task.Task):
+class PretrainingTask(ModelTask):
     """Pre-training with the objective of a recipe.
 
     The loss is that of `XLNetPretrainer`, in nats per target. Recurrent memory is carried from
@@ -77,19 +77,6 @@ class PretrainingTask(base_task.Task):
             self._xlnet_config(),
             input_context=input_context,
         )
-
-    def train_step(
-        self,
-        inputs: dict[str, tf.Tensor],
-        model: XLNetPretrainer,
-        optimizer: tf_keras.optimizers.Optimizer,
-        metrics=None,
-    ) -> dict[str, tf.Tensor]:
-        """One update by `XLNetPretrainer.train_step`."""
-        model.optimizer = optimizer
-        with tf.init_scope():
-            _ = optimizer.iterations  # Legacy optimizers create it when it is first read.
-        return model.train_step(inputs)
 
     def validation_step(
         self, inputs: dict[str, tf.Tensor], model: XLNetPretrainer, metrics=None

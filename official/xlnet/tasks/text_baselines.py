@@ -22,6 +22,7 @@ from official.xlnet.tasks.text_classification import (
     Regression,
     TextTask,
 )
+from official.xlnet.tokenization.unspaced_scripts import CHARACTERS
 
 # What is read of a large data set, for fitting and for evaluation each.
 MAX_EXAMPLES = 20_000
@@ -31,10 +32,8 @@ _MAX_FEATURES = 100_000  # Of each text column.
 _MAX_ITERATIONS = 200
 _INVERSE_PENALTY = 10.0
 _RARE_LOGIT = -30.0  # Of a class that does not occur in the examples that are fitted.
-# Words, single punctuation marks, and single characters of scripts without spaces between words:
-# Thai, Lao, Burmese, Khmer, kana and Chinese characters.
-_NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-_WORD = rf"[{_NO_SPACES}]|[^\W{_NO_SPACES}]+|[^\w\s]"
+# Words, single punctuation marks, and single characters of scripts without spaces between words.
+_WORD = rf"[{CHARACTERS}]|[^\W{CHARACTERS}]+|[^\w\s]"
 
 Logits = dict[str, np.ndarray]
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# What a character class holds. Half-width Hangul ends the forms of U+FF01 and above.
 _THAI_AND_LAO = "\u0e00-\u0eff"
-_BLOCKS = _THAI_AND_LAO + (
+# Inside of a character class. Half-width Hangul ends the forms of U+FF01 and above.
+CHARACTERS = _THAI_AND_LAO + (
     "\u0f00-\u0fff"  # Tibetan.
     "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Myanmar.
     "\u1780-\u17ff\u19e0-\u19ff"  # Khmer.
@@ -26,8 +26,8 @@ _BLOCKS = _THAI_AND_LAO + (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"  # Han.
     "\U0001aff0-\U0001b16f"  # Kana.
 )
-_BEGINS = re.compile(f"[{_BLOCKS}]")
-_ENDS = re.compile(f"[{_BLOCKS}]$")
+_BEGINS = re.compile(f"[{CHARACTERS}]")
+_ENDS = re.compile(f"[{CHARACTERS}]$")
 _ENDS_IN_THAI_OR_LAO = re.compile(f"[{_THAI_AND_LAO}]$")
 _CONTINUING = ("Mn", "Mc", "Me", "Lm")  # Marks and letters that modify what is before them.
 
@@ -43,7 +43,7 @@ OPENING_MARKS = "「『（《〈【"
 CLOSING_MARKS = "」』”’）》〉】"
 
 # A character of these scripts, or a run of others without whitespace.
-WORD = re.compile(rf"[{_BLOCKS}]|[^\s{_BLOCKS}]+")
+WORD = re.compile(rf"[{CHARACTERS}]|[^\s{CHARACTERS}]+")
 
 
 def begins_unspaced(text: str) -> bool:

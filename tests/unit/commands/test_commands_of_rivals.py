@@ -131,7 +131,11 @@ def test_embeddings_are_those_of_the_exported_encoder(made, capsys, tmp_path):
         (("export", "--head=lm", "--output={0}/lm"), "model.network: expected xlnet to score"),
         (
             ("inspect", "attention", "--text=the time", "--output={0}/a.png"),
-            "model.network: expected xlnet to show",
+            "model.network: expected xlnet to inspect a text",
+        ),
+        (
+            ("inspect", "steps", "--text=the time", "--output={0}/a.png"),
+            "model.network: expected xlnet to inspect a text",
         ),
         (
             ("export", "--weights=int8", "--output={0}/x"),

@@ -8,6 +8,7 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.commands.inspect import check_ending, write
+from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -28,6 +29,7 @@ _OUTPUT = flags.DEFINE_string(
 )
 
 
+@on_local_disk(FLAGS, reads=["model"], writes=["output"])
 def run() -> dict[str, Any]:
     """Writes the picture; returns its path and the mean number of steps."""
     from official.xlnet.analysis.token_steps import as_png, token_steps
