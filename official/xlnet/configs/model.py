@@ -76,7 +76,7 @@ class ModelConfig(Config):
       init_std: standard deviation of the normal initializer.
       attention_init: initialization of attention: `normal`, or `neighbors`, where each head starts
         by copying its share of one neighbor: the token before, after, two before, two after, …;
-        training then leaves the loss of word frequencies within tens of steps.
+        training then leaves the loss of the unigram baseline within tens of steps.
       recompute: activations that the backward pass recomputes to save memory (gradient
         checkpointing): `none`, `attention` (scores and probabilities) or `block` (whole blocks).
       max_positions: for `bert` and `gpt`, number of learned positions: the longest input.

@@ -132,7 +132,7 @@ def size(path: str) -> int:
 
 
 def version(path: str) -> int | str:
-    """A value that is another one after a file was written again: its time, or that of its URL."""
+    """Version of a file, which changes whenever it is written: a time in ns, or a remote key."""
     if not is_remote(path):
         return os.stat(path).st_mtime_ns
     return _call(path, lambda system, name: system.ukey(name))

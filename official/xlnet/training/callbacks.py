@@ -119,7 +119,7 @@ class RunCallback(tf_keras.callbacks.Callback):
         recent = self._baseline.not_beaten(before, step, loss)
         if recent is not None:
             self._log.event(
-                "no better than token frequencies (docs/symptoms.md)",
+                "no better than the unigram baseline (docs/symptoms.md)",
                 step=step,
                 loss=round(recent, 4),
                 unigram_loss=round(self._baseline.loss, 4),

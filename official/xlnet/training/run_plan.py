@@ -39,9 +39,9 @@ def plan(config: XLNetConfig, data: SplitManifest, steps: int, num_replicas: int
       num_replicas: number of replicas that share a batch.
 
     Example:
-      >>> plan(config, Manifest.load("records").splits["train"], 1500)
-      '0.9 M parameters, 1,500 steps of 16 x 128 tokens (3.1 M tokens), 2.4 passes over 10,240
-      windows, at least 0.1 GB of memory'
+      >>> plan(config, Manifest.load("records").splits["train"], 1300)
+      '0.9 M parameters, 1,300 steps of 16 x 128 tokens (2.7 M tokens), 1.6 passes over 13,312
+      windows, at least 0.028 GB of memory'
     """
     seq_len, batch_size = config.data.seq_len, config.training.batch_size
     memory = least_bytes(config, rows_at_once(config, num_replicas), seq_len, training=True)
@@ -50,7 +50,7 @@ def plan(config: XLNetConfig, data: SplitManifest, steps: int, num_replicas: int
         f"{steps:,} steps of {batch_size} x {seq_len} tokens "
         f"({steps * batch_size * seq_len / 1e6:,.1f} M tokens), "
         f"{_passes(config, data, steps):,.1f} passes over {data.windows:,} windows, "
-        f"at least {memory / 1e9:,.1f} GB of memory"
+        f"at least {memory / 1e9:.2g} GB of memory"
     )
 
 
