@@ -224,7 +224,7 @@ class Muon(AdamW):
 
 
 # Kernels of the encoder's layers: attention and feed-forward.
-_LAYER_MATRIX = re.compile(r"(?:^|/)layer_\d+/.*_kernel(?::\d+)?$")
+_LAYER_MATRIX = re.compile(r"(?:^|/)(?:layer_\d+|shared_layer)/.*_kernel(?::\d+)?$")
 
 OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB, "muon": Muon}
 

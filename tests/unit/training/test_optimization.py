@@ -137,7 +137,7 @@ def test_muon_is_that_of_keras_3(graph):
     names = {
         "xlnet_encoder/layer_0/attention/query_kernel": [7, 2, 5],
         "xlnet_encoder/layer_1/feed_forward/inner_kernel": [5, 11],
-        "xlnet_encoder/layer_1/feed_forward/outer_kernel": [13, 3],
+        "xlnet_encoder/shared_layer/feed_forward/outer_kernel": [13, 3],
         "xlnet_encoder/layer_1/feed_forward/inner_bias": [11],
         "xlnet_encoder/word_embedding/embeddings": [13, 5],
         "next_sentence/kernel": [5],
