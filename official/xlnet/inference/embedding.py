@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.layer_encoder import inference_encoder
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
+from official.xlnet.runtime.cores import num_cores
 from official.xlnet.tokenization.packing import check_length, pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
@@ -43,7 +45,7 @@ def embed(
         negative numbers count from it.
       max_length: longest input in tokens, SEP and CLS among them; longer texts lose their end.
         Default: `data.seq_len`.
-      batch_size: texts that run at once.
+      batch_size: texts of a batch; several batches run side by side.
       tokenizer: the tokenizer of an encoder; that of a model directory is in it.
 
     Returns:
@@ -108,6 +110,8 @@ class TextEmbedder:
             encoder, max_length, num_layers=layer % (num_layers + 1), num_segments=3
         )
         self._graph = functools.cache(self._new_graph)
+        # The operations of one batch do not fill the cores, so that several run side by side.
+        self._threads = concurrent.futures.ThreadPoolExecutor(num_cores())
 
     def __call__(
         self, texts: str | Sequence[str], pooling: str = "mean", batch_size: int = 32
@@ -122,14 +126,25 @@ class TextEmbedder:
         longest = max(sizes, default=0)
         shape = [longest, self._width] if pooling == "none" else [self._width]
         result = np.zeros([len(ids), *shape], np.float32)
-        for length, rows in self._batches(sizes, batch_size):
+
+        def run(batch: tuple[int, list[int]]) -> None:
+            length, rows = batch
             inputs = pack_columns([[ids[i] for i in rows]], length)
-            vectors = self._graph(length, pooling)(**inputs).numpy()
+            tensors = {name: tf.constant(array) for name, array in inputs.items()}
+            vectors = self._graph(length, pooling)(**tensors).numpy()
             for row, i in enumerate(rows):
                 if pooling == "none":
                     result[i, longest - sizes[i] :] = vectors[row, length - sizes[i] :]
                 else:
                     result[i] = vectors[row]
+
+        batches = list(self._batches(sizes, batch_size))
+        for length, _ in batches:
+            self._graph(length, pooling)  # Traced here, once, and not by two threads.
+        if len(batches) == 1:
+            run(batches[0])
+        else:
+            list(self._threads.map(run, batches))
         return result
 
     def _batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[int]]]:
@@ -157,12 +172,8 @@ class TextEmbedder:
             return total_BD / tf.reduce_sum(is_real_BT1, axis=1)
 
         shape = [None, length]
-        return tf.function(
-            vectors,
-            input_signature=[
-                tf.TensorSpec(shape, tf.int32),
-                tf.TensorSpec(shape, tf.int32),
-                tf.TensorSpec(shape, tf.bool),
-            ],
-            autograph=False,
+        return tf.function(vectors, autograph=False).get_concrete_function(
+            token_ids=tf.TensorSpec(shape, tf.int32),
+            segment_ids=tf.TensorSpec(shape, tf.int32),
+            is_padding=tf.TensorSpec(shape, tf.bool),
         )
