@@ -53,10 +53,11 @@ class Shape:
         return self.batch_size * self.seq_len
 
 
-# Three layers of XLNet-base as pre-trained in the paper (table 7), and a small model.
+# Three layers of XLNet-base as pre-trained in the paper (table 7), a small and a tiny model.
 BASE3 = Shape(3, 768, 12, 3072, 32000, 512, 384, 256, 85, 2)
 SMALL = Shape(4, 256, 4, 1024, 8000, 128, 96, 64, 21, 16)
-SHAPES = {"base3": BASE3, "small": SMALL}
+TINY = Shape(2, 128, 4, 512, 4000, 128, 0, 64, 63, 16)
+SHAPES = {"base3": BASE3, "small": SMALL, "tiny": TINY}
 
 
 def encoding(batch_size: int, seq_len: int) -> Shape:

@@ -135,6 +135,15 @@ PHASES: dict[str, Callable[[], dict[str, Any]]] = {
     "train_small_compile": functools.partial(
         train_step, "small", ("ours", "HF, torch.compile"), rounds=10
     ),
+    "train_tiny": functools.partial(
+        train_step, "tiny", ("ours", "ours, 2 slices", *_BEST[1:]), rounds=20
+    ),
+    "train_tiny_xla": functools.partial(
+        train_step, "tiny", ("ours", "ours, XLA", "tf-models-official, XLA"), rounds=20
+    ),
+    "train_tiny_compile": functools.partial(
+        train_step, "tiny", ("ours", "HF, torch.compile"), rounds=20
+    ),
     "recompute_base3": functools.partial(recompute, rounds=5),
     "recompute_base": functools.partial(recompute, rounds=3, num_layers=12),
     "recompute_base_8": functools.partial(

@@ -288,6 +288,7 @@ _TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "setting": _setting,
     "train_base3": _training_table("base3"),
     "train_small": _training_table("small"),
+    "train_tiny": _training_table("tiny"),
     "recompute_base3": _recompute("recompute_base3"),
     "recompute_base": _recompute("recompute_base"),
     "recompute_base_8": _recompute("recompute_base_8"),
