@@ -226,7 +226,7 @@ def _parts(phases: dict[str, Any]) -> str:
     del phases
     by_shape = {name: flops.by_part(flops.necessary(shape)) for name, shape in SHAPES.items()}
     rows = [
-        [part, *(f"{parts[part] / 1e9:.1f}" for parts in by_shape.values())]
+        [part, *(f"{parts.get(part, 0) / 1e9:.1f}" for parts in by_shape.values())]
         for part in by_shape["base3"]
     ]
     rows.append(["necessary", *(f"{sum(parts.values()) / 1e9:.1f}" for parts in by_shape.values())])
