@@ -104,9 +104,8 @@ def train_vocabulary(
     if not characters:
         raise DataError(f"no text in {', '.join(inputs)}: expected text to train a vocabulary on")
     model = _train(sentences, size)
-    with only_writer(output_dir):
-        with atomic_write(os.path.join(output_dir, VOCAB_FILE), output_dir) as file:
-            file.write(model)
+    with only_writer(output_dir), atomic_write(os.path.join(output_dir, VOCAB_FILE)) as file:
+        file.write(model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     covered = sum(
         number
