@@ -21,8 +21,8 @@ from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.readers import Counts, read_documents
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
-from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.locks import only_writer
 from official.xlnet.tokenization.special_tokens import (
     NUM_SPECIAL,
     SPECIAL_PIECES,
@@ -104,8 +104,7 @@ def train_vocabulary(
     if not characters:
         raise DataError(f"no text in {', '.join(inputs)}: expected text to train a vocabulary on")
     model = _train(sentences, size)
-    file_system.make_dirs(output_dir)
-    with atomic_write(os.path.join(output_dir, VOCAB_FILE), output_dir) as file:
+    with only_writer(output_dir), atomic_write(os.path.join(output_dir, VOCAB_FILE)) as file:
         file.write(model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     covered = sum(

@@ -627,10 +627,11 @@ def test_convert_on_a_full_disk_names_what_cannot_be_written(to, world, tmp_path
 # 12. Two at once.
 
 
-@pytest.mark.parametrize("verb", ["pretrain", "finetune", "prepare", "export"])
+@pytest.mark.parametrize("verb", ["vocab", "pretrain", "finetune", "prepare", "export"])
 def test_a_second_writer_is_refused(verb, world, tmp_path, capfd):
     output = tmp_path / "o"
     arguments = {
+        "vocab": ["vocab", f"--input={world / 'text.txt'}", "--size=200", f"--output={output}"],
         "pretrain": pretrain(world, output),
         "finetune": finetune(world, output),
         "prepare": [

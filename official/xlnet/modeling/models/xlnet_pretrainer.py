@@ -175,22 +175,24 @@ class XLNetPretrainer(TrainableModel):
 
         A gradient that is not finite changes nothing: see `AdamW`.
         """
-        variables = self.trainable_variables
+        # A causal model does not use the first vector of the query stream.
+        pairs = [
+            (gradient, variable)
+            for gradient, variable in zip(gradients, self.trainable_variables, strict=True)
+            if gradient is not None
+        ]
         if isinstance(self.optimizer, tf_keras.optimizers.legacy.Optimizer):
             # Such an optimizer may clip before it sums over replicas, so the sum is left to it.
-            dense = [tf.convert_to_tensor(g) for g in gradients if g is not None]
+            dense = [tf.convert_to_tensor(g) for g, _ in pairs]
             replica = tf.distribute.get_replica_context()
             norm = tf.linalg.global_norm(replica.all_reduce(tf.distribute.ReduceOp.SUM, dense))
-            self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
+            self.optimizer.apply_gradients(pairs)
             return norm
         # A loss scale's own method to sum gradients lacks attributes that it reads.
         inner = self.optimizer.inner_optimizer if self.has_loss_scale else self.optimizer
-        summed = inner.aggregate_gradients(zip(gradients, variables, strict=True))
-        dense = [g if g is None else tf.convert_to_tensor(g) for g, _ in summed]
-        norm = tf.linalg.global_norm(dense)
-        pairs = zip(dense, variables, strict=True)
+        pairs = [(tf.convert_to_tensor(g), v) for g, v in inner.aggregate_gradients(pairs)]
         self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
-        return norm
+        return tf.linalg.global_norm([g for g, _ in pairs])
 
     def test_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Losses of a batch; memory is carried from batch to batch as in training."""
