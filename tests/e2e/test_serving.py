@@ -409,6 +409,17 @@ def test_bulk_reports_lines_and_options_that_are_wrong(folders, tmp_path, capfd)
     assert "Beam cannot use --runner=NoSuchRunner" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("output", ["9" * 5000, "9" * 200, "in.jsonl/out"])
+def test_bulk_refuses_an_output_that_cannot_be_written(folders, tmp_path, capfd, output):
+    (tmp_path / "in.jsonl").write_text('{"text": "the"}\n')
+    arguments = [f"--saved_model={folders[1]}/1", f"--input={tmp_path}/in.jsonl"]
+    assert cli.main(["predict", *arguments, f"--output={tmp_path}/{output}"]) == 2
+    errors = capfd.readouterr().err
+    assert len(errors.splitlines()) == 1 and len(errors) < 4000
+    assert "File name too long" in errors or "exists" in errors
+    assert os.listdir(tmp_path) == ["in.jsonl"]
+
+
 def test_two_exports_have_the_same_bytes(folders, tmp_path):
     """But for the graph, whose functions are counted in each process, and what follows from it."""
     service = service_of(folders[2], lengths=(11, 23))

@@ -32,7 +32,14 @@ def test_table():
 def test_each_article_is_a_document_of_the_records(tmp_path, name):
     topics = [text.replace("\n\n", "\n") for text in pydoc_data.topics.topics.values()]
     documents = [text.strip() for text in topics][:40]
-    small = ["vocab_size=500", "d_model=16", "num_heads=2", "d_inner=32", "num_steps=2", "warmup_steps=0"]
+    small = [
+        "vocab_size=500",
+        "d_model=16",
+        "num_heads=2",
+        "d_inner=32",
+        "num_steps=2",
+        "warmup_steps=0",
+    ]
     lengths = [
         "seq_len=64",
         "reuse_len=48",

@@ -9,6 +9,8 @@ rows do not stop the pipeline: they are written to a separate file with the erro
 from __future__ import annotations
 
 import os
+import tempfile
+import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -108,6 +110,7 @@ def predict_in_bulk(
     Raises:
       DataError: `version_dir` holds no exported model, or its files do not have the checksums of
         the export; or Beam does not know the options.
+      OSError: `output` cannot be written.
     """
     if not file_system.exists(os.path.join(version_dir, "saved_model.pb")):
         raise DataError(
@@ -115,6 +118,8 @@ def predict_in_bulk(
             "saved_model.pb"
         )
     check_checksums(version_dir)
+    if not file_system.is_remote(output):
+        _check_writable(output)
     try:
         pipeline = beam.Pipeline(options=PipelineOptions(list(beam_options)))
     except ValueError as error:
@@ -142,6 +147,15 @@ def predict_in_bulk(
         name: sum(c.committed for c in counters if c.key.metric.name == name)
         for name in ("rows", "wrong_rows")
     }
+
+
+def _check_writable(prefix: str) -> None:
+    """Makes a directory as Beam will, whose error would be a traceback in the text of another."""
+    folder, name = os.path.split(os.path.abspath(prefix))
+    os.makedirs(folder, exist_ok=True)
+    ending = f"-{_WRONG}-{uuid.uuid4().hex}"
+    with tempfile.TemporaryDirectory(prefix=f"beam-temp-{name}", suffix=ending, dir=folder):
+        pass
 
 
 def _parse(line: bytes) -> Any:
