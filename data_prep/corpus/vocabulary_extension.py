@@ -95,8 +95,8 @@ def extend_vocabulary(tokenizer: Tokenizer, sample: Sample, num_pieces: int) -> 
         scores = {piece: scores[piece] for _, piece in kept}
     if len(scores) < num_pieces:
         raise DataError(
-            f"not enough text for {num_pieces:,} new pieces: {len(scores):,} pieces that the "
-            "vocabulary lacks shorten the text"
+            f"not enough text for {num_pieces:,} new pieces: found {len(scores):,} that the "
+            "vocabulary lacks and that the text would use"
         )
     return _extension(old, scores, words)
 

@@ -7,10 +7,11 @@ A new piece starts where the old pieces that it replaces are:
 
 where s_1 … s_k are the old pieces that spelled w, and `log share` is the mean over i of the log of
 the share of the occurrences of s_i in the text of the domain that were a part of w. Since the head
-is tied to the embedding, the logit of w is then the mean over i of logit(s_i), plus log share: every
-s_i gives an estimate of the probability of w, and w starts with their geometric mean. The shares of
-an old piece sum to at most 1, so all new pieces together get at most the probability of the old
-ones, however many they are; with the mean of the biases alone, each would get that of an old one.
+is tied to the embedding, the logit of w is then the mean over i of logit(s_i), plus log share:
+every s_i gives an estimate of the probability of w, and w starts with their geometric mean. The
+shares of an old piece sum to at most 1, so all new pieces together get at most the probability of
+the old ones, however many they are; with the mean of the biases alone, each would get that of an
+old one.
 All other weights stay as they are.
 """
 
