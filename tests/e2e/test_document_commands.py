@@ -44,6 +44,7 @@ TINY = {
 SMALLER = (
     (r"batch_size=\d+", "batch_size=4"),
     (r"--size=\d+", "--size=300"),
+    (r"--size=\+\d+", "--size=+9"),
     (r"steps_per_epoch=\d+", "steps_per_epoch=2"),
     (r"task\.epochs=\d+", "task.epochs=1"),
     (r"training\.num_steps=\d+", "training.num_steps=3"),
