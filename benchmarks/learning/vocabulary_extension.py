@@ -136,7 +136,8 @@ def passages(path: str, models: tuple[str, ...]) -> list[str]:
 
     tokenizers = [load_tokenizer(model) for model in models]
     longest = load_config(models[0]).data.seq_len
-    found, words = [], []
+    found: list[str] = []
+    words: list[str] = []
     with open(path, encoding="utf-8") as file:
         for word in file.read().split():
             tokens = [tokenizer.encode(" ".join([*words, word])) for tokenizer in tokenizers]

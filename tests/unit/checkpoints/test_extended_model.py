@@ -198,6 +198,7 @@ def test_nothing_is_left_of_what_did_not_end(general, domain, tmp_path, monkeypa
 
 def test_models_that_cannot_be_extended(general, domain, tmp_path):
     changes = {"objective.kind": "denoising", "network": "bert", "mem_len": 0}
+    changes["data.bidirectional"] = False
     model = make_model(vocab_size=OLD, **changes)
     save_pretrained(model, f"{tmp_path}/bert", VOCABULARY)
     with pytest.raises(ConfigError, match=r"model\.network: expected xlnet to extend"):
