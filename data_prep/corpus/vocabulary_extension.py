@@ -1,9 +1,9 @@
 """Extension of a SentencePiece unigram vocabulary by pieces of a domain.
 
 Old pieces keep their ids and scores; new ones come last. So text in which no new piece occurs is
-segmented exactly as before. Candidates are the pieces of a unigram model trained on the domain.
-As in the training of such a model (Kudo, 2018, section 3.2), they are pruned in rounds by what
-the log-likelihood of the text would lose without them; only here the old pieces stay:
+segmented exactly as before. Candidates are whole words and the pieces of a unigram model trained on
+the domain. As in the training of such a model (Kudo, 2018, section 3.2), they are pruned in rounds
+by what the log-likelihood of the text would lose without them; only here the old pieces stay:
 
     score(w) = log(number of times w is used / number of all tokens of the text)
     gain(w)  = number of times w is used · (score(w) − score of the best segmentation without w)
@@ -34,6 +34,7 @@ from official.xlnet.tokenization.special_tokens import UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
 _KEPT = 0.75  # Share of the candidates that a round keeps; SentencePiece's shrinking factor.
+_MAX_PIECE_CHARS = 16  # SentencePiece's limit.
 _SPLIT_BY_TOKENIZER = re.compile(r"\d,$")  # See `tokenizer`: such a piece never is a token.
 
 
@@ -79,7 +80,7 @@ def extend_vocabulary(tokenizer: Tokenizer, sample: Sample, num_pieces: int) -> 
             f"{old.size:,}, got {num_pieces:,}"
         )
     words = collections.Counter(word for line in sample.sentences for word in line.split())
-    scores = _candidates(sample, old, num_pieces)
+    scores = _candidates(sample, words, old, num_pieces)
     while True:
         counts_V = _counts(old.extended(scores), words)
         used = np.maximum(counts_V[old.size :], 1)
@@ -157,19 +158,27 @@ class _Vocabulary:
         return np.array([score_V[ids].sum() for ids in others])
 
 
-def _candidates(sample: Sample, old: _Vocabulary, num_pieces: int) -> dict[str, float]:
-    """{piece: score} of a unigram model of the domain, where the old vocabulary lacks the piece.
+def _candidates(
+    sample: Sample, words: collections.Counter[str], old: _Vocabulary, num_pieces: int
+) -> dict[str, float]:
+    """{piece: score} of pieces of the domain that the old vocabulary lacks.
 
-    The model is large enough for twice as many new pieces as are asked for.
+    Those of a unigram model that is large enough for twice as many new pieces as are asked for,
+    and the most frequent words: SentencePiece starts from strings that two different words share,
+    so a word that stands alone is not among its pieces.
     """
     size = old.size + 2 * num_pieces + len(sample.characters)
     domain = parse_model(train_unigram(sample.sentences, size, allow_fewer=True))
+    whole = {
+        WORD_START + word: np.log(number / words.total())
+        for word, number in words.most_common(size)
+        if number > 1 and word.isalpha() and len(word) < _MAX_PIECE_CHARS
+    }
+    parts = {piece.piece: piece.score for piece in domain.pieces if piece.type == NORMAL}
     return {
-        piece.piece: piece.score
-        for piece in domain.pieces
-        if piece.type == NORMAL
-        and piece.piece not in old.pieces
-        and not _SPLIT_BY_TOKENIZER.search(piece.piece)
+        piece: score
+        for piece, score in (whole | parts).items()
+        if piece not in old.pieces and not _SPLIT_BY_TOKENIZER.search(piece)
     }
 
 
