@@ -83,8 +83,8 @@ def extend_vocabulary(tokenizer: Tokenizer, sample: Sample, num_pieces: int) -> 
     scores = _candidates(sample, words, old, num_pieces)
     while True:
         counts_V = _counts(old.extended(scores), words)
-        used = np.maximum(counts_V[old.size :], 1)
-        scores = dict(zip(scores, np.log(used / counts_V.sum()), strict=True))
+        used = counts_V[old.size :]
+        scores = dict(zip(scores, np.log(np.maximum(used, 1) / counts_V.sum()), strict=True))
         if len(scores) <= num_pieces:
             break
         gain = used * (np.array([*scores.values()]) - old.scores_without(scores))

@@ -170,6 +170,16 @@ def test_the_same_text_gives_the_same_vocabulary(tokenizer, sample, extension):
     assert again.model_proto == extension.model_proto
 
 
+def test_words_that_the_normalizer_changes_are_no_pieces(tmp_path, tokenizer):
+    """SentencePiece reads the ligature as two letters, so a piece with it is never used."""
+    sample = sample_of("\n".join(["ﬁlmography"] * 9), tmp_path, keep_accents=True)
+    with pytest.raises(DataError, match="not enough text for 9 new pieces"):
+        extend_vocabulary(tokenizer, sample, 9)
+    extension = extend_vocabulary(tokenizer, sample, 1)
+    [*_, piece] = parse_model(extension.model_proto).pieces
+    assert "ﬁ" not in piece.piece
+
+
 def test_what_cannot_be_extended(tmp_path, tokenizer, sample):
     with pytest.raises(DataError, match="not enough text for 5,000 new pieces: found "):
         extend_vocabulary(tokenizer, sample, 5000)
