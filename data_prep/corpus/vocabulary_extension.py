@@ -80,26 +80,22 @@ def extend_vocabulary(tokenizer: Tokenizer, sample: Sample, num_pieces: int) -> 
             f"{old.size:,}, got {num_pieces:,}"
         )
     words = collections.Counter(word for line in sample.sentences for word in line.split())
-    scores = _candidates(sample, words, old, num_pieces)
+    scores, is_pruned = _candidates(sample, words, old, num_pieces), False
     while True:
         counts_V = _counts(old.extended(scores), words)
         used = counts_V[old.size :]
         scores = dict(zip(scores, np.log(np.maximum(used, 1) / counts_V.sum()), strict=True))
-        if len(scores) <= num_pieces:
-            break
-        gain = used * (np.array([*scores.values()]) - old.scores_without(scores))
-        gaining = [(-gain[i], piece) for i, piece in enumerate(scores) if gain[i] > 0]
-        if len(gaining) < num_pieces:
-            scores = {piece: scores[piece] for _, piece in gaining}
-            break
-        kept = sorted(gaining)[: max(num_pieces, int(_KEPT * len(scores)))]
-        scores = {piece: scores[piece] for _, piece in kept}
-    if len(scores) < num_pieces:
-        raise DataError(
-            f"not enough text for {num_pieces:,} new pieces: found {len(scores):,} that the "
-            "vocabulary lacks and that the text would use"
-        )
-    return _extension(old, scores, words)
+        if is_pruned and len(scores) == num_pieces:
+            return _extension(old, scores, words)
+        gains = used * (np.array([*scores.values()]) - old.scores_without(scores))
+        ranked = sorted((-gain, w) for w, gain in zip(scores, gains, strict=True) if gain > 0)
+        if len(ranked) < num_pieces:
+            raise DataError(
+                f"not enough text for {num_pieces:,} new pieces: found {len(ranked):,} that the "
+                "vocabulary lacks and that the text would use"
+            )
+        kept = ranked[: max(num_pieces, int(_KEPT * len(scores)))]
+        scores, is_pruned = {piece: scores[piece] for _, piece in kept}, True
 
 
 class _Vocabulary:
