@@ -68,7 +68,7 @@ def main() -> None:
         _row("general model", texts, [general]),
         _row("with new pieces, untrained", texts, [extended]),
         _continued("trained further, old pieces", arguments, texts, general, arguments.steps),
-        _continued("the same, as much text as below", arguments, texts, general, same_text),
+        _continued("trained further, old pieces, equal text", arguments, texts, general, same_text),
         _continued("trained further, new pieces", arguments, texts, extended, arguments.steps),
     ]
     num_words = sum(len(text.split()) for text in texts["domain"])
