@@ -34,6 +34,7 @@ SECTIONS = {
         "official.xlnet.api.plain_examples",
         "official.xlnet.api.language_model",
         "official.xlnet.api.pretraining",
+        "official.xlnet.api.vocabulary",
         "official.xlnet.inference.embedding",
         "official.xlnet.checkpoints.any_format",
         "official.xlnet.checkpoints.convert",

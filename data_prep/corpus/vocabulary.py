@@ -8,6 +8,7 @@ published vocabularies. Memory is bounded: large corpora are sampled by line.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import io
 import os
 import re
@@ -88,13 +89,56 @@ def train_vocabulary(
             f"size: expected more than the {num_fixed} predefined pieces and at most "
             f"{MAX_VOCAB_SIZE:,}, got {size}"
         )
+    options = ReadOptions(format=format, text_field=text_field, on_bad_utf8=on_bad_utf8)
+    sample = read_sample(inputs, options, sample_bytes, seed, lowercase, keep_accents, progress)
+    model = train_unigram(sample.sentences, size)
+    with only_writer(output_dir), atomic_write(os.path.join(output_dir, VOCAB_FILE)) as file:
+        file.write(model)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    return {"vocab_size": processor.vocab_size(), "coverage": sample.coverage(processor)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Text to train a vocabulary on.
+
+    Attributes:
+      sentences: cleaned text, in parts of at most a line.
+      characters: {character, without spaces: number of times}.
+    """
+
+    sentences: list[str]
+    characters: collections.Counter[str]
+
+    def coverage(self, processor: sentencepiece.SentencePieceProcessor) -> float:
+        """Fraction of the characters that a vocabulary covers."""
+        covered = sum(
+            number
+            for character, number in self.characters.items()
+            if UNK_ID not in processor.encode(character)
+        )
+        return covered / self.characters.total()
+
+
+def read_sample(
+    inputs: Sequence[str],
+    options: ReadOptions,
+    sample_bytes: int,
+    seed: int,
+    lowercase: bool,
+    keep_accents: bool,
+    progress: bool,
+) -> Sample:
+    """Reads a random sample of the lines of a corpus; see `train_vocabulary`.
+
+    Raises:
+      DataError: there is no text.
+    """
     if sample_bytes < 1:
         raise DataError(f"sample_bytes: expected at least 1, got {sample_bytes}")
-    options = ReadOptions(format=format, text_field=text_field, on_bad_utf8=on_bad_utf8)
-    sample = _sample(inputs, options, sample_bytes, seed, progress)
     sentences: list[str] = []
     characters: collections.Counter[str] = collections.Counter()
-    for line in sample:
+    for line in _sampled_lines(inputs, options, sample_bytes, seed, progress):
         cleaned = clean(line, lowercase, keep_accents)
         characters.update(cleaned)
         sentences += re.findall(
@@ -103,22 +147,10 @@ def train_vocabulary(
     del characters[" "]
     if not characters:
         raise DataError(f"no text in {', '.join(inputs)}: expected text to train a vocabulary on")
-    model = _train(sentences, size)
-    with only_writer(output_dir), atomic_write(os.path.join(output_dir, VOCAB_FILE)) as file:
-        file.write(model)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    covered = sum(
-        number
-        for character, number in characters.items()
-        if UNK_ID not in processor.encode(character)
-    )
-    return {
-        "vocab_size": processor.vocab_size(),
-        "coverage": covered / characters.total(),
-    }
+    return Sample(sentences, characters)
 
 
-def _sample(
+def _sampled_lines(
     inputs: Sequence[str], options: ReadOptions, sample_bytes: int, seed: int, progress: bool
 ) -> Iterator[str]:
     """Samples about `sample_bytes` of lines from a random subset of the shards."""
@@ -145,8 +177,20 @@ def _sample(
                     )
 
 
-def _train(sentences: list[str], size: int) -> bytes:
-    """Trains SentencePiece; returns the serialized model."""
+def train_unigram(sentences: list[str], size: int, allow_fewer: bool = False) -> bytes:
+    """Trains a SentencePiece unigram model.
+
+    Args:
+      sentences: the text.
+      size: number of pieces, special tokens included.
+      allow_fewer: whether the model may have fewer pieces, where the text has not enough.
+
+    Returns:
+      The serialized model.
+
+    Raises:
+      DataError: the text does not have pieces enough, or has too many characters.
+    """
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -154,6 +198,7 @@ def _train(sentences: list[str], size: int) -> bytes:
             model_writer=model,
             model_type="unigram",
             vocab_size=size,
+            hard_vocab_limit=not allow_fewer,
             unk_id=0,
             bos_id=1,
             eos_id=2,

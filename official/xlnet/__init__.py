@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from official.xlnet.api.language_model import fill_blanks, generate, score
     from official.xlnet.api.prediction import Predictor, evaluate, predict
     from official.xlnet.api.pretraining import pretrain
+    from official.xlnet.api.vocabulary import extend_vocabulary
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.checkpoints.convert import convert
     from official.xlnet.checkpoints.model_directory import (
@@ -72,6 +73,7 @@ _MODULE_OF = {
     "embed": "inference.embedding",
     "evaluate": "api.prediction",
     "export": "serving.export",
+    "extend_vocabulary": "api.vocabulary",
     "fill_blanks": "api.language_model",
     "finetune": "api.finetuning",
     "generate": "api.language_model",
@@ -113,6 +115,7 @@ __all__ = [
     "embed",
     "evaluate",
     "export",
+    "extend_vocabulary",
     "fill_blanks",
     "finetune",
     "generate",

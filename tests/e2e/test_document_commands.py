@@ -44,6 +44,7 @@ TINY = {
 SMALLER = (
     (r"batch_size=\d+", "batch_size=4"),
     (r"--size=\d+", "--size=300"),
+    (r"--size=\+\d+", "--size=+9"),
     (r"steps_per_epoch=\d+", "steps_per_epoch=2"),
     (r"task\.epochs=\d+", "task.epochs=1"),
     (r"training\.num_steps=\d+", "training.num_steps=3"),
@@ -51,6 +52,10 @@ SMALLER = (
     (r"--megabytes=\d+", "--megabytes=1"),
     (r"(benchmarks\.learning\.ablation)", r"\1 --seeds=2 --rows=xlnet_k6,bert"),
     (r"(benchmarks\.learning)(?=\s)", r"\1 --seeds=1 --steps=4"),
+    (
+        r"(benchmarks\.learning\.vocabulary_extension)",
+        r"\1 --pieces=9 --seeds=1 --steps=4",
+    ),
     (r"(benchmarks\.learning\.attention_length)", r"\1 --tokens=64"),
 )
 
@@ -79,6 +84,9 @@ def prepared(tmp_path_factory):
     (directory / "corpus").mkdir()
     (directory / "corpus/text.txt").write_text("\n\n".join(documents), encoding="utf-8")
     shutil.copy(directory / "corpus/text.txt", directory / "union.txt")
+    pages = ["\n".join(topics[start::24]).replace("\n\n", "\n") for start in range(24)]
+    for name in ("speeches.txt", "reviews.txt"):
+        (directory / name).write_text("\n\n".join(pages), encoding="utf-8")
     (directory / "corpus/zh").mkdir()
     chinese = ["\n".join(document) for document in chinese_documents(0, 300)]
     (directory / "corpus/zh/text.txt").write_text("\n\n".join(chinese), encoding="utf-8")
@@ -90,7 +98,7 @@ def prepared(tmp_path_factory):
     (directory / "texts").mkdir()
     (directory / "texts/some.jsonl").write_text('{"text": "the list is good"}\n' * 3)
     (directory / "docs").symlink_to(ROOT / "docs")
-    for page in ("ablation.md", "attention_length.md", "learning.md"):
+    for page in ("ablation.md", "attention_length.md", "learning.md", "vocabulary_extension.md"):
         shutil.copy(ROOT / "docs" / page, directory / page)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)

@@ -76,6 +76,13 @@ def test_every_verb_works_under_any_path(world, tmp_path, capfd):
             "score": ["score", f"--model={model}", f"--input={here / 'texts.txt'}"],
             "generate": ["generate", f"--model={model}", "--text=the", "--num_tokens=2"],
             "convert": ["convert", f"--source={model}", f"--output={here / 'hf'}", "--to=hf"],
+            "extend": [
+                *("vocab", f"--extend={model}", text, "--size=+9"),
+                f"--output={here / 'extended'}",
+            ],
+            "convert extended": [
+                *("convert", f"--source={here / 'extended'}", f"--output={here / 'e'}", "--to=tf1")
+            ],
             "convert back": ["convert", f"--source={here / 'hf'}", f"--output={here / 'again'}"],
             "convert tf1": ["convert", f"--source={model}", f"--output={here / 't'}", "--to=tf1"],
             "convert from tf1": ["convert", f"--source={here / 't'}", f"--output={here / 'x'}"],
@@ -480,10 +487,34 @@ def test_text_of_nothing_but_spaces(world, tmp_path, capfd):
         refused(run(capfd, *vocab, f"--output={tmp_path / f'v{number}'}"))
 
 
-@pytest.mark.parametrize("size", ["99999999999", "-1", "0", "2097153"])
+@pytest.mark.parametrize("size", ["99999999999", "-1", "0", "2097153", "+9", "x", ""])
 def test_impossible_sizes_of_a_vocabulary(size, world, tmp_path, capfd):
     vocab = ["vocab", f"--input={world / 'text.txt'}", f"--output={tmp_path / 'v'}"]
     assert "--size" in refused(run(capfd, *vocab, f"--size={size}"))
+
+
+@pytest.mark.parametrize("size", ["99999999999", "+99999999999", "9", "+0", "+-1", "+", "+2097153"])
+def test_impossible_numbers_of_new_pieces(size, world, tmp_path, capfd):
+    vocab = ["vocab", f"--input={world / 'text.txt'}", f"--output={tmp_path / 'v'}"]
+    extend = [*vocab, f"--extend={world / 'language'}"]
+    assert "number of pieces to add as +N" in refused(run(capfd, *extend, f"--size={size}"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_cannot_be_extended(world, tmp_path, capfd):
+    extend = ["vocab", f"--input={world / 'text.txt'}", "--size=+9"]
+    output = f"--output={tmp_path / 'v'}"
+    for model, sentence in (
+        (world / "vocab", "no model found"),
+        (tmp_path / "none", "expected the directory of a model"),
+        ("", "expected the directory of a model"),
+    ):
+        assert sentence in refused(run(capfd, *extend, f"--extend={model}", output))
+    extend += [f"--extend={world / 'language'}"]
+    assert "the configuration of the model" in refused(run(capfd, *extend, output, "--lowercase"))
+    assert "an empty folder" in refused(run(capfd, *extend, f"--output={world / 'task'}"))
+    assert "not enough text" in refused(run(capfd, *extend, output, "--size=+999999"))
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_loop_of_symbolic_links_is_read_once(tmp_path):

@@ -73,6 +73,24 @@ def data_config(**changes) -> types.SimpleNamespace:
     return types.SimpleNamespace(data=types.SimpleNamespace(**(data | changes)))
 
 
+_TERMS = (  # noqa: SIM905
+    "tachycardia bradycardia myocarditis pericarditis cardiomyopathy stenosis thrombosis embolism "
+    "angioplasty stent β-blocker µg 2,500 3,750"
+).split()
+
+
+def domain_text(seed: int = 3, number: int = 60) -> str:
+    """Documents of sentences of `WORDS` and of terms of a domain."""
+    rng = random.Random(seed)
+    lines = []
+    for document in random_documents(rng, number):
+        words = " ".join(document).split()
+        for _ in range(len(words) // 3):
+            words.insert(rng.randrange(len(words)), rng.choice(_TERMS))
+        lines.append(" ".join(words))
+    return "\n\n".join(lines) + "\n"
+
+
 CHINESE = (  # noqa: SIM905
     "人 权 自由 平等 世界 国家 社会 教育 法律 保护 家庭 工作 生活 所有 每个 必须 应当 享有 尊重 "
     "信仰 言论 和平 正义 发展 合作 文化 科学 艺术 的 和 在 有 不 是 与 及 他们 我们 或 对 为 由 "

@@ -93,6 +93,8 @@ def commands(world, out):
     config, records = f"--config={world / 'config.yaml'}", f"--data={world / 'data'}"
     prepare = ["prepare", f"--input={world / 'text.txt'}", f"--vocab={world / 'vocab'}", config]
     prepare += ["--num_workers=1", f"--output={out}"]
+    extend = ["vocab", f"--extend={world / 'language'}", f"--input={world / 'text.txt'}"]
+    extend += [f"--output={out}"]
     language, task = f"--model={world / 'language'}", f"--model={world / 'task'}"
     texts, rows = f"--input={world / 'texts.txt'}", f"--input={world / 'rows.jsonl'}"
     vectors, table = f"--output={out}.npy", f"--input={world / 'dev.tsv'}"
@@ -111,6 +113,8 @@ def commands(world, out):
             "text.txt",
             NONE,
         ),
+        "vocab extend": ([*extend, "--size=+9"], "language", NONE),
+        "vocab extend text": ([*extend, "--size=+9"], "text.txt", NONE),
         "records": (
             ["inspect", "records", str(world / "data"), f"--output={out}.html"],
             "data",

@@ -44,7 +44,7 @@ ARCHITECTURE = (
 )
 
 # The parts of a model that a model directory keeps, by their attribute.
-_PARTS = ("encoder", "lm_head", "next_sentence", "auxiliary", "head")
+PARTS = ("encoder", "lm_head", "next_sentence", "auxiliary", "head")
 
 # What to say of a model without a part.
 _LACKING = {
@@ -152,7 +152,7 @@ def save_pretrained(
             f"{model_dir}: expected a directory for this model alone, got that of a run, whose "
             "checkpoints would be lost; choose another one"
         )
-    names = [name for name in _PARTS if getattr(model, name, None) is not None]
+    names = [name for name in PARTS if getattr(model, name, None) is not None]
     parts = {name: getattr(model, name) for name in names} or {"encoder": model}
     create_model_dir(model_dir, config, tokenizer.model_file)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))

@@ -1,16 +1,21 @@
-"""Trains a SentencePiece vocabulary on text.
+"""Trains a SentencePiece vocabulary on text, or extends that of a model.
 
-Writes spiece.model, with the same special ids as the published vocabularies.
+Writes spiece.model, with the same special ids as the published vocabularies. With --extend=MODEL
+and --size=+N, writes a model directory instead: MODEL with N new pieces of the text in its
+vocabulary, whose embeddings start from the pieces that they replace.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from absl import flags
 
-from data_prep.corpus.vocabulary import train_vocabulary
+from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, train_vocabulary
 from data_prep.settings import FORMATS
+from official.xlnet.errors import ConfigError
+from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flags.FlagValues()
 _INPUT = flags.DEFINE_list(
@@ -21,14 +26,22 @@ _INPUT = flags.DEFINE_list(
     flag_values=FLAGS,
 )
 _OUTPUT = flags.DEFINE_string(
-    "output", None, "Output directory for spiece.model.", required=True, flag_values=FLAGS
+    "output",
+    None,
+    "Output directory for spiece.model; with --extend, for the model: must not exist or be empty.",
+    required=True,
+    flag_values=FLAGS,
 )
-_SIZE = flags.DEFINE_integer(
+_SIZE = flags.DEFINE_string(
     "size",
-    32000,
-    "Vocabulary size, including special tokens.",
-    lower_bound=18,
-    upper_bound=2**21,
+    "32000",
+    "Vocabulary size, including special tokens; with --extend, +N: number of pieces to add.",
+    flag_values=FLAGS,
+)
+_EXTEND = flags.DEFINE_string(
+    "extend",
+    None,
+    "Model to extend: a model directory, HF folder or TF1 release.",
     flag_values=FLAGS,
 )
 _LOWERCASE = flags.DEFINE_bool(
@@ -70,17 +83,54 @@ _ON_BAD_UTF8 = flags.DEFINE_enum(
 
 
 def run() -> dict[str, Any]:
-    """Trains the vocabulary; returns `vocab_size` and `coverage` (fraction of characters)."""
+    """Trains or extends a vocabulary.
+
+    Returns:
+      `vocab_size` and `coverage` (fraction of characters); with --extend also what
+      `official.xlnet.api.vocabulary.extend_vocabulary` returns.
+    """
+    if _EXTEND.value is not None:
+        return _extend()
     return train_vocabulary(
         _INPUT.value,
         _OUTPUT.value,
-        _SIZE.value,
+        _size(r"\d{1,7}", 18, "a vocabulary size (+N goes with --extend=MODEL)"),
         lowercase=_LOWERCASE.value,
         keep_accents=_KEEP_ACCENTS.value,
-        sample_bytes=_SAMPLE_BYTES.value,
-        seed=_SEED.value,
-        progress=True,
-        format=_FORMAT.value,
-        text_field=_TEXT_FIELD.value,
-        on_bad_utf8=_ON_BAD_UTF8.value,
+        **_options(),
     )
+
+
+@on_local_disk(FLAGS, reads=["extend"], writes_directory=["output"])
+def _extend() -> dict[str, Any]:
+    num_pieces = _size(r"\+\d{1,7}", 1, "with --extend, the number of pieces to add as +N")
+    for flag in (_LOWERCASE, _KEEP_ACCENTS):
+        if flag.present:
+            raise ConfigError(
+                f"--{flag.name}: expected no such flag with --extend: text is normalized as the "
+                "configuration of the model says"
+            )
+    from official.xlnet.api.vocabulary import extend_vocabulary
+
+    return extend_vocabulary(_EXTEND.value, _INPUT.value, _OUTPUT.value, num_pieces, **_options())
+
+
+def _size(pattern: str, least: int, expected: str) -> int:
+    """The value of --size, which has to match a pattern and be at least `least`."""
+    size = int(_SIZE.value) if re.fullmatch(pattern, _SIZE.value) else -1
+    if not least <= size <= MAX_VOCAB_SIZE:
+        raise ConfigError(
+            f"--size: expected {expected}, from {least} to {MAX_VOCAB_SIZE}, got {_SIZE.value!r}"
+        )
+    return size
+
+
+def _options() -> dict[str, Any]:
+    return {
+        "sample_bytes": _SAMPLE_BYTES.value,
+        "seed": _SEED.value,
+        "progress": True,
+        "format": _FORMAT.value,
+        "text_field": _TEXT_FIELD.value,
+        "on_bad_utf8": _ON_BAD_UTF8.value,
+    }

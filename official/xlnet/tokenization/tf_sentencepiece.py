@@ -25,14 +25,18 @@ import numpy as np
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text
-from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
+from google.protobuf import message
 
 from official.xlnet.errors import DataError
+from official.xlnet.tokenization.sentencepiece_proto import (
+    NORMAL,
+    UNIGRAM,
+    UNKNOWN_PENALTY,
+    USER_DEFINED,
+    parse_model,
+)
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
-_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4  # ModelProto.SentencePiece.Type.
-_UNIGRAM = 1  # TrainerSpec.ModelType.
-_UNKNOWN_PENALTY = np.float32(10)  # kUnkPenalty of the library.
 _USER_DEFINED_SCORE = 0.1  # Score per byte beyond the first; as in the library.
 _BLOCK = 256  # Code points are classified in blocks of this size.
 
@@ -59,17 +63,17 @@ class GraphSentencePiece(tf.Module):
         super().__init__(name="sentencepiece")
         model = _parse(model_proto)
         self._vocab_size = len(model.pieces)
-        pieces = {p.piece for p in model.pieces if p.type in (_NORMAL, _USER_DEFINED)}
+        pieces = {p.piece for p in model.pieces if p.type in (NORMAL, USER_DEFINED)}
         own_piece, alike = _unknown_characters(pieces, model_proto)
         self.stand_in = ord(alike[0])
         self.replaced = np.array([0, *map(ord, alike[1:])], np.int32)  # NUL cannot be a piece.
 
-        lowest = min(np.float32(p.score) for p in model.pieces if p.type == _NORMAL)
+        lowest = min(np.float32(p.score) for p in model.pieces if p.type == NORMAL)
         for piece in model.pieces:
-            if piece.type == _USER_DEFINED:
+            if piece.type == USER_DEFINED:
                 piece.score = _USER_DEFINED_SCORE * (len(piece.piece.encode()) - 1)
         for character in own_piece + alike[:1]:
-            model.pieces.add(piece=character, score=lowest - _UNKNOWN_PENALTY)
+            model.pieces.add(piece=character, score=lowest - np.float32(UNKNOWN_PENALTY))
         self._tokenizer = tensorflow_text.FastSentencepieceTokenizer(model.SerializeToString())
 
     def __call__(self, text: tf.Tensor) -> tf.RaggedTensor:
@@ -130,51 +134,13 @@ def _unknown_characters(pieces: set[str], model_proto: bytes) -> tuple[list[str]
 
 
 def _parse(model_proto: bytes) -> message.Message:
-    model = _model_class()()
-    model.ParseFromString(model_proto)
-    odd = [p.piece for p in model.pieces if not _NORMAL <= p.type <= _USER_DEFINED]
+    model = parse_model(model_proto)
+    odd = [p.piece for p in model.pieces if not NORMAL <= p.type <= USER_DEFINED]
     for expected, holds, got in (
-        ("of unigram type", model.trainer_spec.model_type == _UNIGRAM, "another type"),
+        ("of unigram type", model.trainer_spec.model_type == UNIGRAM, "another type"),
         ("with a normalizer", bool(model.normalizer_spec.precompiled_charsmap), "none"),
         ("without unused or byte pieces", not odd, " ".join(odd[:3])),
     ):
         if not holds:
             raise DataError(f"vocabulary in a graph: expected a model {expected}, got {got}")
     return model
-
-
-def _model_class() -> type[message.Message]:
-    """Message class with the required fields of SentencePiece's `ModelProto`; others are preserved.
-
-    The library's generated classes are incompatible with TensorFlow's protobuf version.
-    """
-    field = descriptor_pb2.FieldDescriptorProto
-    once, many = field.LABEL_OPTIONAL, field.LABEL_REPEATED
-    fields = {
-        "Piece": [
-            ("piece", 1, once, field.TYPE_STRING, None),
-            ("score", 2, once, field.TYPE_FLOAT, None),
-            ("type", 3, once, field.TYPE_INT32, str(_NORMAL)),
-        ],
-        "TrainerSpec": [("model_type", 3, once, field.TYPE_INT32, str(_UNIGRAM))],
-        "NormalizerSpec": [("precompiled_charsmap", 2, once, field.TYPE_BYTES, None)],
-        "Model": [
-            ("pieces", 1, many, field.TYPE_MESSAGE, "Piece"),
-            ("trainer_spec", 2, once, field.TYPE_MESSAGE, "TrainerSpec"),
-            ("normalizer_spec", 3, once, field.TYPE_MESSAGE, "NormalizerSpec"),
-        ],
-    }
-    file = descriptor_pb2.FileDescriptorProto(
-        name="xlnet_vocabulary.proto", package="xlnet_vocabulary", syntax="proto2"
-    )
-    for message_name, entries in fields.items():
-        kind = file.message_type.add(name=message_name)
-        for name, number, label, type_, extra in entries:  # type: ignore[attr-defined]
-            entry = kind.field.add(name=name, number=number, label=label, type=type_)
-            if type_ == field.TYPE_MESSAGE:
-                entry.type_name = f".{file.package}.{extra}"
-            elif extra:
-                entry.default_value = extra
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.Model"))

@@ -333,15 +333,19 @@ class Tokenizer:
 
 
 def copy_vocabulary(vocab_file: str, directory: str) -> None:
-    """Copies a vocabulary to `spiece.model`, and its checksum to `spiece.model.sha256` beside it.
+    """Copies a vocabulary to a directory; see `write_vocabulary`."""
+    write_vocabulary(_read(vocab_file), directory)
+
+
+def write_vocabulary(model_proto: bytes, directory: str) -> None:
+    """Writes a vocabulary to `spiece.model`, and its checksum to `spiece.model.sha256` beside it.
 
     `Tokenizer` compares the two, so that a model is never read with another model's vocabulary;
     so does `sha256sum --check`.
     """
     target = os.path.join(directory, VOCAB_FILE)
-    content = _read(vocab_file)
-    record = f"{hashlib.sha256(content).hexdigest()}  {VOCAB_FILE}\n"
-    for path, data in ((target, content), (target + _RECORD, record.encode())):
+    record = f"{hashlib.sha256(model_proto).hexdigest()}  {VOCAB_FILE}\n"
+    for path, data in ((target, model_proto), (target + _RECORD, record.encode())):
         with atomic_write(path) as file:
             file.write(data)
 

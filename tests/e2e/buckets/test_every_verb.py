@@ -57,6 +57,10 @@ def verbs(root):
             *("embed", f"--model={model}", f"--input={root}/texts.txt"),
             f"--output={root}/vectors.jsonl",
         ],
+        "extend": [
+            *("vocab", f"--extend={model}", f"--input={root}/te*t.txt", "--size=+9"),
+            f"--output={root}/extended",
+        ],
         "convert": ["convert", f"--source={model}", f"--output={root}/hf", "--to=hf"],
         "convert back": ["convert", f"--source={root}/hf", f"--output={root}/again"],
         "convert tf1": ["convert", f"--source={model}", f"--output={root}/tf1", "--to=tf1"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -63,16 +64,26 @@ def write_xlnet(folder: str, weights: Weights, vocab_file: str) -> None:
       weights: the weights to write.
       vocab_file: SentencePiece model to copy.
     """
+    write_variables(folder, variables_of("xlnet", weights))
+    copy_vocabulary(vocab_file, folder)
+    weights.config.save(folder)
+
+
+def write_variables(folder: str, variables: Iterable[tuple[str, np.ndarray]]) -> None:
+    """Writes the checkpoint of a model directory.
+
+    Args:
+      folder: an existing directory.
+      variables: name and value of each variable of the model.
+    """
     tree: dict[str, Any] = {}
-    for name, value in variables_of("xlnet", weights):
+    for name, value in variables:
         *parents, last = name.split("/")
         branch = tree
         for parent in parents:
             branch = branch.setdefault(parent, {})
         branch[last] = tf.Variable(value)
     tf.train.Checkpoint(model=_trackable(tree)).save(os.path.join(folder, "ckpt"))
-    copy_vocabulary(vocab_file, folder)
-    weights.config.save(folder)
 
 
 def _trackable(tree: dict[str, Any]) -> tf.train.Checkpoint:

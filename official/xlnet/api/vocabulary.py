@@ -1,0 +1,90 @@
+"""Extension of the vocabulary of a trained model, from its path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sentencepiece
+
+from data_prep.corpus import vocabulary_extension
+from data_prep.corpus.vocabulary import read_sample
+from data_prep.settings import ReadOptions
+from official.xlnet.checkpoints.any_format import load_tokenizer
+from official.xlnet.checkpoints.convert import open_source
+from official.xlnet.checkpoints.convert.folders import new_folder
+from official.xlnet.checkpoints.extended_model import check_extensible, write_extended
+from official.xlnet.configs.validation import COUNT, require_number
+
+
+def extend_vocabulary(
+    model: str,
+    inputs: Sequence[str],
+    output: str,
+    num_pieces: int,
+    *,
+    sample_bytes: int = 100_000_000,
+    seed: int = 0,
+    progress: bool = False,
+    format: str = "auto",
+    text_field: str = "text",
+    on_bad_utf8: str = "error",
+) -> dict[str, Any]:
+    """Adds pieces of a domain to the vocabulary of a trained model; writes a model directory.
+
+    Ids and scores of the old pieces stay, so text without new pieces is tokenized, and read by the
+    model, as before. The embedding of a new piece is the mean of those of the pieces that it
+    replaces (see `checkpoints.extended_model`), all other weights are the same. The model is then
+    to be pre-trained further on the domain. The output is created atomically.
+
+    Args:
+      model: a model directory, HF folder or TF1 release.
+      inputs: text of the domain: file names, glob patterns or `tfds:NAME:SPLIT`.
+      output: output directory; must not exist or be empty.
+      num_pieces: number of pieces to add.
+      sample_bytes: approximate amount of text to choose pieces from, in bytes, sampled by line.
+      seed: random seed of the sample.
+      progress: whether to show a progress bar, if standard error is a terminal.
+      format: input format, one of `settings.FORMATS`.
+      text_field: JSON field, Parquet column or TFDS feature that contains the text.
+      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+
+    Returns:
+      A dictionary with:
+        vocab_size: vocabulary size, new pieces included.
+        coverage: fraction of the characters of the text that the vocabulary covers.
+        new_pieces: number of pieces added.
+        tokens_before, tokens_after: tokens of the text (of its sample) in the old and in the new
+          vocabulary.
+
+    Raises:
+      ConfigError: the model's network is not XLNet's, or an argument is out of range.
+      DataError: the model or the text cannot be read, the text does not have so many pieces that
+        shorten it, or the output already exists.
+
+    Example:
+      >>> extend_vocabulary("runs/general", ["corpus/*.txt"], "runs/extended", 2000)["vocab_size"]
+      34000
+    """
+    require_number("num_pieces", num_pieces, COUNT)
+    options = ReadOptions(format=format, text_field=text_field, on_bad_utf8=on_bad_utf8)
+    with new_folder(output) as folder:
+        source = open_source(model)
+        check_extensible(source)
+        tokenizer = load_tokenizer(model)
+        sample = read_sample(
+            *(inputs, options, sample_bytes, seed),
+            *(tokenizer.lowercase, tokenizer.keep_accents, progress),
+        )
+        extension = vocabulary_extension.extend_vocabulary(tokenizer, sample, num_pieces)
+        write_extended(
+            folder, source, extension.model_proto, extension.replaced, extension.log_share
+        )
+    processor = sentencepiece.SentencePieceProcessor(model_proto=extension.model_proto)
+    return {
+        "vocab_size": tokenizer.vocab_size + num_pieces,
+        "coverage": sample.coverage(processor),
+        "new_pieces": num_pieces,
+        "tokens_before": extension.tokens_before,
+        "tokens_after": extension.tokens_after,
+    }

@@ -1,0 +1,92 @@
+"""Models whose vocabulary got new pieces: their rows of the embedding and of the output bias.
+
+A new piece starts where the old pieces that it replaces are:
+
+    embedding(w) = mean over i of embedding(s_i)
+    bias(w)      = mean over i of (bias(s_i) + log share)
+
+where s_1 … s_k are the old pieces that spelled w, and `log share` is the mean over i of the log of
+the share of the occurrences of s_i in the text of the domain that were a part of w. Since the head
+is tied to the embedding, the logit of w is then the mean over i of logit(s_i), plus log share:
+every s_i gives an estimate of the probability of w, and w starts with their geometric mean. The
+shares of an old piece sum to at most 1, so all new pieces together get at most the probability of
+the old ones, however many they are; with the mean of the biases alone, each would get that of an
+old one.
+All other weights stay as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from official.xlnet.checkpoints.convert.variable_map import Source, Weights
+from official.xlnet.checkpoints.convert.xlnet_format import write_variables
+from official.xlnet.checkpoints.model_directory import PARTS
+from official.xlnet.configs.validation import require
+from official.xlnet.errors import DataError
+from official.xlnet.tokenization.tokenizer import write_vocabulary
+
+_EMBEDDING, _BIAS = "encoder/word_embedding/embeddings", "lm_head/bias"
+
+
+def check_extensible(source: Source) -> None:
+    """Raises `ConfigError` if a model has another network than XLNet's."""
+    network = source.config.model.network
+    require(network == "xlnet", "model.network", "xlnet to extend the vocabulary", network)
+
+
+def write_extended(
+    folder: str,
+    source: Source,
+    model_proto: bytes,
+    replaced: Sequence[Sequence[int]],
+    log_share: np.ndarray,
+) -> None:
+    """Writes a model with new pieces as a model directory, without the state of its optimizer.
+
+    Args:
+      folder: an existing empty directory.
+      source: the model, in any format.
+      model_proto: the extended vocabulary: the old one, and the new pieces after it.
+      replaced: for each new piece, ids of the old pieces that it replaces.
+      log_share: float [number of new pieces], see above.
+    """
+    config = copy.deepcopy(source.config)
+    config.model.vocab_size += len(replaced)
+    config.check()
+    write_variables(folder, _extended(source, replaced, log_share))
+    write_vocabulary(model_proto, folder)
+    config.save(folder)
+
+
+def _extended(
+    source: Source, replaced: Sequence[Sequence[int]], log_share: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Name and value of every variable of the model."""
+    for name, value in _variables(source):
+        if name in (_EMBEDDING, _BIAS):
+            rows = np.stack([value[list(ids)].mean(axis=0) for ids in replaced])
+            if name == _BIAS:
+                rows += log_share
+            value = np.concatenate([value, rows.astype(value.dtype)])
+        yield name, value
+
+
+def _variables(source: Source) -> Iterator[tuple[str, np.ndarray]]:
+    if source.form == "xlnet":  # Also parts that no other format has.
+        model = source.config.model
+        expected, found = (model.vocab_size, model.d_model), source.shapes.get(_EMBEDDING)
+        if found != expected:
+            raise DataError(
+                f"{source.path}: variable {_EMBEDDING!r}: expected shape {expected}, got {found}"
+            )
+        for name in source.shapes:
+            if name.partition("/")[0] in PARTS:
+                yield name, source.read(name)
+        return
+    weights = Weights(source, "xlnet")
+    for name in weights.shapes:
+        yield name, weights.read(name)

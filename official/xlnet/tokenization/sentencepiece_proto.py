@@ -1,0 +1,68 @@
+"""SentencePiece models as protocol buffers: the pieces of a `spiece.model` and their scores.
+
+The library's generated classes are incompatible with TensorFlow's protobuf version, so the message
+class is built here, from the fields that the project reads or writes.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4  # ModelProto.SentencePiece.Type.
+UNIGRAM = 1  # TrainerSpec.ModelType.
+UNKNOWN_PENALTY = 10  # An unknown character scores so much less than any piece: kUnkPenalty.
+
+
+def parse_model(model_proto: bytes) -> message.Message:
+    """Parses the contents of a `spiece.model` file.
+
+    Returns:
+      A `ModelProto` with `pieces` (each with `piece`, `score` and `type`), `trainer_spec` and
+      `normalizer_spec`. Fields that are not declared here are preserved.
+    """
+    model = _model_class()()
+    model.ParseFromString(model_proto)
+    return model
+
+
+@functools.cache
+def _model_class() -> type[message.Message]:
+    field = descriptor_pb2.FieldDescriptorProto
+    once, many = field.LABEL_OPTIONAL, field.LABEL_REPEATED
+    fields = {
+        "Piece": [
+            ("piece", 1, once, field.TYPE_STRING, None),
+            ("score", 2, once, field.TYPE_FLOAT, None),
+            ("type", 3, once, field.TYPE_INT32, str(NORMAL)),
+        ],
+        "TrainerSpec": [
+            ("model_type", 3, once, field.TYPE_INT32, str(UNIGRAM)),
+            ("vocab_size", 4, once, field.TYPE_INT32, None),
+        ],
+        "NormalizerSpec": [
+            ("precompiled_charsmap", 2, once, field.TYPE_BYTES, None),
+            ("add_dummy_prefix", 3, once, field.TYPE_BOOL, "true"),
+            ("remove_extra_whitespaces", 4, once, field.TYPE_BOOL, "true"),
+        ],
+        "Model": [
+            ("pieces", 1, many, field.TYPE_MESSAGE, "Piece"),
+            ("trainer_spec", 2, once, field.TYPE_MESSAGE, "TrainerSpec"),
+            ("normalizer_spec", 3, once, field.TYPE_MESSAGE, "NormalizerSpec"),
+        ],
+    }
+    file = descriptor_pb2.FileDescriptorProto(
+        name="xlnet_vocabulary.proto", package="xlnet_vocabulary", syntax="proto2"
+    )
+    for message_name, entries in fields.items():
+        kind = file.message_type.add(name=message_name)
+        for name, number, label, type_, extra in entries:  # type: ignore[attr-defined]
+            entry = kind.field.add(name=name, number=number, label=label, type=type_)
+            if type_ == field.TYPE_MESSAGE:
+                entry.type_name = f".{file.package}.{extra}"
+            elif extra:
+                entry.default_value = extra
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.Model"))

@@ -1,0 +1,215 @@
+"""`extend_vocabulary`: the rows of new pieces by hand, all else as it was, in every format."""
+
+import os
+import random
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from data_prep.corpus.vocabulary import read_sample
+from data_prep.corpus.vocabulary_extension import extend_vocabulary
+from data_prep.settings import ReadOptions
+from official import xlnet
+from official.xlnet.api import vocabulary
+from official.xlnet.checkpoints.convert import convert
+from official.xlnet.checkpoints.convert.folders import read_json
+from official.xlnet.checkpoints.model_directory import load_pretrainer, save_pretrained
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.task_prediction import load_task
+from official.xlnet.serving.graph.settings import Settings
+from official.xlnet.serving.services.language_model import LanguageModelService
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from tests.helpers import checkpoints
+from tests.helpers.compiled import make_model
+from tests.helpers.corpora import domain_text, random_documents, vocabulary_dir
+from tests.helpers.served_models import mixed_texts, random_task, save_task
+from tests.helpers.tiny import randomize
+
+OLD, NEW = 211, 19
+VOCABULARY = f"{vocabulary_dir()}/spiece.model"
+
+
+@pytest.fixture(scope="module")
+def domain(tmp_path_factory):
+    path = tmp_path_factory.mktemp("domain") / "domain.txt"
+    path.write_text(domain_text(), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def general(tmp_path_factory):
+    """A pre-trained model with random weights in all its parts."""
+    directory = str(tmp_path_factory.mktemp("general") / "model")
+    model = make_model(vocab_size=OLD, auxiliary=["next_sentence", "capitalization"])
+    randomize(model.encoder.variables + model.lm_head.variables)
+    save_pretrained(model, directory, VOCABULARY)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def extended(general, domain, tmp_path_factory):
+    directory = str(tmp_path_factory.mktemp("extended") / "model")
+    result = xlnet.extend_vocabulary(general, [domain], directory, NEW)
+    assert result["vocab_size"] == OLD + NEW and result["new_pieces"] == NEW
+    assert result["tokens_after"] < result["tokens_before"]
+    return directory
+
+
+def extension_of(model, domain):
+    tokenizer = xlnet.load_tokenizer(model)
+    sample = read_sample([domain], ReadOptions(), 1 << 30, 0, False, False, False)
+    return extend_vocabulary(tokenizer, sample, NEW)
+
+
+def check_rows(extension, old, new):
+    """The rows of an embedding and a bias, by hand."""
+    for old_value, new_value, is_bias in zip(old, new, (False, True), strict=True):
+        np.testing.assert_array_equal(new_value[: len(old_value)], old_value)
+        assert len(new_value) == len(old_value) + NEW
+        for number, ids in enumerate(extension.replaced):
+            expected = sum(old_value[i] for i in ids) / len(ids)
+            expected = expected + is_bias * extension.log_share[number]
+            np.testing.assert_allclose(new_value[len(old_value) + number], expected, atol=1e-6)
+
+
+def test_rows_of_new_pieces_and_all_other_weights(general, domain, extended):
+    before, after = load_pretrainer(general), load_pretrainer(extended)
+    assert after.config.model.vocab_size == OLD + NEW
+    check_rows(
+        extension_of(general, domain),
+        [before.encoder.word_embedding.embeddings.numpy(), before.lm_head.bias.numpy()],
+        [after.encoder.word_embedding.embeddings.numpy(), after.lm_head.bias.numpy()],
+    )
+    parts = [*before.encoder.variables, *before.auxiliary.variables]
+    others = [*after.encoder.variables, *after.auxiliary.variables]
+    assert len(parts) == len(others) > 20
+    for old, new in zip(parts, others, strict=True):
+        np.testing.assert_array_equal(new[:OLD] if old.shape[:1] == [OLD] else new, old, old.name)
+    config = before.config
+    config.model.vocab_size += NEW
+    assert after.config == config
+    assert sorted(name.partition("-")[0] for name in os.listdir(extended)) == [
+        *("checkpoint", "ckpt", "ckpt", "config.yaml", "spiece.model", "spiece.model.sha256")
+    ]
+
+
+def test_text_without_new_pieces_is_read_as_before(general, extended):
+    tokenizer, of_extended = xlnet.load_tokenizer(general), xlnet.load_tokenizer(extended)
+    lines = [line for document in random_documents(random.Random(2), 30) for line in document]
+    lines = [line for line in lines if max(of_extended.encode(line)) < OLD][:11]
+    assert len(lines) == 11
+    before, after = load_pretrainer(general), load_pretrainer(extended)
+    inputs = {name: tf.constant(value) for name, value in tokenizer(lines, max_length=13).items()}
+    inputs["order"] = tf.tile(tf.range(13)[None], [11, 1])[:, : inputs["token_ids"].shape[1]]
+    inputs["target_positions"] = tf.tile([[1, 5, 7]], [11, 1])
+    old, new = before(inputs), after(inputs)
+    np.testing.assert_allclose(new["content"], old["content"], atol=1e-6)
+    np.testing.assert_allclose(new["logits"][..., :OLD], old["logits"], atol=1e-5)
+    # New pieces get no more probability than the old ones have: a loss rises by log 2 at most.
+    rise = tf.reduce_logsumexp(new["logits"], -1) - tf.reduce_logsumexp(old["logits"], -1)
+    assert 0 < np.min(rise) <= np.max(rise) < np.log(2)
+    np.testing.assert_allclose(xlnet.embed(extended, lines), xlnet.embed(general, lines), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tf1", "hf"])
+def test_other_formats_and_back(name, tmp_path, vocab_file, domain):
+    values = checkpoints.random_values(checkpoints.tf1_shapes())
+    if name == "tf1":
+        source = checkpoints.write_tf1(tmp_path / "source", vocab_file, values)
+    else:
+        values = checkpoints.hf_of_tf1(values)
+        source = checkpoints.write_hf(tmp_path / "source", vocab_file, values)
+    size = checkpoints.VOCAB_SIZE + NEW
+    ours, there, again = (f"{tmp_path}/{folder}" for folder in ("ours", "there", "again"))
+    xlnet.extend_vocabulary(source, [domain], ours, NEW)
+    convert(ours, there, name)
+    read = checkpoints.read_tf1 if name == "tf1" else checkpoints.read_hf
+    found = read(there)
+    assert found.keys() == values.keys()
+    changed = [key for key in values if found[key].shape != values[key].shape]
+    assert len(changed) == 2
+    checkpoints.assert_same(
+        {key: found[key] for key in found if key not in changed},
+        {key: values[key] for key in values if key not in changed},
+    )
+    in_order = sorted(changed, key=lambda key: found[key].ndim, reverse=True)
+    check_rows(
+        extension_of(source, domain),
+        [values[key] for key in in_order],
+        [found[key] for key in in_order],
+    )
+    config = read_json(f"{there}/{'xlnet_config' if name == 'tf1' else 'config'}.json")
+    assert size in (config.get("n_token"), config.get("vocab_size"))
+    assert convert(there, again)["left_over"] == []
+    for loaded in (ours, again):
+        assert xlnet.load_tokenizer(loaded).vocab_size == size
+    np.testing.assert_array_equal(
+        load_pretrainer(again).lm_head.bias, load_pretrainer(ours).lm_head.bias
+    )
+
+
+def test_an_exported_model_tokenizes_new_pieces(extended, domain):
+    tokenizer = xlnet.load_tokenizer(extended)
+    graph = GraphTokenizer(tokenizer)
+    with open(domain, encoding="utf-8") as file:
+        texts = [*mixed_texts(30), *file.read().splitlines()[:60]]
+    expected = [ids.tolist() for ids in tokenizer.encode_batch(texts)]
+    assert max(max(ids) for ids in expected if ids) >= OLD
+    assert graph(tf.constant(texts)).to_list() == expected
+    settings = Settings(lengths=(13,), max_characters=5000)
+    pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
+    service = LanguageModelService(load_pretrainer(extended), pieces, graph, settings)
+    outputs = service.serve_texts(text=tf.constant(["tachycardia of the heart"]))
+    [score] = xlnet.score(extended, ["tachycardia of the heart"])
+    np.testing.assert_allclose(outputs["log_likelihood"], [score.total], rtol=1e-4)
+
+
+def test_the_head_of_a_task_stays(tmp_path, domain):
+    model, _ = random_task("classification")
+    save_task(model, f"{tmp_path}/task")
+    xlnet.extend_vocabulary(f"{tmp_path}/task", [domain], f"{tmp_path}/extended", NEW)
+    loaded, _ = load_task(f"{tmp_path}/extended")
+    assert len(loaded.head.variables) == len(model.head.variables) > 0
+    for new, old in zip(loaded.head.variables, model.head.variables, strict=True):
+        np.testing.assert_array_equal(new, old)
+    assert loaded.encoder.word_embedding.embeddings.shape[0] == OLD + NEW
+
+
+def test_a_shared_block(tmp_path, domain):
+    model = make_model(vocab_size=OLD, depth="adaptive")
+    save_pretrained(model, f"{tmp_path}/model", VOCABULARY)
+    xlnet.extend_vocabulary(f"{tmp_path}/model", [domain], f"{tmp_path}/extended", NEW)
+    loaded = load_pretrainer(f"{tmp_path}/extended")
+    pairs = zip(loaded.encoder.variables[2:], model.encoder.variables[2:], strict=True)
+    assert all(np.array_equal(new, old) for new, old in pairs)
+
+
+def test_nothing_is_left_of_what_did_not_end(general, domain, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(vocabulary, "write_extended", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        xlnet.extend_vocabulary(general, [domain], f"{tmp_path}/out", NEW)
+    assert os.listdir(tmp_path) == []
+
+
+def test_models_that_cannot_be_extended(general, domain, tmp_path):
+    changes = {"objective.kind": "denoising", "network": "bert", "mem_len": 0}
+    changes["data.bidirectional"] = False
+    model = make_model(vocab_size=OLD, **changes)
+    save_pretrained(model, f"{tmp_path}/bert", VOCABULARY)
+    with pytest.raises(ConfigError, match=r"model\.network: expected xlnet to extend"):
+        xlnet.extend_vocabulary(f"{tmp_path}/bert", [domain], f"{tmp_path}/out", NEW)
+    for number in (0, 2.5, "7"):
+        with pytest.raises(ConfigError, match="num_pieces: expected"):
+            xlnet.extend_vocabulary(general, [domain], f"{tmp_path}/out", number)
+    shutil.copytree(general, tmp_path / "bare")
+    os.unlink(tmp_path / "bare/spiece.model")
+    with pytest.raises(DataError, match="no vocabulary at"):
+        xlnet.extend_vocabulary(f"{tmp_path}/bare", [domain], f"{tmp_path}/out", NEW)
+    with pytest.raises(DataError, match="expected a new or an empty folder"):
+        xlnet.extend_vocabulary(general, [domain], f"{tmp_path}/bare", NEW)
+    assert sorted(os.listdir(tmp_path)) == ["bare", "bert"]

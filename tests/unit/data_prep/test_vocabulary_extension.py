@@ -1,0 +1,203 @@
+"""New pieces for a domain: what becomes of ids, scores and segmentation."""
+
+import io
+import random
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, read_sample
+from data_prep.corpus.vocabulary_extension import extend_vocabulary
+from data_prep.settings import ReadOptions
+from official.xlnet.errors import DataError
+from official.xlnet.tokenization.sentencepiece_proto import NORMAL, parse_model
+from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID
+from official.xlnet.tokenization.tokenizer import Tokenizer, write_vocabulary
+from tests.helpers.corpora import (
+    as_text,
+    chinese_documents,
+    domain_text,
+    random_documents,
+    vocabulary_dir,
+)
+
+SIZE, NEW = 211, 23
+
+
+def sample_of(text, directory, lowercase=False, keep_accents=False):
+    (directory / "domain.txt").write_text(text, encoding="utf-8")
+    inputs = [str(directory / "domain.txt")]
+    return read_sample(inputs, ReadOptions(), 1 << 30, 0, lowercase, keep_accents, False)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer(f"{vocabulary_dir()}/spiece.model")
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    return sample_of(domain_text(), tmp_path_factory.mktemp("domain"))
+
+
+@pytest.fixture(scope="module")
+def extension(tokenizer, sample):
+    return extend_vocabulary(tokenizer, sample, NEW)
+
+
+@pytest.fixture(scope="module")
+def extended(extension, tmp_path_factory):
+    """The tokenizer with the new pieces."""
+    directory = str(tmp_path_factory.mktemp("extended"))
+    write_vocabulary(extension.model_proto, directory)
+    return Tokenizer(f"{directory}/spiece.model")
+
+
+def new_pieces(tokenizer):
+    return [tokenizer.id_to_piece(i) for i in range(SIZE, tokenizer.vocab_size)]
+
+
+def test_old_pieces_keep_their_ids_and_scores(tokenizer, extended):
+    old, new = parse_model(tokenizer.model_proto), parse_model(extended.model_proto)
+    assert extended.vocab_size == new.trainer_spec.vocab_size == SIZE + NEW
+    assert [*new.pieces[:SIZE]] == [*old.pieces]
+    assert new.normalizer_spec == old.normalizer_spec
+    assert [extended.id_to_piece(i) for i in range(9)] == [*SPECIAL_PIECES]
+    scores = [piece.score for piece in old.pieces if piece.type == NORMAL]
+    for piece in new.pieces[SIZE:]:
+        assert piece.type == NORMAL
+        # SentencePiece derives other scores from the highest and the lowest.
+        assert min(scores) <= piece.score <= max(scores)
+    assert len({piece.piece for piece in new.pieces}) == SIZE + NEW
+
+
+def test_text_of_the_domain_takes_fewer_tokens(tokenizer, sample, extension, extended):
+    before, after = (
+        sum(len(ids) for ids in each.encode_batch(sample.sentences))
+        for each in (tokenizer, extended)
+    )
+    assert after < 0.75 * before
+    # A comma after a digit is a token of its own for the tokenizer, not yet for SentencePiece.
+    raw = sentencepiece.SentencePieceProcessor(model_proto=extension.model_proto)
+    assert extension.tokens_after == sum(len(ids) for ids in raw.encode(sample.sentences))
+    raw = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model_proto)
+    assert extension.tokens_before == sum(len(ids) for ids in raw.encode(sample.sentences))
+    for term in ("tachycardia", "embolism", "angioplasty"):
+        assert len(extended.encode(term)) < len(tokenizer.encode(term))
+
+
+def test_text_without_new_pieces_is_segmented_as_before(tokenizer, extended):
+    """Unknown characters and user-defined symbols included, whose scores depend on the others'."""
+    rng = random.Random(7)
+    pieces = new_pieces(extended)
+    letters = [*"abcdeimnorstuy", *"  .()\"-–£€λ漢0123,'"]
+    lines = ["".join(rng.choices(letters, k=rng.randint(1, 60))) for _ in range(3000)]
+    lines += [line for document in random_documents(rng, 300) for line in document]
+    unchanged = 0
+    for line in lines:
+        words = "▁" + "▁".join(tokenizer.clean(line).split())
+        if not any(piece in words for piece in pieces):
+            assert extended.encode(line) == tokenizer.encode(line), line
+            unchanged += 1
+    assert 500 < unchanged < len(lines)
+
+
+def test_every_new_piece_is_used(sample, extended):
+    used = {i for ids in extended.encode_batch(sample.sentences) for i in ids.tolist()}
+    assert used >= set(range(SIZE, SIZE + NEW))
+
+
+def test_scores_are_log_probabilities_on_the_domain(sample, extension):
+    processor = sentencepiece.SentencePieceProcessor(model_proto=extension.model_proto)
+    ids = np.concatenate(processor.encode(sample.sentences, return_type="numpy"))
+    counts = np.bincount(ids, minlength=SIZE + NEW)
+    found = [processor.get_score(i) for i in range(SIZE, SIZE + NEW)]
+    lowest = min(processor.get_score(i) for i in range(17, SIZE))
+    expected = np.maximum(np.log(counts[SIZE:] / counts.sum()), lowest)
+    # The counts are those of the last round of pruning, with a few pieces more.
+    np.testing.assert_allclose(found, expected, atol=0.25)
+    assert found == sorted(found, reverse=True)
+
+
+def test_what_new_pieces_replace(tokenizer, extension, extended):
+    for piece, ids in zip(new_pieces(extended), extension.replaced, strict=True):
+        if piece.startswith("▁") and len(piece) > 1:
+            assert ids == tokenizer.encode(piece[1:]), piece
+        elif UNK_ID not in ids:
+            assert "".join(tokenizer.id_to_piece(i) for i in ids) == piece
+
+
+def test_shares_by_hand(sample, extension):
+    processor = sentencepiece.SentencePieceProcessor(model_proto=extension.model_proto)
+    uses = [i for ids in processor.encode(sample.sentences) for i in ids]
+    before = []  # The same text, new pieces spelled in old ones.
+    for i in uses:
+        before += extension.replaced[i - SIZE] if i >= SIZE else [i]
+    for number, ids in enumerate(extension.replaced):
+        shares = [uses.count(SIZE + number) / before.count(i) for i in ids]
+        expected = sum(np.log(share) for share in shares) / len(shares)
+        assert extension.log_share[number] == pytest.approx(expected, abs=1e-9)
+        assert expected <= 0
+
+
+def test_pieces_that_the_tokenizer_would_split_are_none(tmp_path, tokenizer):
+    text = domain_text() + "\n".join(["2,500 of 3,750, and 9,999, then 2,500"] * 200)
+    extension = extend_vocabulary(tokenizer, sample_of(text, tmp_path), NEW)
+    write_vocabulary(extension.model_proto, str(tmp_path))
+    extended = Tokenizer(f"{tmp_path}/spiece.model")
+    assert extended.splits.keys() == tokenizer.splits.keys()
+
+
+def test_the_pieces_that_save_most_come_first(tmp_path, tokenizer):
+    """A frequent long word before a rare one and before a frequent short one."""
+    text = "\n".join(["tachycardia ab"] * 50 + ["angiography the"] * 3)
+    extension = extend_vocabulary(tokenizer, sample_of(text, tmp_path), 1)
+    [*_, piece] = parse_model(extension.model_proto).pieces
+    assert piece.piece == "▁tachycardia"
+
+
+def test_characters_that_the_vocabulary_lacks(tmp_path, tokenizer):
+    text = as_text(chinese_documents(1, 40))
+    extension = extend_vocabulary(tokenizer, sample_of(text, tmp_path, keep_accents=True), 41)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=extension.model_proto)
+    assert processor.encode("自由")[-1] >= SIZE
+    assert any(ids[-1] == UNK_ID for ids in extension.replaced)
+
+
+def test_the_same_text_gives_the_same_vocabulary(tokenizer, sample, extension):
+    again = extend_vocabulary(tokenizer, sample, NEW)
+    assert again.model_proto == extension.model_proto
+
+
+def test_words_that_the_normalizer_changes_are_no_pieces(tmp_path):
+    """SentencePiece reads the ligature as two letters, so a piece with it is never used."""
+    tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model", keep_accents=True)
+    sample = sample_of("\n".join(["ﬁlmography"] * 9), tmp_path, keep_accents=True)
+    extension = extend_vocabulary(tokenizer, sample, 1)
+    [*_, piece] = parse_model(extension.model_proto).pieces
+    assert piece.piece == "▁filmography"
+    with pytest.raises(DataError, match="not enough text for 2 new pieces: found 1 "):
+        extend_vocabulary(tokenizer, sample, 2)
+
+
+def test_what_cannot_be_extended(tmp_path, tokenizer, sample):
+    with pytest.raises(DataError, match="not enough text for 5,000 new pieces: found "):
+        extend_vocabulary(tokenizer, sample, 5000)
+    with pytest.raises(DataError, match=r"expected at most .* new pieces .* got 2,097,152"):
+        extend_vocabulary(tokenizer, sample, MAX_VOCAB_SIZE)
+    with pytest.raises(DataError, match="1 new pieces: found 0 that"):
+        extend_vocabulary(tokenizer, sample_of("the the of\n", tmp_path), 1)
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sample.sentences),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=150,
+        pad_id=-1,
+        control_symbols=[*SPECIAL_PIECES[3:]],
+        minloglevel=2,
+    )
+    write_vocabulary(model.getvalue(), str(tmp_path))
+    with pytest.raises(DataError, match="expected a unigram model, which can be extended"):
+        extend_vocabulary(Tokenizer(f"{tmp_path}/spiece.model"), sample, 1)
