@@ -90,10 +90,11 @@ def train_vocabulary(
             f"{MAX_VOCAB_SIZE:,}, got {size}"
         )
     options = ReadOptions(format=format, text_field=text_field, on_bad_utf8=on_bad_utf8)
-    sample = read_sample(inputs, options, sample_bytes, seed, lowercase, keep_accents, progress)
-    model = train_unigram(sample.sentences, size)
-    with only_writer(output_dir), atomic_write(os.path.join(output_dir, VOCAB_FILE)) as file:
-        file.write(model)
+    with only_writer(output_dir):
+        sample = read_sample(inputs, options, sample_bytes, seed, lowercase, keep_accents, progress)
+        model = train_unigram(sample.sentences, size)
+        with atomic_write(os.path.join(output_dir, VOCAB_FILE)) as file:
+            file.write(model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     return {"vocab_size": processor.vocab_size(), "coverage": sample.coverage(processor)}
 
