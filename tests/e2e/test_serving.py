@@ -409,14 +409,22 @@ def test_bulk_reports_lines_and_options_that_are_wrong(folders, tmp_path, capfd)
     assert "Beam cannot use --runner=NoSuchRunner" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("output", ["9" * 5000, "9" * 200, "in.jsonl/out"])
-def test_bulk_refuses_an_output_that_cannot_be_written(folders, tmp_path, capfd, output):
+@pytest.mark.parametrize(
+    ("name", "output", "sentence"),
+    [
+        ("in.jsonl", "9" * 5000, "File name too long"),
+        ("in.jsonl", "9" * 200, "File name too long"),
+        ("in.jsonl", "in.jsonl/out", "File exists"),
+        ("", "out", "Is a directory"),
+    ],
+)
+def test_bulk_refuses_files_that_cannot_be(folders, tmp_path, capfd, name, output, sentence):
     (tmp_path / "in.jsonl").write_text('{"text": "the"}\n')
-    arguments = [f"--saved_model={folders[1]}/1", f"--input={tmp_path}/in.jsonl"]
+    arguments = [f"--saved_model={folders[1]}/1", f"--input={tmp_path}/{name}"]
     assert cli.main(["predict", *arguments, f"--output={tmp_path}/{output}"]) == 2
     errors = capfd.readouterr().err
     assert len(errors.splitlines()) == 1 and len(errors) < 4000
-    assert "File name too long" in errors or "exists" in errors
+    assert sentence in errors
     assert os.listdir(tmp_path) == ["in.jsonl"]
 
 

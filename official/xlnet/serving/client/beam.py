@@ -8,6 +8,7 @@ rows do not stop the pipeline: they are written to a separate file with the erro
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import uuid
@@ -110,7 +111,7 @@ def predict_in_bulk(
     Raises:
       DataError: `version_dir` holds no exported model, or its files do not have the checksums of
         the export; or Beam does not know the options.
-      OSError: `output` cannot be written.
+      OSError: an input is a directory, or `output` cannot be written.
     """
     if not file_system.exists(os.path.join(version_dir, "saved_model.pb")):
         raise DataError(
@@ -118,6 +119,9 @@ def predict_in_bulk(
             "saved_model.pb"
         )
     check_checksums(version_dir)
+    for path in () if file_system.is_remote(pattern) else file_system.glob(pattern):
+        if file_system.is_dir(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not file_system.is_remote(output):
         _check_writable(output)
     try:

@@ -154,6 +154,8 @@ class GrpcEndpoint(Endpoint):
         outputs = self._call(self._stub.Predict, request).outputs
         try:
             return {name: tf.make_ndarray(value) for name, value in outputs.items()}
+        except KeyError as error:  # A handle of a resource is in no array.
+            raise self._wrong(f"expected tensors of numbers or text, got type {error}") from None
         except (TypeError, ValueError) as error:
             raise self._wrong(f"expected tensors, got something else: {error}") from None
 
