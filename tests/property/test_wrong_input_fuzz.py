@@ -241,8 +241,9 @@ def test_arguments(world, capfd):
             arguments, _, _ = commands(world, out)[name]
             arguments = data.draw(changed_arguments(arguments))
             before = digest(world)
-            there = os.getcwd()
-            os.chdir(directory)  # Where a flag may name a file to be written.
+            there, here = os.getcwd(), pathlib.Path(directory) / "a/b"
+            here.mkdir(parents=True)
+            os.chdir(here)  # Where a flag may name a file to be written, such as `../../x`.
             try:
                 status, _ = run(capfd, arguments)
             finally:
