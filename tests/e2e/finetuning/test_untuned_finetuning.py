@@ -49,7 +49,7 @@ def test_settings_follow_from_model_and_data_and_baselines_are_beside(files, tmp
     # 40 epochs of 9 batches each.
     assert (config.training.num_steps, config.training.warmup_steps) == (360, 36)
     assert config.task.summary == "mean" and config.task.pooled_segments == "all"
-    assert "learning rate 1e-3 for a model of 0.0 M parameters; 360 steps of 130 examples" in err
+    assert "learning rate 3e-3 for a model of 0.0 M parameters; 360 steps of 130 examples" in err
     assert "accuracy: model" in err and "bag of words" in err
     found = result["baselines"]
     assert found["bag_of_words"]["accuracy"] > 0.8 > found["majority"]["accuracy"]

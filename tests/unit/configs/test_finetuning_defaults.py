@@ -40,7 +40,7 @@ def test_rates_of_the_paper_and_of_small_networks():
     )
     assert base == 3e-5 and 1e-5 <= large <= 2e-5
     rates = [default_learning_rate(round(10**n)) for n in (3, 5, 6, 7, 8, 9)]
-    assert rates == sorted(rates, reverse=True) and rates[0] == 1e-3 and rates[2] == 9e-4
+    assert rates == sorted(rates, reverse=True) and rates[0] == 3e-3 and rates[4] == 4e-5
 
 
 def test_epochs_and_batches():
@@ -52,12 +52,12 @@ def test_epochs_and_batches():
 def test_all_is_chosen_if_nothing_is_given():
     config = chosen(2003, recipe="tiny")
     training, task = config.training, config.task
-    assert (training.learning_rate, training.batch_size) == (1e-3, 32)
+    assert (training.learning_rate, training.batch_size) == (3e-3, 32)
     assert (task.epochs, task.summary) == (8, "mean")
     assert training.warmup_steps / training.num_steps == pytest.approx(0.1)
     assert training.checkpoint_steps == 83  # A sixth of 8 · 2003 / 32.
     assert describe_settings(config, 2003) == (
-        "learning rate 1e-3 for a model of 0.9 M parameters; 8 epochs of 2,003 examples in "
+        "learning rate 3e-3 for a model of 0.9 M parameters; 8 epochs of 2,003 examples in "
         "batches of 32, warm-up 10%"
     )
     assert chosen(2003).task.summary == "last"
