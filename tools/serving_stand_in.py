@@ -42,6 +42,7 @@ from tensorflow_serving.apis import (
 _WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 _THREADS = 8  # gRPC worker threads.
 _MAX_MESSAGE_BYTES = 1 << 30
+_MAX_ERROR_CHARS = 1024  # As TF Serving; a client takes no longer ones than 8 to 16 KB.
 _SLEEP_SECONDS = 3600  # The main thread only waits for an interrupt.
 
 
@@ -50,11 +51,11 @@ class RequestError(Exception):
 
     Args:
       code: gRPC status code.
-      message: error message.
+      message: error message, which is cut.
     """
 
     def __init__(self, code: grpc.StatusCode, message: str):
-        super().__init__(message)
+        super().__init__(message[:_MAX_ERROR_CHARS])
         self.code = code
 
 

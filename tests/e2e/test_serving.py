@@ -243,6 +243,7 @@ def test_bad_requests_are_invalid_arguments(server):
         ("token_ids", ids | {"token_ids": ids["token_ids"] + 999}, "ids from 0 to 210, got 1008"),
         ("token_ids", {"token_ids": ids["token_ids"]}, "missing but required: ['segment_ids']"),
         ("examples", {"examples": ["no example"]}, "parse"),
+        ("examples", {"examples": ["no example " * 9999]}, "parse"),  # The error has it, too.
     ):
         request = predict_pb2.PredictRequest()
         request.model_spec.name, request.model_spec.signature_name = NAME, signature
