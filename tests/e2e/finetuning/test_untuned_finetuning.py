@@ -45,7 +45,7 @@ def test_settings_follow_from_model_and_data_and_baselines_are_beside(files, tmp
     out, err = capfd.readouterr()
     result = json.loads(out.splitlines()[-1])
     config = XLNetConfig.load(str(output))
-    assert (config.training.learning_rate, config.training.batch_size) == (1e-3, 16)
+    assert (config.training.learning_rate, config.training.batch_size) == (3e-3, 16)
     # 40 epochs of 9 batches each.
     assert (config.training.num_steps, config.training.warmup_steps) == (360, 36)
     assert config.task.summary == "mean" and config.task.pooled_segments == "all"
