@@ -225,6 +225,11 @@ def _assign(section: Config, name: str, key: str, value: Any, source: str) -> No
             raise ConfigError(
                 f"{source}: {name}.{key}: expected a list of strings, got {shown(value)}"
             )
+        if any(isinstance(item, bool) for item in value):
+            raise ConfigError(
+                f"{source}: {name}.{key}: expected a list of strings, got {shown(value)}; "
+                "YAML reads yes, no, on and off as true and false: write them in quotes"
+            )
         value = tuple(str(item) for item in value)
     if type(value) is not expected:
         raise ConfigError(

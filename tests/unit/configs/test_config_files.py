@@ -140,3 +140,11 @@ def test_bert_masks_15_percent():
         data = XLNetConfig.load(str(path)).data
         assert data.num_predict == round(0.15 * data.seq_len)
         assert data.target_ratio == pytest.approx(1 / 0.15, rel=1e-3)
+
+
+def test_labels_that_yaml_reads_as_booleans_are_refused():
+    with pytest.raises(ConfigError, match=r"expected a list of strings, .* in quotes"):
+        XLNetConfig().set("task.labels=[NO, YES]")
+    config = XLNetConfig()
+    config.set("task.labels=['NO', 'YES', 2]")
+    assert config.task.labels == ("NO", "YES", "2")
