@@ -6,7 +6,7 @@
 Brings the documents of a text into the form of WikiText-103 and of enwik8, the last tenth of them
 as the test text. Trains the recipe of each for a few minutes, with a smaller network, and evaluates
 it with several lengths of memory. Beside them are the bits a character that LZMA needs for the test
-text after it has read the training text. Finished runs are not repeated. The last line is JSON: for
+text after it has read the training text. An interrupted run goes on. The last line is JSON: for
 each recipe and length of memory, what `xlnet evaluate` gives.
 """
 
@@ -101,9 +101,9 @@ def run(name: str, documents: list[str], output: str, overrides: list[str]) -> d
     for path, text in zip((train, test), texts, strict=True):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-    config = XLNetConfig.load(f"configs/{name}.yaml", [*_TOY, *settings, *overrides])
-    test_config = XLNetConfig.load(
-        f"configs/{name}.yaml", [*_TOY, *settings, *overrides, "num_lanes=1"]
+    config, test_config = (
+        XLNetConfig.load(f"configs/{name}.yaml", [*_TOY, *settings, *overrides, *more])
+        for more in ((), ("num_lanes=1",))
     )
     if not os.path.exists(os.path.join(vocab, "spiece.model")):
         train_vocabulary(

@@ -126,24 +126,15 @@ PHASES: dict[str, Callable[[], dict[str, Any]]] = {
     "train_base3_compile": functools.partial(
         train_step, "base3", ("ours", "ours, memory released", "HF, torch.compile"), rounds=5
     ),
-    "train_small": functools.partial(
-        train_step, "small", ("ours", "ours, 2 slices", *_BEST[1:]), rounds=10
-    ),
-    "train_small_xla": functools.partial(
-        train_step, "small", ("ours", "ours, XLA", "tf-models-official, XLA"), rounds=10
-    ),
-    "train_small_compile": functools.partial(
-        train_step, "small", ("ours", "HF, torch.compile"), rounds=10
-    ),
-    "train_tiny": functools.partial(
-        train_step, "tiny", ("ours", "ours, 2 slices", *_BEST[1:]), rounds=20
-    ),
-    "train_tiny_xla": functools.partial(
-        train_step, "tiny", ("ours", "ours, XLA", "tf-models-official, XLA"), rounds=20
-    ),
-    "train_tiny_compile": functools.partial(
-        train_step, "tiny", ("ours", "HF, torch.compile"), rounds=20
-    ),
+    **{
+        f"train_{shape}{mode}": functools.partial(train_step, shape, names, rounds=rounds)
+        for shape, rounds in (("small", 10), ("tiny", 20))
+        for mode, names in (
+            ("", ("ours", "ours, 2 slices", *_BEST[1:])),
+            ("_xla", ("ours", "ours, XLA", "tf-models-official, XLA")),
+            ("_compile", ("ours", "HF, torch.compile")),
+        )
+    },
     "recompute_base3": functools.partial(recompute, rounds=5),
     "recompute_base": functools.partial(recompute, rounds=3, num_layers=12),
     "recompute_base_8": functools.partial(
