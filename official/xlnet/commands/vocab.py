@@ -103,7 +103,7 @@ def run() -> dict[str, Any]:
 
 @on_local_disk(FLAGS, reads=["extend"], writes_directory=["output"])
 def _extend() -> dict[str, Any]:
-    num_pieces = _size(r"\+\d{1,7}", 1, "with --extend, the number of pieces to add as +N")
+    num_pieces = _size(r"\+\d{1,7}", 1, "the number of pieces to add with --extend, as +N")
     for flag in (_LOWERCASE, _KEEP_ACCENTS):
         if flag.present:
             raise ConfigError(
