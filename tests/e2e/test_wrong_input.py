@@ -497,7 +497,9 @@ def test_impossible_sizes_of_a_vocabulary(size, world, tmp_path, capfd):
 def test_impossible_numbers_of_new_pieces(size, world, tmp_path, capfd):
     vocab = ["vocab", f"--input={world / 'text.txt'}", f"--output={tmp_path / 'v'}"]
     extend = [*vocab, f"--extend={world / 'language'}"]
-    assert "number of pieces to add with --extend, as +N" in refused(run(capfd, *extend, f"--size={size}"))
+    assert "number of pieces to add with --extend, as +N" in refused(
+        run(capfd, *extend, f"--size={size}")
+    )
     assert os.listdir(tmp_path) == []
 
 
