@@ -2,12 +2,12 @@
 
 Usage: python -m tools.kills --kills=100 --output=build/kills
 
-Each of vocab, prepare, pretrain, finetune and export runs once without a kill. Then it is killed
-(SIGKILL) at a random moment, and the same command runs to its end. Its files must have the same
-bytes as those of the whole run; for training, the losses and the weights must be the same. Every
-second kill waits for the first finished part: a shard, a checkpoint, or whatever file the command
-writes first. Half of the kills take the worker processes, too; otherwise they notice themselves.
-The last line is JSON with the counts of each command:
+Each of vocab, prepare, pretrain, finetune, export, convert and `vocab --extend` runs once without a
+kill. Then it is killed (SIGKILL) at a random moment, and the same command runs to its end. Its
+files must have the same bytes as those of the whole run; for training, the losses and the weights
+must be the same. Every second kill waits for the first finished part: a shard, a checkpoint, or
+whatever file the command writes first. Half of the kills take the worker processes, too; otherwise
+they notice themselves. The last line is JSON with the counts of each command:
 
     kills          kills that hit a running process
     with_parts     those that found finished parts, from which the second run went on
@@ -53,6 +53,8 @@ _PARTS = {
     "pretrain": "ckpt-*.json",
     "finetune": "run/ckpt-*.json",
 }
+# A folder that appears as a whole, and is not written again if it is there.
+_WHOLE = {"export": "1", "convert": "config.json", "extend": "config.yaml"}
 _DIFFERENT = {"fingerprint.pb", "sha256sums"}  # A random number, and its checksum.
 _POLL_SECONDS = 0.02
 
@@ -86,8 +88,7 @@ def main() -> int:
         counts[verb]["kills"] += 1
         counts[verb]["with_parts"] += bool(_parts(verb, output))
         try:
-            # A version that is there is whole, and is not written again.
-            if not (verb == "export" and (output / "1").exists()):
+            if verb not in _WHOLE or not (output / _WHOLE[verb]).exists():
                 _finish(_start(commands[verb], output))
             assert _essence(verb, output) == expected[verb], "other results than without the kill"
         except (AssertionError, OSError) as error:
@@ -100,7 +101,7 @@ def main() -> int:
 
 
 def _commands(root: pathlib.Path) -> dict[str, list[str]]:
-    """{verb: its arguments without the output}, over a small corpus."""
+    """{name: the command without its output}, over a small corpus."""
     whole, corpus = root / "whole", root / "corpus.txt"
     write_corpus(str(corpus), ("scipy", "distributed"))
     documents = corpus.read_text(encoding="utf-8").split("\n\n")
@@ -116,22 +117,22 @@ def _commands(root: pathlib.Path) -> dict[str, list[str]]:
     config, table = f"--config={root / 'config.yaml'}", root / "table.tsv"
     text, vocab = f"--input={root / 'corpus'}/*.txt", whole / "vocab"
     return {
-        "vocab": [text, "--size=500", "--output="],
-        "prepare": [text, f"--vocab={vocab}", config, "--num_workers=2", "--output="],
-        "pretrain": [config, f"--data={whole / 'prepare'}", "--model_dir="],
+        "vocab": ["vocab", text, "--size=500", "--output="],
+        "prepare": ["prepare", text, f"--vocab={vocab}", config, "--num_workers=2", "--output="],
+        "pretrain": ["pretrain", config, f"--data={whole / 'prepare'}", "--model_dir="],
         "finetune": [
-            *("--task=classification", f"--train={table}", f"--dev={table}"),
+            *("finetune", "--task=classification", f"--train={table}", f"--dev={table}"),
             *(f"--config={root / 'recipe.yaml'}", f"--vocab={vocab / 'spiece.model'}"),
             "--output=",
         ],
-        "export": [f"--model={whole / 'finetune'}", "--version=1", "--output="],
+        "export": ["export", f"--model={whole / 'finetune'}", "--version=1", "--output="],
+        "convert": ["convert", f"--source={whole / 'pretrain'}", "--to=hf", "--output="],
+        "extend": ["vocab", f"--extend={whole / 'pretrain'}", "--size=+20", text, "--output="],
     }
 
 
 def _start(command: list[str], output: pathlib.Path) -> subprocess.Popen:
-    verb, *arguments = output.name, *command
-    arguments[-1] += str(output)
-    line = [sys.executable, "-m", "official.xlnet.cli", verb, *arguments]
+    line = [sys.executable, "-m", "official.xlnet.cli", *command[:-1], command[-1] + str(output)]
     return subprocess.Popen(
         line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
