@@ -111,14 +111,14 @@ def run(row: str, seed: int, output: str, overrides: list[str], tables: str | No
         start = time.monotonic()
         metrics = pretrain(config, data, model_dir)
         seconds = time.monotonic() - start
+        tokens = config.training.batch_size * config.data.seq_len
+        speed = metrics["tokens_per_second"]
         losses = spans_of(model_dir, os.path.join(output, "forward"))
         result |= {
             "steps": metrics["step"],
             "seconds": seconds,
-            "seconds_per_step": 1
-            / metrics["tokens_per_second"]
-            * config.training.batch_size
-            * config.data.seq_len,
+            # Unknown if an earlier process trained the model to its end.
+            "seconds_per_step": tokens / speed if speed else None,
             "training_loss": [line["loss"] for line in read_history(model_dir)],
             "heldout_loss": evaluate(model_dir, data)["loss"],
             "span_losses": mean_by_place(losses),

@@ -112,7 +112,9 @@ def _rows(results: Results) -> str:
         cells = [title, str(len(runs))]
         cells += [_mean([metric(run, n) for run in runs]) for n in ("span", "token", "first")]
         cells += [_mean([metric(run, n) for run in runs]) for n in ("later", "heldout")]
-        cells.append(f"{1000 * np.median([run['seconds_per_step'] for run in runs]):.0f}")
+        cells.append(
+            f"{1000 * np.nanmedian(np.array([run['seconds_per_step'] for run in runs], float)):.0f}"
+        )
         if has_accuracy:
             cells.append(_mean([metric(run, "accuracy") for run in runs]))
         lines.append(cells)

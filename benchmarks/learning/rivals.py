@@ -134,7 +134,9 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
             [run["span_losses"][place] for run in runs] for place in ("span", "first", "later")
         ]
         accuracies = [[100 * run["accuracy"][task] for run in runs] for task in majorities]
-        milliseconds = 1000 * np.median([run["seconds_per_step"] for run in runs])
+        milliseconds = 1000 * np.nanmedian(
+            np.array([run["seconds_per_step"] for run in runs], float)
+        )
         lines.append(
             [
                 *(ROWS[row], str(len(runs))),
