@@ -95,10 +95,10 @@ def draw(rows: list[dict[str, Any]], path: str) -> None:
         )
         axes.set(title=text, xlabel="wall time from the start of the process, s")
         axes.set_xlim(left=0)
+        axes.legend()
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     panels[0][0].set_ylabel("held-out loss, nats per target")
-    panels[0][0].legend()
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     figure.savefig(path, dpi=120, bbox_inches="tight")
     pyplot.close(figure)
