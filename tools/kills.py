@@ -53,7 +53,7 @@ _PARTS = {
     "pretrain": "ckpt-*.json",
     "finetune": "run/ckpt-*.json",
 }
-# A folder that appears as a whole, and is not written again if it is there.
+# A file or folder that is there only if the whole output is; the command would not write it again.
 _WHOLE = {"export": "1", "convert": "config.json", "extend": "config.yaml"}
 _DIFFERENT = {"fingerprint.pb", "sha256sums"}  # A random number, and its checksum.
 _POLL_SECONDS = 0.02
@@ -154,8 +154,8 @@ def _kill(
     """Starts a command in an empty directory and kills it.
 
     Args:
-      verb: name of the command.
-      command: its arguments without the output.
+      verb: its name in `_commands`.
+      command: the command without its output.
       output: its output directory, removed first.
       seconds: time in which a whole run writes its last file.
       waits: whether to wait for the first finished part.

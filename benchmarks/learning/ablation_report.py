@@ -62,6 +62,12 @@ def metric(run: dict[str, Any], name: str) -> float:
     return run["span_losses"][name]
 
 
+def milliseconds_per_step(runs: list[dict[str, Any]]) -> str:
+    """Median over the runs whose time is known, or an empty cell."""
+    known = [run["seconds_per_step"] for run in runs if run["seconds_per_step"] is not None]
+    return f"{1000 * np.median(known):.0f}" if known else ""
+
+
 def difference(results: Results, one: str, other: str, name: str) -> np.ndarray:
     """Returns the metric of `other` minus that of `one`, for each seed that both have.
 
@@ -112,9 +118,7 @@ def _rows(results: Results) -> str:
         cells = [title, str(len(runs))]
         cells += [_mean([metric(run, n) for run in runs]) for n in ("span", "token", "first")]
         cells += [_mean([metric(run, n) for run in runs]) for n in ("later", "heldout")]
-        cells.append(
-            f"{1000 * np.nanmedian(np.array([run['seconds_per_step'] for run in runs], float)):.0f}"
-        )
+        cells.append(milliseconds_per_step(runs))
         if has_accuracy:
             cells.append(_mean([metric(run, "accuracy") for run in runs]))
         lines.append(cells)

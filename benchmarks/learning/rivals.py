@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks.harness.document import fill_table
 from benchmarks.learning import ablation
+from benchmarks.learning.ablation_report import milliseconds_per_step
 from official.xlnet.cli import set_environment_defaults
 
 ROWS = {"bert": "BERT", "roberta": "BERT, RoBERTa's setting", "xlnet_k6": "XLNet, K = 6"}
@@ -134,15 +135,12 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
             [run["span_losses"][place] for run in runs] for place in ("span", "first", "later")
         ]
         accuracies = [[100 * run["accuracy"][task] for run in runs] for task in majorities]
-        milliseconds = 1000 * np.nanmedian(
-            np.array([run["seconds_per_step"] for run in runs], float)
-        )
         lines.append(
             [
                 *(ROWS[row], str(len(runs))),
                 *(_shown(values, 3) for values in places),
                 *(_shown(values, 1) for values in accuracies),
-                f"{milliseconds:.0f}",
+                milliseconds_per_step(runs),
             ]
         )
     shares = [f"{100 * share:.1f}" for share in majorities.values()]

@@ -11,7 +11,9 @@ from benchmarks.harness.document import fill_table
 from benchmarks.learning import ablation, ablation_report
 from benchmarks.learning.span_likelihood import MAX_TOKENS, _losses_and_memory, choose_span
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime import history
 from official.xlnet.tokenization.special_tokens import MASK_ID, SEP_ID
+from official.xlnet.training import evaluation, pretraining
 from tests.helpers.documents import ROOT
 from tests.helpers.tiny import MEMORY, random_windows, randomize, tiny_config
 
@@ -87,6 +89,27 @@ def made_up_run(row, seed, span):
         "seconds_per_step": 0.1,
         "span_losses": {"span": span, "token": 2.0, "first": 3.0, "later": 1.0},
     }
+
+
+@pytest.mark.parametrize(("speed", "seconds"), [(0.0, None), (640.0, 1.6)])
+def test_a_model_that_an_earlier_process_trained(tmp_path, monkeypatch, speed, seconds):
+    """`pretrain` has no speed if no step is left; the other results count all the same."""
+    (tmp_path / "runs").mkdir()
+    trained = {"step": 3, "tokens_per_second": speed}
+    monkeypatch.setattr(pretraining, "pretrain", lambda config, data, model_dir: trained)
+    monkeypatch.setattr(evaluation, "evaluate", lambda model_dir, data: {"loss": 5.0})
+    monkeypatch.setattr(history, "read_history", lambda model_dir: [{"loss": 6.0}])
+    monkeypatch.setattr(ablation, "spans_of", lambda *_: np.array([[1.0, 2.0]]))
+    ablation.run("bert", 0, str(tmp_path), ["batch_size=16", "seq_len=64"], None)
+    result = json.loads((tmp_path / "runs/bert-0.json").read_text())
+    assert result["seconds_per_step"] == seconds
+    assert result["span_losses"]["span"] == 3.0
+
+
+def test_the_time_of_a_step_is_that_of_the_runs_that_know_it():
+    runs = [{"seconds_per_step": seconds} for seconds in (0.1, None, 0.3)]
+    assert ablation_report.milliseconds_per_step(runs) == "200"
+    assert ablation_report.milliseconds_per_step(runs[1:2]) == ""
 
 
 def test_tables_and_chart(tmp_path):
