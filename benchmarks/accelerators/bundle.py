@@ -4,9 +4,9 @@
       --output=base_bundle
     python base_bundle/run_bundle.py base_bundle     # Where there are jax and NumPy.
 
-Holds the step as StableHLO with the forms of an accelerator, the initial state, a few batches, and
-the losses that TensorFlow computes from them here. `XLNET_JAX_PYTHON` names the interpreter that
-has the jax of `make tpu-check`.
+Holds the step as StableHLO, the initial state, a few batches, and the losses that TensorFlow
+computes from them here. Every device of jax runs it, fastest the kind whose forms it has
+(`--device`). `XLNET_JAX_PYTHON` names the interpreter that has the jax of `make tpu-check`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import tensorflow as tf
 from benchmarks.accelerators import other_python
 from benchmarks.accelerators.steps import DESCRIPTION, Case, trace, write_step
 from benchmarks.harness.workload import windows
+from official.xlnet.modeling.ops.device_forms import DEVICES
 
 
 def write_bundle(case: Case, folder: str, num_batches: int = 3) -> None:
@@ -63,9 +64,14 @@ def main() -> None:
     parser.add_argument("--batch_size", type=int, default=8, help="rows of a batch")
     parser.add_argument("--set", action="append", default=[], help="key=value of the recipe")
     parser.add_argument("--batches", type=int, default=3, help="batches, and losses")
+    parser.add_argument(
+        "--device", choices=DEVICES, default="GPU", help="whose forms operations have"
+    )
     parser.add_argument("--output", required=True, help="folder of the bundle")
     flags = parser.parse_args()
-    case = Case(flags.config, "pretrain", flags.batch_size, settings=tuple(flags.set))
+    case = Case(
+        flags.config, "pretrain", flags.batch_size, settings=tuple(flags.set), device=flags.device
+    )
     write_bundle(case, flags.output, flags.batches)
     print(json.dumps({"path": flags.output}))
 

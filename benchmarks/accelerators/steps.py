@@ -1,4 +1,4 @@
-"""Our steps as StableHLO, with the forms of an accelerator."""
+"""Our steps as StableHLO, with the forms of a TPU or of another kind of device."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Case:
       batch_size: rows B on one device.
       seq_len: tokens T; 0 for those of the recipe.
       settings: `key=value` settings of the recipe.
+      device: the kind of device whose forms operations have.
     """
 
     config: str
@@ -41,6 +42,7 @@ class Case:
     batch_size: int
     seq_len: int = 0
     settings: tuple[str, ...] = ()
+    device: str = "TPU"
 
     def load(self) -> XLNetConfig:
         """The configuration of one device."""
@@ -71,7 +73,7 @@ class Case:
 
     def flops(self) -> int:
         """Operations of its matrix products, counted by formula; heads of tasks are left out."""
-        with built_for(accelerator=True):
+        with built_for(self.device):
             return flops.total(flops.computed(self.shape(), self.kind != "serve"))
 
 
@@ -127,16 +129,11 @@ class Step(NamedTuple):
     state: list[tf.Variable]
 
 
-def trace(case: Case, accelerator: bool = True) -> Step:
-    """Traces a step and lowers it to StableHLO.
-
-    Args:
-      case: the step.
-      accelerator: whether operations have their accelerator form.
-    """
+def trace(case: Case) -> Step:
+    """Traces a step and lowers it to StableHLO."""
     config, shape = case.load(), case.shape()
     variables: list[tf.Variable] = []
-    with built_for(accelerator), _policy(config.training.precision):
+    with built_for(case.device), _policy(config.training.precision):
         if case.kind == "serve":
             encoder = XLNetEncoder(config)
             encoder.build()

@@ -7,9 +7,10 @@ saves parameters but no products; nor does halting save any, as all rows are com
 
 `necessary` is the minimum that the equations of XLNet require: query stream at targets only,
 position keys once for both directions and all rows, K distances per row, no gradient into memory.
-`computed` is what our step executes. It differs in the scores per distance, which are computed in
-blocks (see `relative_shift`), and in the feed-forward width, which is padded on a CPU (see
-`feed_forward`). `tests/unit/benchmarks/test_flops.py` compares it with the traced step.
+`computed` is what our step executes. It differs in the positional scores, which are computed per
+distance in blocks (see `relative_shift`) or on a TPU from factors (see `factored_position`), and in
+the feed-forward width, which is padded on a CPU (see `feed_forward`).
+`tests/unit/benchmarks/test_flops.py` compares it with the traced step.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import dataclasses
 from benchmarks.harness.workload import Shape
 from official.xlnet.modeling.layers.feed_forward import inner_width
 from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows
+from official.xlnet.modeling.ops.device_forms import has_tpu
 
 # Passes of a product: forward; with the gradients of both operands; of one operand.
 TRAINING, FORWARD = 3, 1
@@ -68,39 +70,77 @@ def necessary(shape: Shape, training: bool = True) -> list[Product]:
       training: True for a training step, False for a forward pass without targets.
     """
     keys = shape.mem_len + shape.seq_len
-    streams = [shape.seq_len, *([shape.num_predict] if training else [])]
-    products = _products(shape, training, [(rows, keys) for rows in streams])
+    positional = _per_distance(
+        shape, training, [(rows, keys) for rows in _streams(shape, training)]
+    )
+    products = _products(shape, training, positional)
     return [product for product in products if training or product.part != _POSITION_KEYS]
 
 
 def computed(shape: Shape, training: bool = True) -> list[Product]:
     """Returns the products that our step executes; see `necessary` for the arguments."""
     keys = shape.mem_len + shape.seq_len
+    if has_tpu():
+        return _products(shape, training, _from_factors(shape, training))
     blocks = ConsecutiveRows(shape.seq_len, keys)
     distances = [(blocks.block, keys + blocks.block - 1)] * blocks.num_blocks
     if training:
         distances.append((shape.num_predict, keys + shape.seq_len - 1))
         shape = dataclasses.replace(shape, d_inner=inner_width(shape.d_inner))
-    return _products(shape, training, distances)
+    return _products(shape, training, _per_distance(shape, training, distances))
 
 
-def _products(shape: Shape, training: bool, distances: list[tuple[int, int]]) -> list[Product]:
+def _streams(shape: Shape, training: bool) -> list[int]:
+    """Rows of the content stream and, in training, of the query stream."""
+    return [shape.seq_len, *([shape.num_predict] if training else [])]
+
+
+def _per_distance(shape: Shape, training: bool, distances: list[tuple[int, int]]) -> list[Product]:
+    """Products of positional scores per distance, for pairs of rows and distances."""
+    L, D, N, B = shape.num_layers, shape.d_model, shape.num_heads, shape.batch_size
+    both, one = _passes(training)
+    R = shape.mem_len + 2 * shape.seq_len - 1
+    return [
+        Product(_POSITION_KEYS, 2 * L, R, D // 2, D, one),
+        *(
+            Product("scores per distance", L * B * N, rows, D // N, width, both)
+            for rows, width in distances
+        ),
+    ]
+
+
+def _from_factors(shape: Shape, training: bool) -> list[Product]:
+    """Products of positional scores from factors of rows and keys; those of keys are constant."""
+    L, D, N, B = shape.num_layers, shape.d_model, shape.num_heads, shape.batch_size
+    both, one = _passes(training)
+    keys = shape.mem_len + shape.seq_len
+    return [
+        product
+        for rows in _streams(shape, training)
+        for product in (
+            Product("factors of rows", 2 * L * N, B * rows, D // N, D // 2, both),
+            Product("scores from factors", L, B * N * rows, D, keys, one),
+        )
+    ]
+
+
+def _passes(training: bool) -> tuple[int, int]:
+    """Passes of a product where both operands get gradients, and where one does."""
+    return (TRAINING, ONE_GRADIENT) if training else (FORWARD, FORWARD)
+
+
+def _products(shape: Shape, training: bool, positional: list[Product]) -> list[Product]:
     L, D, N, F = shape.num_layers, shape.d_model, shape.num_heads, shape.d_inner
     B, T, M, V = shape.batch_size, shape.seq_len, shape.mem_len, shape.vocab_size
     P = shape.num_predict if training else 0
     H, K, X = D // N, M + T, T + P
-    both = TRAINING if training else FORWARD
-    one = ONE_GRADIENT if training else FORWARD
+    both, one = _passes(training)
     products = [
         Product("query and output projections", 2 * L, B * X, D, D, both),
         Product("keys and values of the window", 2 * L, B * T, D, D, both),
         Product("keys and values of memory", 2 * L, B * M, D, D, one),
-        Product(_POSITION_KEYS, 2 * L, K + T - 1, D // 2, D, one),
+        *positional,
         *(Product("scores per key", L * B * N, rows, H, K, both) for rows in (T, P)),
-        *(
-            Product("scores per distance", L * B * N, rows, H, width, both)
-            for rows, width in distances
-        ),
         *(Product("weighted values", L * B * N, rows, K, H, both) for rows in (T, P)),
         Product("feed-forward", L, B * X, D, F, both),
         Product("feed-forward", L, B * X, F, D, both),

@@ -31,9 +31,9 @@ SETTINGS = (
 MEGABYTE = 1e6
 
 
-def case(kind, precision="float32"):
+def case(kind, precision="float32", device="TPU"):
     settings = (*SETTINGS, f"training.precision={precision}")
-    return Case("configs/tiny.yaml", kind, batch_size=3, settings=settings)
+    return Case("configs/tiny.yaml", kind, batch_size=3, settings=settings, device=device)
 
 
 needs_jax = pytest.mark.skipif(
@@ -57,7 +57,7 @@ def test_description_of_a_step(kind, tmp_path):
     assert {"dtype": "int32", "shape": tokens} in description["batch"]
     assert description["tokens"] == 3 * 192
     assert description["num_results"] == (3 if kind == "pretrain" else 1)
-    with built_for(accelerator=True):
+    with built_for("TPU"):
         counted = flops.total(flops.computed(shape, training=kind != "serve"))
     assert description["flops"] == counted
     assert (tmp_path / "step.mlir").stat().st_size < 4 * MEGABYTE
@@ -147,8 +147,9 @@ def test_compiled_for_a_tpu_there_is_no_loop_and_no_large_constant(kind):
 
 @needs_jax
 @pytest.mark.slow
-def test_jax_computes_the_losses_of_tensorflow(tmp_path):
-    write_bundle(case("pretrain"), str(tmp_path), num_batches=3)
+@pytest.mark.parametrize("device", ["GPU", "TPU"])
+def test_jax_computes_the_losses_of_tensorflow(device, tmp_path):
+    write_bundle(case("pretrain", device=device), str(tmp_path), num_batches=3)
     python = os.environ[other_python.PYTHON_VARIABLE]
     environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTHON")}
 

@@ -11,6 +11,7 @@ from benchmarks.costs import flops
 from benchmarks.costs.count import products_of, products_of_hlo
 from benchmarks.harness.workload import BASE3, Shape, config_of, masked_batch, windows
 from benchmarks.training import ours
+from official.xlnet.modeling.ops.device_forms import built_for
 
 # Sizes that tell themselves apart: no two letters are equal, sums included.
 SHAPE = Shape(
@@ -40,6 +41,19 @@ def products():
 
 def test_step_computes_what_the_formula_says(products):
     assert sum(product.flops for product in products) == flops.total(flops.computed(SHAPE))
+
+
+@pytest.mark.parametrize("kind", ["GPU", "TPU"])
+def test_step_of_an_accelerator_computes_what_the_formula_says(kind):
+    with built_for(kind):
+        model, batch = ours.pretrainer(SHAPE, config_of(SHAPE))
+        step = tf.function(model.train_step, jit_compile=True)
+        hlo = step.experimental_get_compiler_ir(batch)(stage="hlo")
+        counted = sum(product.flops for product in products_of_hlo(hlo))
+        computed = flops.computed(SHAPE)
+    # TensorFlow also asks for gradients of the keys' factors; XLA drops what nobody uses.
+    unused = [p.flops // p.passes for p in computed if p.part == "scores from factors"]
+    assert counted == flops.total(computed) + sum(unused)
 
 
 @pytest.mark.parametrize("depth", ["shared", "adaptive"])

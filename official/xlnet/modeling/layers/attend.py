@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows, is_static
+from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, Distances, is_static
 from official.xlnet.modeling.layers.two_stream_mask import Keys, Rows, can_attend
 from official.xlnet.modeling.ops.rematerialization import used_after
 from official.xlnet.modeling.ops.shapes import sizes
@@ -26,7 +26,7 @@ class Pattern(NamedTuple):
       causal: whether keys at later positions are hidden (`uni` attention).
     """
 
-    distances: ConsecutiveRows | TargetRows
+    distances: Distances
     causal: bool
 
 
@@ -142,7 +142,7 @@ def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, 
     return tf.cast(d_score, dtype), tf.cast(d_segment_BNQ, dtype)
 
 
-def _from_keys(distances: ConsecutiveRows | TargetRows, score_BNQK, positions_BQ):
+def _from_keys(distances: Distances, score_BNQK, positions_BQ):
     return distances.from_keys(score_BNQK, positions_BQ)
 
 

@@ -20,12 +20,14 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.modeling.layers import relative_position
 from official.xlnet.modeling.layers.attend import (
     Pattern,
     ScoreTerms,
     attend,
     attention_probabilities,
 )
+from official.xlnet.modeling.layers.factored_position import FactoredRows, FactoredSinusoids
 from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding, biased_query
 from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows
@@ -140,7 +142,7 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
     Call arguments:
       hidden_states: [B, T + P, D], T content rows, then P query rows (if any).
       mask: a `TwoStreamMask`.
-      position_encoding: the `Sinusoids` of `RelativePositionEncoding`; not needed with a cache.
+      position_encoding: what `RelativePositionEncoding` returns; not needed with a cache.
       memory: [B, M, D], hidden states of earlier tokens. Default: none.
       is_reversed: bool [B], rows that hold reversed text. Default: none.
       shared_biases: the `RelativeBiases` of all layers, where `untie_r` is False.
@@ -218,7 +220,7 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         self,
         hidden_states: tf.Tensor,
         mask: TwoStreamMask,
-        position_encoding: Sinusoids | None = None,
+        position_encoding: Sinusoids | FactoredSinusoids | None = None,
         memory: tf.Tensor | None = None,
         is_reversed: tf.Tensor | None = None,
         shared_biases: RelativeBiases | None = None,
@@ -237,27 +239,28 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         key_BNKH = self._project_keys(content_BTD, memory, self.key_kernel)
         value_BNKH = self._project_keys(content_BTD, memory, self.value_kernel)
         if cache is None:
-            position_BNRH = self._project_positions(position_encoding, is_reversed)
+            position, factors = self._positions(position_encoding, streams, is_reversed)
         else:
             cache = cache.write(mask.content.positions, key_BNKH, value_BNKH)
-            key_BNKH, value_BNKH, position_BNRH = cache
+            key_BNKH, value_BNKH, position = cache
+            factors = [None, None]
         terms = self._query_terms(hidden_states, shared_biases or self.biases, counts, training)
-        patterns = self._patterns(counts[0], mask, cache)
+        patterns = self._patterns(counts[0], mask, cache, factors[0] is not None)
 
         attended = []
         for number, rows in enumerate(streams):  # Each stream draws dropout of its own.
             stream_seed = None if seed is None else fold_in(seed, number)
             attention: Callable = functools.partial(
-                self._attend, rows, mask.keys, patterns[number], stream_seed
+                self._attend, rows, mask.keys, patterns[number], factors[number], stream_seed
             )
             if self.recompute and training:
                 attention = recomputed(attention)
-            attended.append(attention(*terms[number], key_BNKH, value_BNKH, position_BNRH))
+            attended.append(attention(*terms[number], key_BNKH, value_BNKH, position))
         output_BXD = from_heads(tf.concat(attended, axis=2), self.output_kernel)
         if return_attention_scores:
             by_content, by_position, segment = terms[0]
             scores = self._score_terms(
-                patterns[0], by_content, by_position, segment, key_BNKH, position_BNRH
+                patterns[0], factors[0], by_content, by_position, segment, key_BNKH, position
             )
             p_BNTK = attention_probabilities(scores, mask.content, mask.keys, patterns[0])
             return output_BXD, p_BNTK
@@ -280,13 +283,16 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
             self._project_positions(position_encoding, None),
         )
 
-    def _patterns(self, num_tokens, mask: TwoStreamMask, cache: KeyValueCache | None):
+    def _patterns(self, num_tokens, mask: TwoStreamMask, cache, is_factored: bool):
         """Patterns of the content stream and the query stream."""
         causal = self.attention_type == "uni"
         if cache is not None:  # Rows are anywhere among the slots.
             slots = TargetRows(cache.num_slots, cache.num_slots)
             return Pattern(slots, causal), Pattern(slots, causal)
         num_keys = sizes(mask.keys.order)[1]
+        if is_factored:
+            pattern = Pattern(FactoredRows(num_tokens, num_keys), causal)
+            return pattern, pattern
         return (
             Pattern(ConsecutiveRows(num_tokens, num_keys), causal),
             Pattern(TargetRows(num_tokens, num_keys), causal),
@@ -303,14 +309,26 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         )
         return list(zip(*(tf.split(term, counts, axis=2) for term in terms), strict=True))
 
-    def _score_terms(self, pattern, by_content, by_position, segment, key, position):
+    def _score_terms(self, pattern, factors, by_content, by_position, segment, key, position):
         content = tf.matmul(by_content, key, transpose_b=True)
-        return ScoreTerms(content, pattern.distances.scores(by_position, position), segment)
+        scores = pattern.distances.scores if factors is None else factors.scores
+        return ScoreTerms(content, scores(by_position, position), segment)
 
     def _attend(
-        self, rows, keys, pattern, seed, by_content, by_position, segment, key, value, position
+        self,
+        rows,
+        keys,
+        pattern,
+        factors,
+        seed,
+        by_content,
+        by_position,
+        segment,
+        key,
+        value,
+        position,
     ):
-        terms = self._score_terms(pattern, by_content, by_position, segment, key, position)
+        terms = self._score_terms(pattern, factors, by_content, by_position, segment, key, position)
         return attend(terms, value, rows, keys, pattern, self.dropatt, seed)
 
     def _project_keys(self, content_BTD, memory_BMD, kernel_DNH):
@@ -320,9 +338,24 @@ class TwoStreamRelativeAttention(tf_keras.layers.Layer):
         memory = to_heads(tf.stop_gradient(memory_BMD), kernel_DNH)
         return tf.concat([memory, projected], axis=2)
 
-    def _project_positions(self, sinusoids: Sinusoids | None, is_reversed_B):
-        if sinusoids is None:
+    def _positions(self, encoding: Sinusoids | FactoredSinusoids | None, streams, is_reversed_B):
+        """What positional scores are computed from: a tensor, and the factors of each stream.
+
+        The tensor gets gradients: projected distances, or where there are factors the projection.
+        """
+        if encoding is None:
             raise ValueError("expected a `position_encoding`, as there is no `cache`")
+        encoding = relative_position.named(encoding)
+        if isinstance(encoding, Sinusoids):
+            return self._project_positions(encoding, is_reversed_B), [None] * len(streams)
+        query = streams[1:]  # Content rows are at positions 0 … T - 1.
+        factors = [
+            encoding.of_rows(position_BX, is_reversed_B)
+            for position_BX in (None, *(rows.positions for rows in query))
+        ]
+        return tf.cast(self.position_kernel, self.compute_dtype), factors
+
+    def _project_positions(self, sinusoids: Sinusoids, is_reversed_B):
         kernels = tf.split(tf.convert_to_tensor(self.position_kernel), 2, axis=0)
         sine_1NRH, cosine_1NRH = (
             to_heads(tf.cast(half, self.compute_dtype)[None], kernel)

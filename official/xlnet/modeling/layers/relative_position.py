@@ -18,7 +18,10 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.ops.shapes import sizes
+from official.xlnet.modeling.layers.factored_position import FactoredSinusoids
+from official.xlnet.modeling.ops.device_forms import has_tpu
+from official.xlnet.modeling.ops.shapes import Size, sizes
+from official.xlnet.modeling.ops.stateless_dropout import dropout
 
 
 class Sinusoids(NamedTuple):
@@ -31,6 +34,12 @@ class Sinusoids(NamedTuple):
 
     sine: tf.Tensor | np.ndarray
     cosine: tf.Tensor | np.ndarray
+
+    def with_dropout(self, rate: float, sine_seed: tf.Tensor, cosine_seed: tf.Tensor) -> Sinusoids:
+        """Drops sinusoids with probability `rate`."""
+        return Sinusoids(
+            dropout(self.sine, rate, sine_seed), dropout(self.cosine, rate, cosine_seed)
+        )
 
 
 def sinusoids(num_tokens: int, num_memory: int, width: int, clamp_len: int = 0) -> Sinusoids:
@@ -50,11 +59,18 @@ def sinusoids(num_tokens: int, num_memory: int, width: int, clamp_len: int = 0) 
       >>> sine[:, 0]  # distances 2, 1, 0, -1
       array([ 0.9092974 ,  0.84147096,  0.        , -0.84147096], dtype=float32)
     """
-    distance_R = np.arange(num_memory + num_tokens - 1, -num_tokens, -1, dtype=np.float64)
+    distance_R = _range(num_memory + num_tokens - 1, -num_tokens, -1)
     if clamp_len:
         distance_R = np.clip(distance_R, -clamp_len, clamp_len)
-    angle_RC = np.outer(distance_R, _frequencies(width))
-    return Sinusoids(np.sin(angle_RC).astype(np.float32), np.cos(angle_RC).astype(np.float32))
+    return _sinusoids(distance_R, width)
+
+
+def named(encoding: Sinusoids | FactoredSinusoids | list) -> Sinusoids | FactoredSinusoids:
+    """The encoding with named fields, which the layers of a loaded `.keras` file get as a list."""
+    if isinstance(encoding, Sinusoids | FactoredSinusoids):
+        return encoding
+    first, second = encoding
+    return Sinusoids(first, second) if first.shape.rank == 2 else FactoredSinusoids(first, second)
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -71,7 +87,8 @@ class RelativePositionEncoding(tf_keras.layers.Layer):
       memory: [B, M, D], hidden states of earlier tokens. Default: none.
 
     Returns:
-      `Sinusoids` of the R = M + 2T - 1 distances from M + T - 1 down to -(T - 1).
+      `Sinusoids` of the R = M + 2T - 1 distances from M + T - 1 down to -(T - 1); on a TPU, and if
+      distances are not clamped, `FactoredSinusoids`, from which the same scores follow.
 
     Example:
       >>> encoding = RelativePositionEncoding()(tf.zeros([3, 2, 8]))
@@ -83,17 +100,20 @@ class RelativePositionEncoding(tf_keras.layers.Layer):
         super().__init__(**kwargs)
         self.clamp_len = clamp_len
 
-    def call(self, hidden_states: tf.Tensor, memory: tf.Tensor | None = None) -> Sinusoids:
+    def call(
+        self, hidden_states: tf.Tensor, memory: tf.Tensor | None = None
+    ) -> Sinusoids | FactoredSinusoids:
         _, num_tokens, width = sizes(hidden_states)
         num_memory = 0 if memory is None else sizes(memory)[1]
-        if isinstance(num_tokens, int) and isinstance(num_memory, int):
-            table = sinusoids(num_tokens, num_memory, width, self.clamp_len)
-        else:  # In float64, as above: float32 would lose four digits at large distances.
-            distance_R = tf.cast(tf.range(num_memory + num_tokens - 1, -num_tokens, -1), tf.float64)
-            if self.clamp_len:
-                distance_R = tf.clip_by_value(distance_R, -self.clamp_len, self.clamp_len)
-            angle_RC = distance_R[:, None] * _frequencies(width)
-            table = Sinusoids(tf.sin(angle_RC), tf.cos(angle_RC))
+        if has_tpu() and not self.clamp_len:  # What is clamped has no factors.
+            row_T, key_K = _range(0, num_tokens), _range(-num_memory, num_tokens)
+            return FactoredSinusoids.of_positions(
+                rows=_sinusoids(row_T, width), keys=_sinusoids(key_K, width)
+            )
+        distance_R = _range(num_memory + num_tokens - 1, -num_tokens, -1)
+        if self.clamp_len:
+            distance_R = tf.clip_by_value(distance_R, -self.clamp_len, self.clamp_len)
+        table = _sinusoids(distance_R, width)
         return Sinusoids(*(tf.cast(half, self.compute_dtype) for half in table))
 
     def get_config(self):
@@ -102,3 +122,18 @@ class RelativePositionEncoding(tf_keras.layers.Layer):
 
 def _frequencies(width: int) -> np.ndarray:
     return 10000.0 ** (-np.arange(0, width, 2) / width)
+
+
+def _range(start: Size, stop: Size, step: int = 1) -> tf.Tensor | np.ndarray:
+    """Whole numbers in float64: angles in float32 would lose four digits at large distances."""
+    if isinstance(start, int) and isinstance(stop, int):
+        return np.arange(start, stop, step, dtype=np.float64)
+    return tf.cast(tf.range(start, stop, step), tf.float64)
+
+
+def _sinusoids(position_R: tf.Tensor | np.ndarray, width: int) -> Sinusoids:
+    """Sine and cosine of positions or distances at every frequency, float32 [R, D / 2] each."""
+    angle_RC = position_R[:, None] * _frequencies(width)
+    if isinstance(angle_RC, np.ndarray):
+        return Sinusoids(np.sin(angle_RC).astype(np.float32), np.cos(angle_RC).astype(np.float32))
+    return Sinusoids(tf.cast(tf.sin(angle_RC), tf.float32), tf.cast(tf.cos(angle_RC), tf.float32))

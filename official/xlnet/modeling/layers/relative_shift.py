@@ -12,6 +12,7 @@ import dataclasses
 
 import tensorflow as tf
 
+from official.xlnet.modeling.layers.factored_position import FactoredRows
 from official.xlnet.modeling.ops.device_forms import has_accelerator
 from official.xlnet.modeling.ops.shapes import Size, sizes
 
@@ -144,6 +145,10 @@ class TargetRows:
         return has_accelerator() and is_static(self)
 
 
+# How positional scores become scores per key.
+Distances = ConsecutiveRows | TargetRows | FactoredRows
+
+
 def distance_scores(query: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
     """Dot products of query rows [..., Q, H] with positions [..., R, H], [..., Q, R].
 
@@ -157,7 +162,7 @@ def distance_scores(query: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
     return tf.matmul(query, position, transpose_b=True)
 
 
-def is_static(distances: ConsecutiveRows | TargetRows) -> bool:
+def is_static(distances: Distances) -> bool:
     """Whether the numbers of tokens and keys are known when the graph is built."""
     return isinstance(distances.num_tokens, int) and isinstance(distances.num_keys, int)
 

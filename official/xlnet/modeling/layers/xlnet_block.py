@@ -8,6 +8,7 @@ from collections.abc import Callable
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.modeling.layers.factored_position import FactoredSinusoids
 from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.relative_attention import (
     KeyValueCache,
@@ -186,7 +187,7 @@ class XLNetBlock(tf_keras.layers.Layer):
         self,
         hidden_states: tf.Tensor,
         mask: TwoStreamMask,
-        position_encoding: Sinusoids | None = None,
+        position_encoding: Sinusoids | FactoredSinusoids | None = None,
         memory: tf.Tensor | None = None,
         is_reversed: tf.Tensor | None = None,
         shared_biases: RelativeBiases | None = None,

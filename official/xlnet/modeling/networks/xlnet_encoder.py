@@ -12,7 +12,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.depth import create_depth
 from official.xlnet.modeling.layers.embedding_lookup import look_up
 from official.xlnet.modeling.layers.relative_attention import RelativeBiases
-from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, Sinusoids
+from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.ops.initializers import normal
@@ -190,8 +190,9 @@ class XLNetEncoder(tf_keras.layers.Layer):
             **{name: inputs.get(name) for name in _MASK_INPUTS},
         )
         table = self.position_encoding(rows_BXD[:, :num_tokens], memory=first_memory)
-        sine = self._dropout(table.sine, seed, SINE)
-        table = Sinusoids(sine, self._dropout(table.cosine, seed, COSINE))
+        if seed is not None:
+            seeds = fold_in(seed, SINE), fold_in(seed, COSINE)
+            table = table.with_dropout(self.config.model.dropout, *seeds)
 
         layer_inputs, scores = [], []
 

@@ -1,8 +1,8 @@
 """The kind of device that a graph is built for.
 
-A few operations have two forms with the same result: the fastest on a CPU, and one without what
-costs on an accelerator (loops over rows, products in the place of sums, constants as large as an
-activation). This is the one place that chooses between them.
+A few operations have several forms with the same result: the fastest on a CPU, and those without
+what costs on an accelerator (loops over rows, products in the place of sums, constants as large as
+an activation) or on a TPU (shifts). This is the one place that chooses between them.
 """
 
 from __future__ import annotations
@@ -12,32 +12,46 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-_chosen: bool | None = None
+DEVICES = ("TPU", "GPU", "CPU")  # Where there are several, the first of these counts.
+_chosen: str | None = None
+
+
+def device() -> str:
+    """The kind of device that graphs are built for, one of `DEVICES`."""
+    if _chosen is not None:
+        return _chosen
+    found = {device.device_type for device in tf.config.list_logical_devices()}
+    return next(device for device in DEVICES if device in found)
 
 
 def has_accelerator() -> bool:
     """Whether graphs are built for a GPU or TPU: where there is one, or inside `built_for`."""
-    if _chosen is not None:
-        return _chosen
-    return any(device.device_type != "CPU" for device in tf.config.list_logical_devices())
+    return device() != "CPU"
+
+
+def has_tpu() -> bool:
+    """Whether graphs are built for a TPU: where there is one, or inside `built_for`."""
+    return device() == "TPU"
 
 
 @contextlib.contextmanager
-def built_for(accelerator: bool) -> Iterator[None]:
-    """What is traced inside takes the forms of an accelerator, or those of a CPU.
+def built_for(kind: str) -> Iterator[None]:
+    """What is traced inside takes the forms of a kind of device.
 
     For compiling without the device at hand, and for tests.
 
     Args:
-      accelerator: whether to take the forms of an accelerator.
+      kind: one of `DEVICES`.
 
     Example:
-      >>> with built_for(accelerator=True):
+      >>> with built_for("TPU"):
       ...     has_accelerator()
       True
     """
     global _chosen
-    before, _chosen = _chosen, accelerator
+    if kind not in DEVICES:
+        raise ValueError(f"expected one of {', '.join(DEVICES)}, got {kind!r}")
+    before, _chosen = _chosen, kind
     try:
         yield
     finally:

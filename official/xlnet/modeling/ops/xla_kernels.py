@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.device_forms import has_accelerator
+from official.xlnet.modeling.ops.device_forms import device, has_accelerator
 from official.xlnet.modeling.ops.shapes import sizes
 
 
@@ -36,15 +36,15 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
     bound = functools.partial(function, *static)
 
     @functools.cache
-    def kernel_of(accelerator: bool) -> Callable:
-        """The kernel of one kind of device: operations may have other forms on the other."""
-        del accelerator
+    def kernel_of(kind: str) -> Callable:
+        """The kernel of one kind of device: operations may have other forms on another."""
+        del kind
         return tf.function(bound, jit_compile=True, autograph=False)
 
     def call(*tensors):
         if tf.executing_eagerly() or not _are_static(tensors):
             return bound(*tensors)
-        kernel = kernel_of(has_accelerator())
+        kernel = kernel_of(device())
         # Grappler cannot see the shapes that a compiled kernel returns.
         return tf.nest.map_structure(lambda x: tf.ensure_shape(x, x.shape), kernel(*tensors))
 

@@ -11,6 +11,7 @@ from official.xlnet.modeling.layers.relative_position import RelativePositionEnc
 from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask, can_attend
 from official.xlnet.modeling.layers.xlnet_block import ResidualNorm, XLNetBlock
+from official.xlnet.modeling.ops.device_forms import built_for
 from tests.helpers.tiny import randomize
 
 HEADS, HEAD, WIDTH, TARGETS = 2, 5, 14, 3
@@ -72,11 +73,18 @@ def test_attention_and_block(make, tmp_path):
     path = str(tmp_path / "model.keras")
     model.save(path)
     loaded = tf_keras.models.load_model(path)
+    with built_for("TPU"):  # Where relative positions have another form, and back again.
+        on_a_tpu = tf_keras.models.load_model(path)
+        on_a_tpu.save(path)
+    back = tf_keras.models.load_model(path)
     for batch, tokens in SHAPES:
         given = values(batch, tokens)
         wanted = run_attention(layer, {name: tf.constant(x) for name, x in given.items()})
         assert wanted.shape == [batch, tokens + TARGETS, WIDTH]
-        for found in (model(given), model.predict(given, verbose=0), loaded(given)):
+        with built_for("TPU"):
+            found_on_a_tpu = on_a_tpu(given)
+        others = loaded(given), back(given), found_on_a_tpu
+        for found in (model(given), model.predict(given, verbose=0), *others):
             np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 

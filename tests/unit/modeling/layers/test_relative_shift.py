@@ -33,10 +33,11 @@ def shape(request, monkeypatch):
     return num_tokens, num_memory
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=["cpu", "accelerator"])
+@pytest.fixture(autouse=True, params=["CPU", "GPU"])
 def accelerator(request):
+    """Whether the forms are those of an accelerator."""
     with built_for(request.param):
-        yield request.param
+        yield request.param != "CPU"
 
 
 def random_rows(num_tokens, num_memory, consecutive, table_rows=BATCH):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.device_forms import built_for
+from official.xlnet.modeling.ops.device_forms import DEVICES, built_for
 from official.xlnet.modeling.ops.rematerialization import recomputed
 from tests.helpers.graphs import above
 
@@ -72,8 +72,8 @@ def test_what_comes_before_waits_for_the_gradients_of_variables():
         assert of_kernel.op.inputs[0].op in above(gradient.op)
 
 
-@pytest.mark.parametrize("accelerator", [False, True])
-def test_compiled_for_an_accelerator_there_is_a_barrier(accelerator):
+@pytest.mark.parametrize("kind", DEVICES)
+def test_compiled_for_an_accelerator_there_is_a_barrier(kind):
     """Without it XLA would find that both are the same, and keep the first."""
     function, arguments, kernel = make([])
     expected = gradients(function, arguments, kernel)
@@ -81,16 +81,16 @@ def test_compiled_for_an_accelerator_there_is_a_barrier(accelerator):
     def run():
         return gradients(recomputed(function), arguments, kernel)
 
-    with built_for(accelerator):
+    with built_for(kind):
         step = tf.function(run, jit_compile=True)
         hlo = step.experimental_get_compiler_ir()(stage="hlo")
         actual = step()
-    assert ("opt-barrier" in hlo) == accelerator
+    assert ("opt-barrier" in hlo) == (kind != "CPU")
     for left, right in zip(actual, expected, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)
 
 
 def test_graphs_that_are_not_compiled_have_no_barrier():
-    with built_for(accelerator=True):
+    with built_for("TPU"):
         kinds = {operation.type for operation in graph_of_gradients().get_operations()}
     assert "XlaOptimizationBarrier" not in kinds

@@ -60,17 +60,17 @@ def test_same_seed_same_mask_everywhere():
 def test_accelerators_draw_the_same_bits(shape, jit_compile):
     seed = tf.constant(SEED)
     wanted = keep_mask(shape, 0.3, seed)
-    with built_for(accelerator=True):
+    with built_for("TPU"):
         mask = tf.function(lambda seed: keep_mask(shape, 0.3, seed), jit_compile=jit_compile)(seed)
     assert mask.shape == shape
     np.testing.assert_array_equal(mask, wanted)
 
 
-@pytest.mark.parametrize("accelerator", [False, True])
-def test_sizes_that_are_not_static_draw_the_same_bits(accelerator):
+@pytest.mark.parametrize("kind", ["CPU", "TPU"])
+def test_sizes_that_are_not_static_draw_the_same_bits(kind):
     x = tf.ones([3, 5, 7])
     wanted = dropout(x, 0.3, tf.constant(SEED))
-    with built_for(accelerator):
+    with built_for(kind):
         function = tf.function(
             lambda x: dropout(x, 0.3, tf.constant(SEED)),
             input_signature=[tf.TensorSpec([None, 5, None])],
@@ -81,8 +81,8 @@ def test_sizes_that_are_not_static_draw_the_same_bits(accelerator):
 def test_masks_of_accelerators_are_no_constants():
     """TensorFlow computes what depends on no input before it compiles, and hands it over."""
 
-    def largest_constant(accelerator):
-        with built_for(accelerator):
+    def largest_constant(kind):
+        with built_for(kind):
             function = tf.function(
                 lambda seed: keep_mask([31, 37, 41], 0.3, seed), jit_compile=True
             )
@@ -90,8 +90,8 @@ def test_masks_of_accelerators_are_no_constants():
         shapes = re.findall(r" = \w+\[([\d,]*)\]\S* constant\(", hlo)
         return max(math.prod(int(size) for size in s.split(",") if size) for s in shapes)
 
-    assert largest_constant(accelerator=False) == 31 * 37 * 41
-    assert largest_constant(accelerator=True) <= 41
+    assert largest_constant("CPU") == 31 * 37 * 41
+    assert largest_constant("TPU") <= 41
 
 
 def test_no_seed_or_no_rate_is_no_dropout():
