@@ -10,6 +10,7 @@ from official.xlnet.modeling.layers import relative_shift
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops import xla_kernels
+from official.xlnet.modeling.ops.device_forms import built_for
 from tests.helpers.tiny import BATCH, MEMORY, TARGETS, VOCAB, random_inputs
 
 pytest.importorskip("torch")
@@ -139,12 +140,15 @@ def compare(hf, ours, inputs, labels, outputs, loss, gradients):
     assert not by_variable
 
 
+@pytest.mark.parametrize("kind", ["CPU", "TPU"])
 @pytest.mark.parametrize("name", CASES)
-def test_outputs_and_gradients_equal(name, set_block_size):
+def test_outputs_and_gradients_equal(name, kind, set_block_size):
+    """In the forms of both kinds of device."""
     settings, arguments, block_size = CASES[name]
     set_block_size(block_size)
     hf, ours, inputs, labels = build(settings, arguments)
-    result = step_of(ours, training=False)(inputs, tf.constant(labels))
+    with built_for(kind):
+        result = step_of(ours, training=False)(inputs, tf.constant(labels))
     compare(hf, ours, inputs, labels, *result)
 
 

@@ -68,6 +68,7 @@ def compiled(model, **settings):
 
 @pytest.mark.parametrize("as_dictionary", [True, False])
 def test_it_learns_and_is_saved_whole(tmp_path, as_dictionary):
+    tf_keras.utils.set_random_seed(1)
     model = compiled(XLNetClassifier(tiny_encoder(mem_len=0, dropout=0.1), CLASSES))
     inputs, labels = packed(*[9] * 24), np.arange(24) % CLASSES
     inputs["token_ids"][:, -4] = 20 + labels
