@@ -80,8 +80,8 @@ def necessary(shape: Shape, training: bool = True) -> list[Product]:
 def computed(shape: Shape, training: bool = True) -> list[Product]:
     """Returns the products that our step executes; see `necessary` for the arguments."""
     keys = shape.mem_len + shape.seq_len
-    if has_tpu():
-        return _products(shape, training, _from_factors(shape, training))
+    if has_tpu() and training:  # The network for inference computes per distance everywhere.
+        return _products(shape, training, _from_factors(shape))
     blocks = ConsecutiveRows(shape.seq_len, keys)
     distances = [(blocks.block, keys + blocks.block - 1)] * blocks.num_blocks
     if training:
@@ -109,17 +109,16 @@ def _per_distance(shape: Shape, training: bool, distances: list[tuple[int, int]]
     ]
 
 
-def _from_factors(shape: Shape, training: bool) -> list[Product]:
+def _from_factors(shape: Shape) -> list[Product]:
     """Products of positional scores from factors of rows and keys; those of keys are constant."""
     L, D, N, B = shape.num_layers, shape.d_model, shape.num_heads, shape.batch_size
-    both, one = _passes(training)
     keys = shape.mem_len + shape.seq_len
     return [
         product
-        for rows in _streams(shape, training)
+        for rows in _streams(shape, training=True)
         for product in (
-            Product("factors of rows", 2 * L * N, B * rows, D // N, D // 2, both),
-            Product("scores from factors", L, B * N * rows, D, keys, one),
+            Product("factors of rows", 2 * L * N, B * rows, D // N, D // 2, TRAINING),
+            Product("scores from factors", L, B * N * rows, D, keys, ONE_GRADIENT),
         )
     ]
 
