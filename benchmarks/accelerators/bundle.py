@@ -5,8 +5,8 @@
     python base_bundle/run_bundle.py base_bundle     # Where there are jax and NumPy.
 
 Holds the step as StableHLO, the initial state, a few batches, and the losses that TensorFlow
-computes from them here. Every device of jax runs it, fastest the kind whose forms it has
-(`--device`). `XLNET_JAX_PYTHON` names the interpreter that has the jax of `make tpu-check`.
+computes from them here. Every device of jax runs it; `--device` says for which kind it is built.
+`XLNET_JAX_PYTHON` names the interpreter that has the jax of `make tpu-check`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="key=value of the recipe")
     parser.add_argument("--batches", type=int, default=3, help="batches, and losses")
     parser.add_argument(
-        "--device", choices=DEVICES, default="GPU", help="whose forms operations have"
+        "--device", choices=DEVICES, default="GPU", help="kind of device to build it for"
     )
     parser.add_argument("--output", required=True, help="folder of the bundle")
     flags = parser.parse_args()

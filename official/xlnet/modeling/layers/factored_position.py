@@ -8,7 +8,7 @@ By the addition theorems, with ω a frequency, i the position of a row and j tha
 So the positional score (q + r_r)·W_r·sinusoids(i - j) is a product of D numbers of the row and D
 numbers of the key. That is D / H times the arithmetic of scores per distance, in one large product
 that gives scores per key: nothing is shifted. A TPU has arithmetic to spare, and a shift along its
-lanes is the dearest operation of the whole step (docs/accelerators.md). Known as factorized
+lanes is the most expensive operation of the whole step (docs/accelerators.md). Known as factorized
 relative attention (Dai et al., *Funnel-Transformer*, 2020, arXiv 2006.03236).
 """
 
@@ -105,7 +105,7 @@ class FactorsOfRows(NamedTuple):
             for half in tf.split(kernel_DNH, 2, axis=0)
         )
         by_key_BNXFC = tf.cast(by_sine * self.sine + by_cosine * self.cosine, query_BNXH.dtype)
-        # F and C are not merged: on a TPU that would be as dear as the shift that is avoided.
+        # F and C are not merged: on a TPU that would cost as much as the shift that is avoided.
         keys_KFC = tf.cast(self.keys, query_BNXH.dtype)
         return tf.einsum("bnxfc,kfc->bnxk", by_key_BNXFC, keys_KFC)
 

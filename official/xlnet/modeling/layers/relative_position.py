@@ -42,7 +42,7 @@ class Sinusoids(NamedTuple):
         )
 
 
-def sinusoids(num_tokens: int, num_memory: int, width: int, clamp_len: int = 0) -> Sinusoids:
+def sinusoids(num_tokens: Size, num_memory: Size, width: int, clamp_len: int = 0) -> Sinusoids:
     """Sine and cosine of every distance at every frequency, float32 [R, D / 2] each.
 
     Element c of distance d is sin(d / 10000^(2c/D)), and cos of the same (Vaswani et al., 2017;
@@ -61,7 +61,8 @@ def sinusoids(num_tokens: int, num_memory: int, width: int, clamp_len: int = 0) 
     """
     distance_R = _range(num_memory + num_tokens - 1, -num_tokens, -1)
     if clamp_len:
-        distance_R = np.clip(distance_R, -clamp_len, clamp_len)
+        clip = np.clip if isinstance(distance_R, np.ndarray) else tf.clip_by_value
+        distance_R = clip(distance_R, -clamp_len, clamp_len)
     return _sinusoids(distance_R, width)
 
 
@@ -110,10 +111,7 @@ class RelativePositionEncoding(tf_keras.layers.Layer):
             return FactoredSinusoids.of_positions(
                 rows=_sinusoids(row_T, width), keys=_sinusoids(key_K, width)
             )
-        distance_R = _range(num_memory + num_tokens - 1, -num_tokens, -1)
-        if self.clamp_len:
-            distance_R = tf.clip_by_value(distance_R, -self.clamp_len, self.clamp_len)
-        table = _sinusoids(distance_R, width)
+        table = sinusoids(num_tokens, num_memory, width, self.clamp_len)
         return Sinusoids(*(tf.cast(half, self.compute_dtype) for half in table))
 
     def get_config(self):

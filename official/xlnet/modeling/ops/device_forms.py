@@ -20,8 +20,8 @@ def device() -> str:
     """The kind of device that graphs are built for, one of `DEVICES`."""
     if _chosen is not None:
         return _chosen
-    found = {device.device_type for device in tf.config.list_logical_devices()}
-    return next(device for device in DEVICES if device in found)
+    found = {logical.device_type for logical in tf.config.list_logical_devices()}
+    return next(kind for kind in DEVICES if kind in found)
 
 
 def has_accelerator() -> bool:

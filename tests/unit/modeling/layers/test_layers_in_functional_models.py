@@ -55,6 +55,11 @@ def run_attention(layer, inputs, **arguments):
     return layer(inputs["hidden_states"], mask, encoding, memory=inputs["memory"], **arguments)
 
 
+def ranks_of_encoding(model):
+    (layer,) = (x for x in model.layers if isinstance(x, RelativePositionEncoding))
+    return [x.shape.rank for x in layer.output]
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -76,6 +81,9 @@ def test_attention_and_block(make, tmp_path):
     with built_for("TPU"):  # Where relative positions have another form, and back again.
         on_a_tpu = tf_keras.models.load_model(path)
         on_a_tpu.save(path)
+        on_a_tpu.save(str(tmp_path / "saved_model"))
+    assert ranks_of_encoding(model) == [2, 2] and ranks_of_encoding(on_a_tpu) == [4, 3]
+    graph = tf.saved_model.load(str(tmp_path / "saved_model"))
     back = tf_keras.models.load_model(path)
     for batch, tokens in SHAPES:
         given = values(batch, tokens)
@@ -83,7 +91,7 @@ def test_attention_and_block(make, tmp_path):
         assert wanted.shape == [batch, tokens + TARGETS, WIDTH]
         with built_for("TPU"):
             found_on_a_tpu = on_a_tpu(given)
-        others = loaded(given), back(given), found_on_a_tpu
+        others = loaded(given), back(given), found_on_a_tpu, graph(given)
         for found in (model(given), model.predict(given, verbose=0), *others):
             np.testing.assert_allclose(found, wanted, atol=1e-5)
 
