@@ -7,30 +7,21 @@ shard; a Parquet file is split into groups of row groups, a TFDS split into rang
 
 from __future__ import annotations
 
-import bz2
-import contextlib
 import dataclasses
-import gzip
-import lzma
 import os
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any
-
-import zstandard
+from collections.abc import Sequence
 
 from data_prep.corpus import web_archives
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
+from official.xlnet.files.compression import compression, open_stream, without_compression
 from official.xlnet.runtime.extras import require_extra
 
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
 _EXAMPLES_PER_SHARD = 20_000
-_ZSTD_INPUT_BYTES = 1 << 15  # Small, since it may decompress to a thousand times the size.
 _DETECTION_BYTES = 64  # Read to detect the format of a file.
 _TFDS_PREFIX = "tfds:"
-_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,72 +90,6 @@ def shard_bytes(corpus_bytes: int) -> int:
     return min(max(corpus_bytes // _TARGET_NUM_SHARDS, _MIN_SHARD_BYTES), _MAX_SHARD_BYTES)
 
 
-@contextlib.contextmanager
-def open_stream(path: str) -> Iterator[tuple[Any, IO[bytes]]]:
-    """Context manager that opens a file in binary mode, decompressing it by its extension.
-
-    Args:
-      path: path of the file.
-
-    Yields:
-      The decompressed stream, and the underlying file, whose position measures progress.
-
-    Raises:
-      DataError: inside the block, if the compressed file is invalid or truncated.
-    """
-    kind = compression(path)
-    try:
-        with file_system.open(path, "rb") as file:
-            yield (file if kind is None else _DECOMPRESS[kind](file)), file
-    except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-        raise DataError(f"{path}: expected a complete {kind} file: {error}") from None
-    except OSError as error:
-        if error.errno is None and kind is not None:  # Bad magic numbers are reported as OSError.
-            raise DataError(f"{path}: expected a {kind} file: {error}") from None
-        raise
-
-
-def compression(path: str) -> str | None:
-    """Compression of a file by its extension: `gzip`, `bz2`, `xz`, `zstd`, or None."""
-    return _COMPRESSED.get(os.path.splitext(path)[1].lower())
-
-
-class _ZstdFile:
-    """Reader of multi-frame zstd files that, unlike the library's, detects truncated files."""
-
-    def __init__(self, file: IO[bytes]):
-        self._file = file
-        self._decompressor: Any = None
-        self._pending = b""
-
-    def read(self, size: int) -> bytes:
-        """Returns some bytes, or none at the end of the file; `size` is ignored."""
-        del size
-        while True:
-            data = self._pending or self._file.read(_ZSTD_INPUT_BYTES)
-            self._pending = b""
-            if not data:
-                if self._decompressor is not None:
-                    raise EOFError("compressed file ended before the end of a frame")
-                return b""
-            if self._decompressor is None:
-                self._decompressor = zstandard.ZstdDecompressor().decompressobj()
-            out = self._decompressor.decompress(data)
-            if self._decompressor.eof:
-                self._pending = self._decompressor.unused_data
-                self._decompressor = None
-            if out:
-                return out
-
-
-_DECOMPRESS: dict[str, Callable[[IO[bytes]], Any]] = {
-    "gzip": gzip.open,
-    "bz2": bz2.open,
-    "xz": lzma.open,
-    "zstd": _ZstdFile,
-}
-
-
 def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard]:
     size = file_system.size(path)
     kind = options.format if options.format != "auto" else _guess_format(path)
@@ -179,8 +104,7 @@ def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard
 
 
 def _guess_format(path: str) -> str:
-    stem = os.path.splitext(path)[0] if compression(path) else path
-    ending = os.path.splitext(stem)[1].lower()
+    ending = os.path.splitext(without_compression(path))[1].lower()
     if ending in (".jsonl", ".json", ".ndjson"):
         return "jsonl"
     if ending == ".parquet":

@@ -19,11 +19,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
-from data_prep.corpus.corpus import Shard, open_stream
+from data_prep.corpus.corpus import Shard
 from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
+from official.xlnet.files.compression import open_stream
 from official.xlnet.files.json_files import parse_json
 
 Document = list[str]

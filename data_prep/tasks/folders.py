@@ -9,6 +9,7 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import mended
+from official.xlnet.files.text import open_text
 
 _NO_CLASS = ("unsup",)  # Unlabelled folders, which are skipped.
 
@@ -41,10 +42,10 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
                 continue
             path = os.path.join(folder, name)
             try:
-                with open(path, encoding="utf-8") as file:
+                with open_text(path) as file:
                     text = file.read().replace("<br />", " ")
-            except UnicodeDecodeError as error:
-                reading.reject("bad_utf8", f"{path}: expected UTF-8: {error}")
+            except DataError as error:
+                reading.reject("bad_utf8", str(error))
                 continue
             name = f"{label}/{name.removesuffix('.txt')}"
             yield TextExample(mended(name), (text,), mended(label))

@@ -21,6 +21,7 @@ from official.xlnet.data.examples import RankingExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.schema import shown
+from official.xlnet.files.text import open_text
 
 _HIGHEST_GRADE = 100.0  # Gains are powers of two of it.
 
@@ -192,8 +193,5 @@ def _read_columns(
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            yield from enumerate(file, start=1)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: expected UTF-8: {error}") from None
+    with open_text(path) as file:
+        yield from enumerate(file, start=1)

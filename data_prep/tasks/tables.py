@@ -7,10 +7,8 @@ compressed with gzip. Columns named `id`, `guid`, `idx` or `index` are not used 
 from __future__ import annotations
 
 import csv
-import gzip
-import io
+import os
 import sys
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,8 +18,10 @@ from data_prep.tasks.rows import Row, number, text, texts, usable
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
+from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import parse_json
 from official.xlnet.files.schema import conform
+from official.xlnet.files.text import open_text
 
 _LABEL_SEPARATOR = ","  # Separates the classes of a multi-label row.
 _ID_COLUMNS = ("id", "guid", "idx", "index")
@@ -133,16 +133,15 @@ def read_rows(reading: Reading) -> Iterator[Row]:
     if path.startswith("tfds:"):
         yield from _tfds_rows(path)
         return
-    name = path.removesuffix(".gz")
-    opened = gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")  # noqa: SIM115
+    extension = os.path.splitext(without_compression(path))[1].lower()
     try:
-        with opened as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as file:
-            if name.endswith((".jsonl", ".json", ".ndjson")):
+        with open_text(path, newline="") as file:
+            if extension in (".jsonl", ".json", ".ndjson"):
                 yield from _json_rows(reading, file)
             else:
-                rows = _csv_fields(file) if name.endswith(".csv") else _tsv_fields(file)
+                rows = _csv_fields(file) if extension == ".csv" else _tsv_fields(file)
                 yield from _named(reading, rows)
-    except (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, csv.Error) as error:
+    except csv.Error as error:
         raise DataError(f"{path} cannot be read: {error}") from None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from official.xlnet.data.examples import TaggedExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
+from official.xlnet.files.text import open_text
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
 
@@ -30,23 +31,20 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     number = 0
     words: list[str] = []
     tags: list[str] = []
-    try:
-        with open(reading.path, encoding="utf-8") as file:
-            for line_number, line in enumerate([*file, "\n"], start=1):
-                fields = line.split()
-                if not fields or fields[0] == _DOCUMENT:
-                    if words:
-                        yield TaggedExample(
-                            str(number), tuple(words), tuple(tags) if reading.with_labels else None
-                        )
-                        number, words, tags = number + 1, [], []
-                    continue
-                if reading.with_labels and len(fields) < 2:
-                    raise DataError(
-                        f"{reading.path}, line {line_number}: expected a word and its tag, got "
-                        f"{line.strip()!r}"
+    with open_text(reading.path) as file:
+        for line_number, line in enumerate([*file, "\n"], start=1):
+            fields = line.split()
+            if not fields or fields[0] == _DOCUMENT:
+                if words:
+                    yield TaggedExample(
+                        str(number), tuple(words), tuple(tags) if reading.with_labels else None
                     )
-                words.append(fields[0])
-                tags.append(fields[-1])
-    except UnicodeDecodeError as error:
-        raise DataError(f"{reading.path}: expected UTF-8: {error}") from None
+                    number, words, tags = number + 1, [], []
+                continue
+            if reading.with_labels and len(fields) < 2:
+                raise DataError(
+                    f"{reading.path}, line {line_number}: expected a word and its tag, got "
+                    f"{line.strip()!r}"
+                )
+            words.append(fields[0])
+            tags.append(fields[-1])

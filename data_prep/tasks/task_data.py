@@ -13,13 +13,16 @@ from data_prep.tasks.registry import read_examples
 from data_prep.tasks.tables import read_rows, text_columns_of
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
+from official.xlnet.data.lost_rows import MAX_LOST, check_lost
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
 
 _TEXT_KINDS = ("classification", "multi_label", "regression")
 
 
-def read_task(path: str, task: TaskConfig) -> tuple[list[Example], collections.Counter[str]]:
+def read_task(
+    path: str, task: TaskConfig, max_lost: float = MAX_LOST
+) -> tuple[list[Example], collections.Counter[str]]:
     """Reads labelled examples for training or evaluation.
 
     Sets `task.text_columns` (and `task.subtasks`) if they are empty.
@@ -27,13 +30,16 @@ def read_task(path: str, task: TaskConfig) -> tuple[list[Example], collections.C
     Args:
       path: file, folder or `tfds:NAME:SPLIT`; for `multitask`, `NAME=FILE,NAME=FILE`.
       task: the `task` section of the configuration.
+      max_lost: largest share of a file's rows that may be unusable; these are left out, counted
+        and warned of.
 
     Returns:
       examples: the examples.
       counts: numbers of skipped rows, by reason.
 
     Raises:
-      DataError: the data cannot be read, or there are no examples.
+      DataError: the data cannot be read, there are no examples, or more than `max_lost` of the
+        rows cannot be used.
     """
     counts: collections.Counter[str] = collections.Counter()
     examples: list[Example] = []
@@ -42,7 +48,10 @@ def read_task(path: str, task: TaskConfig) -> tuple[list[Example], collections.C
         if settings is not task:
             task.subtasks = tuple(dict.fromkeys((*task.subtasks, name)))
         reading = Reading(part, settings, counts=counts)
-        examples += [_of(name, example) for example in read_examples(reading)]
+        found = [_of(name, example) for example in read_examples(reading)]
+        total = len(found) + reading.lost.total()
+        check_lost(part, reading.lost, total, max_lost, first=reading.first_lost)
+        examples += found
     if not examples:
         left_out = f" ({', '.join(f'{k} {v}' for k, v in counts.items())})" if counts else ""
         raise DataError(f"{path}: expected examples, got none{left_out}")

@@ -343,7 +343,8 @@ def test_what_is_left_out_and_cut_is_counted(tmp_path, capfd):
     text = f"label\ttext\ngood\twater\nbad\tnot\nbad\t\nbad\tno\textra\n\ngood\t{long}\n"
     train = write(tmp_path / "train.tsv", text)
     settings = {"num_steps": 1, "checkpoint_steps": 1}
-    assert finetune("classification", train, train, str(tmp_path / "m"), **settings) == 0
+    output, lenient = str(tmp_path / "m"), "--max_lost=0.4"
+    assert finetune("classification", train, train, output, lenient, **settings) == 0
     figures = json.loads(capfd.readouterr().out.splitlines()[-1])
     for name in ("malformed_rows", "blank_lines", "truncated"):
         assert figures[f"train_{name}"] == figures[f"dev_{name}"] == 1, name

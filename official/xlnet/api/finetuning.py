@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import tensorflow as tf
-from absl import logging
 
 from data_prep.tasks.datasets import task_settings
 from data_prep.tasks.task_data import read_task
@@ -24,6 +23,7 @@ from official.xlnet.configs.finetuning_defaults import (
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example, QuestionExample
+from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tasks.registry import TASKS
@@ -49,6 +49,7 @@ def finetune(
     num_runs: int = 1,
     extra_train: Mapping[str, float] | None = None,
     search: int = 0,
+    max_lost: float = MAX_LOST,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the best model to a new model directory.
 
@@ -75,6 +76,8 @@ def finetune(
         the loss}.
       search: number of learning rates and lengths of the run to compare; `output` gets the best
         model, see `search_settings`. 0 for no search.
+      max_lost: largest share of a file's rows that may be unusable; these are left out, counted
+        and warned of.
 
     Returns:
       The metrics on `dev`, counts of truncated or skipped examples, and `baselines`, see
@@ -82,7 +85,8 @@ def finetune(
 
     Raises:
       ConfigError: the configuration is invalid or does not match the data or the model.
-      DataError: the data or the model cannot be used, or the loss is not finite.
+      DataError: the data or the model cannot be used, more than `max_lost` of the rows of a file
+        are unusable, or the loss is not finite.
       TypeError: an example is neither a tuple nor an example.
 
     Example:
@@ -95,9 +99,11 @@ def finetune(
     settings = task_configuration(task, config, overrides, model)
     # First of all, as some readers use TensorFlow.
     distribution = prepare_devices(settings.training, strategy, cpu_devices)
-    train_examples, train_counts = _examples(train, settings.task, "train")
-    train_examples = [*train_examples, *_extra_examples(extra_train or {}, settings.task)]
-    dev_examples, dev_counts = _examples(dev, settings.task, "dev")
+    train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
+    for examples, counts in _extra_examples(extra_train or {}, settings.task, max_lost):
+        train_examples += examples
+        train_counts |= counts
+    dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
     given = given_settings(config, overrides)
     saved = saved_configuration(output)
     if saved is not None and saved.task.name == settings.task.name:
@@ -173,27 +179,28 @@ def task_configuration(
     return config
 
 
-def _extra_examples(files: Mapping[str, float], task: TaskConfig) -> list[Example]:
-    """The examples of files, with their weights."""
+def _extra_examples(
+    files: Mapping[str, float], task: TaskConfig, max_lost: float
+) -> Iterator[tuple[list[Example], dict[str, int]]]:
+    """Yields the examples of each file with their weights, and its counts of skipped rows."""
     if files and task.name != "question_answering":
         raise ConfigError(
             f"extra_train: expected the task question_answering, got {task.name}; join the files "
             "of other tasks into one"
         )
-    found: list[Example] = []
     for path, weight in files.items():
         if not (math.isfinite(weight) and weight > 0):
             raise ConfigError(f"extra_train: {path}: expected a weight above 0, got {weight}")
-        examples = cast("list[QuestionExample]", _examples(path, task, path)[0])
-        found += [dataclasses.replace(example, weight=weight) for example in examples]
-    return found
+        examples, counts = _examples(path, task, path, max_lost)
+        questions = cast("list[QuestionExample]", examples)
+        yield [dataclasses.replace(example, weight=weight) for example in questions], counts
 
 
-def _examples(rows: Rows, task: TaskConfig, split: str) -> tuple[list[Example], dict[str, int]]:
+def _examples(
+    rows: Rows, task: TaskConfig, split: str, max_lost: float
+) -> tuple[list[Example], dict[str, int]]:
     """Returns examples, and counts of skipped rows with the name of the split in front."""
     if not isinstance(rows, str):
         return labelled_examples(rows, task), {}
-    examples, counts = read_task(rows, task)
-    for name, number in counts.items():
-        logging.warning("skipped rows of %s: %s %d", split, name, number)
+    examples, counts = read_task(rows, task, max_lost)
     return examples, {f"{split}_{name}": number for name, number in counts.items()}

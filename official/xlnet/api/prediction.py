@@ -10,6 +10,7 @@ from data_prep.tasks.task_data import read_task
 from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.data.examples import Example
+from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import evaluate_task
@@ -69,6 +70,7 @@ def evaluate(
     split: str = "heldout",
     mem_len: int | None = None,
     output: str | None = None,
+    max_lost: float = MAX_LOST,
 ) -> dict[str, Any]:
     """Evaluates a pre-trained model on a data set, or a fine-tuned model on labelled examples.
 
@@ -80,35 +82,38 @@ def evaluate(
       split: split of a data set, `heldout` or `train`.
       mem_len: memory length on a data set; see `training.evaluation.evaluate`.
       output: directory for the report of a task's evaluation. None for no report.
+      max_lost: largest share of a file's rows that may be unusable; these are left out, counted
+        and warned of.
 
     Returns:
       For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics.
 
     Raises:
       ConfigError: the configuration of the model is invalid or does not match the data set.
-      DataError: the model or the data cannot be read.
+      DataError: the model or the data cannot be read, or more than `max_lost` of the rows of a
+        file are unusable.
 
     Example:
       >>> evaluate("runs/task", [("A fine film.", "good"), ("Dull.", "bad")])["accuracy"]
       1.0
     """
     if not isinstance(model, str):
-        return _evaluate_ensemble(model, data, output)
+        return _evaluate_ensemble(model, data, output, max_lost)
     config = load_config(model)
     if not isinstance(data, str):
         return evaluate_task(model, labelled_examples(data, config.task), output)
     if not config.task.name or os.path.exists(os.path.join(data, MANIFEST_FILE)):
         return evaluation.evaluate(model, data, split, mem_len)
-    examples, counts = read_task(data, config.task)
+    examples, counts = read_task(data, config.task, max_lost)
     return evaluate_task(model, examples, output) | counts
 
 
 def _evaluate_ensemble(
-    models: Sequence[str], data: str | Sequence[Any], output: str | None
+    models: Sequence[str], data: str | Sequence[Any], output: str | None, max_lost: float
 ) -> dict[str, Any]:
     ensemble = Ensemble(models)
     task = ensemble.task.config.task
     if not isinstance(data, str):
         return ensemble.evaluate(labelled_examples(data, task), output)
-    examples, counts = read_task(data, task)
+    examples, counts = read_task(data, task, max_lost)
     return ensemble.evaluate(examples, output) | counts

@@ -45,6 +45,15 @@ _OUTPUT = flags.DEFINE_string(
     "Output directory for predictions, metrics and plots of a task.",
     flag_values=FLAGS,
 )
+_MAX_LOST = flags.DEFINE_float(
+    "max_lost",
+    0.05,
+    "Largest share of rows that may be unusable: these are left out and counted; more are an "
+    "error.",
+    lower_bound=0,
+    upper_bound=1,
+    flag_values=FLAGS,
+)
 
 
 @on_local_disk(FLAGS, reads=["model", "data"], writes_directory=["output"])
@@ -54,4 +63,6 @@ def run() -> dict[str, Any]:
 
     models = _MODEL.value
     model = models[0] if len(models) == 1 else models
-    return evaluate(model, _DATA.value, _SPLIT.value, _MEM_LEN.value, _OUTPUT.value)
+    return evaluate(
+        model, _DATA.value, _SPLIT.value, _MEM_LEN.value, _OUTPUT.value, _MAX_LOST.value
+    )

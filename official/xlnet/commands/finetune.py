@@ -74,6 +74,15 @@ _SEARCH = flags.DEFINE_integer(
     upper_bound=1000,
     flag_values=FLAGS,
 )
+_MAX_LOST = flags.DEFINE_float(
+    "max_lost",
+    0.05,
+    "Largest share of rows that may be unusable: these are left out and counted; more are an "
+    "error.",
+    lower_bound=0,
+    upper_bound=1,
+    flag_values=FLAGS,
+)
 _SET = flags.DEFINE_multi_string(
     "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
 )
@@ -98,6 +107,7 @@ def run() -> dict[str, Any]:
         num_runs=_RUNS.value,
         extra_train=dict(map(_file_and_weight, _EXTRA_TRAIN.value)),
         search=_SEARCH.value,
+        max_lost=_MAX_LOST.value,
     )
 
 

@@ -32,6 +32,8 @@ class Reading:
       strict: whether an invalid row raises an error; otherwise it is counted and skipped.
       with_labels: whether labels are required.
       counts: numbers of skipped rows, by reason; updated by the reader.
+      lost: the part of `counts` that could not be used: rejected rows.
+      first_lost: what is wrong with the first of them.
     """
 
     path: str
@@ -39,6 +41,8 @@ class Reading:
     strict: bool = False
     with_labels: bool = True
     counts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    lost: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    first_lost: str = ""
 
     def reject(self, reason: str, message: str) -> None:
         """Handles an invalid row.
@@ -53,6 +57,8 @@ class Reading:
         if self.strict:
             raise DataError(message)
         self.counts[reason] += 1
+        self.lost[reason] += 1
+        self.first_lost = self.first_lost or message
 
 
 Reader = Callable[[Reading], Iterator[Any]]

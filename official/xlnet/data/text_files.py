@@ -7,7 +7,9 @@ from typing import Any
 
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import json_text, parse_json, print_json
+from official.xlnet.files.text import open_text
 
 
 def read_texts(texts: list[str], path: str | None) -> list[str]:
@@ -25,11 +27,8 @@ def read_texts(texts: list[str], path: str | None) -> list[str]:
     """
     texts = list(texts)
     if path is not None:
-        try:
-            with open(path, encoding="utf-8") as file:
-                texts += [line.rstrip("\n") for line in file if line.strip()]
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path}: expected UTF-8 text: {error}") from None
+        with open_text(path) as file:
+            texts += [line.rstrip("\n") for line in file if line.strip()]
     if not texts:
         raise DataError(f"{path or '--text, --input'}: expected at least one text, got none")
     return texts
@@ -45,14 +44,11 @@ def read_rows(path: str) -> list[str]:
     Raises:
       DataError: there is no row, a row has no text, or the file is not UTF-8.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            rows = [line.rstrip("\r\n") for line in file]
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: expected UTF-8 text: {error}") from None
+    with open_text(path) as file:
+        rows = [line.rstrip("\n") for line in file]
     if not rows:
         raise DataError(f"{path}: expected at least one text, got none")
-    if path.endswith(".jsonl"):
+    if without_compression(path).lower().endswith((".jsonl", ".ndjson")):
         return [_text_of(row, f"{path}, line {number}") for number, row in enumerate(rows, 1)]
     return rows
 

@@ -12,8 +12,8 @@ import sys
 from typing import Any, NoReturn
 
 from official.xlnet.errors import DataError
-from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.text import open_text
 
 MAX_DEPTH = 64
 MAX_DIGITS = 20  # Those of an unsigned 64-bit number.
@@ -63,11 +63,8 @@ def read_json(path: str) -> Any:
       DataError: it is not JSON in UTF-8.
       FileNotFoundError: there is no file.
     """
-    try:
-        with file_system.open(path, encoding="utf-8") as file:
-            text = file.read()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not valid JSON: {error}") from None
+    with open_text(path) as file:
+        text = file.read()
     return parse_json(text, path)
 
 

@@ -234,8 +234,8 @@ def test_rows_that_cannot_be_used_are_counted_or_named(name, text, task, reason,
 @pytest.mark.parametrize(
     ("name", "data", "task", "sentence"),
     [
-        ("a.tsv", b"text\tlabel\n\xff\tb\n", "classification", "cannot be read"),
-        ("a.tsv.gz", b"no gzip", "classification", "cannot be read"),
+        ("a.tsv", b"text\tlabel\n\xff\tb\n", "classification", "line 2: expected UTF-8"),
+        ("a.tsv.gz", b"no gzip", "classification", "expected a gzip file"),
         ("a.json", b"{", "question_answering", "expected SQuAD's JSON"),
         ("a.txt", b"word\n", "token_classification", "line 1: expected a word and its tag"),
         ("a.tsv", b"query\tdocument\nq\td\n", "ranking", "expected a column 'relevance'"),

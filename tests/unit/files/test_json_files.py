@@ -53,7 +53,7 @@ def test_what_is_written_is_json_for_every_parser(tmp_path):
     text.encode()
     assert json.loads(text) == {"a": None, "b": [None, 1.5], "c": "é\udc80"}
     (tmp_path / "x.json").write_bytes(b"\xff")
-    with pytest.raises(DataError, match=r"x\.json is not valid JSON"):
+    with pytest.raises(DataError, match=r"x\.json, line 1: expected UTF-8"):
         read_json(str(tmp_path / "x.json"))
 
 

@@ -164,7 +164,7 @@ def _check_writable(prefix: str) -> None:
 
 def _parse(line: bytes) -> Any:
     try:
-        row = parse_json(line.decode(), "row")
+        row = parse_json(line.decode("utf-8-sig"), "row")
         if isinstance(row, dict):
             return row
     except (DataError, UnicodeDecodeError):

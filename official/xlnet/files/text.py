@@ -1,0 +1,99 @@
+"""The one place that opens text for reading: encoding, byte order mark, compression, line ends."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+from collections.abc import Iterator
+from typing import TextIO
+
+from official.xlnet.errors import DataError
+from official.xlnet.files.compression import open_stream
+
+BYTE_ORDER_MARK = codecs.BOM_UTF8
+_HEAD_BYTES = 1024
+_BLOCK_BYTES = 1 << 20
+_MOST_NULS = 0.2  # Share of NUL bytes above which it is not UTF-8: in UTF-16, every second byte.
+_OTHER_FORMATS = {
+    b"PK\x03\x04": "a ZIP archive or an Excel workbook; unpack it, or save it as CSV in UTF-8",
+    b"PAR1": "a Parquet file",
+}
+
+
+@contextlib.contextmanager
+def open_text(path: str, newline: str | None = None) -> Iterator[TextIO]:
+    r"""Context manager that opens a text file of any file system for reading.
+
+    The text is UTF-8, with or without a byte order mark; gzip, bz2, xz and zstd are decompressed.
+
+    Args:
+      path: path or URL of the file.
+      newline: as for Python's `open`: None reads `\r\n` and `\r` as `\n`; "" leaves them.
+
+    Yields:
+      The text file.
+
+    Raises:
+      DataError: the file is not text in UTF-8, which may show inside the block, or is a damaged
+        compressed file; the message names the line and the conversion that helps.
+      FileNotFoundError: there is no file.
+    """
+    with open_stream(path) as (stream, _):
+        check_is_text(stream.peek(_HEAD_BYTES)[:_HEAD_BYTES], path)
+        with io.TextIOWrapper(stream, "utf-8-sig", newline=newline) as file:
+            try:
+                yield file
+            except UnicodeDecodeError:
+                raise DataError(_not_utf8(path)) from None
+
+
+def check_is_text(head: bytes, path: str) -> None:
+    """Checks that a file does not begin like a file of another format or encoding.
+
+    Args:
+      head: the first bytes of the file.
+      path: its path, for the message.
+
+    Raises:
+      DataError: the file is in UTF-16 or UTF-32, a ZIP archive, an Excel workbook or a Parquet
+        file; the message says how to convert it.
+    """
+    for mark, name in _OTHER_FORMATS.items():
+        if head.startswith(mark):
+            raise DataError(f"{path}: expected text in UTF-8, got {name}")
+    has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if has_mark or head.count(0) > _MOST_NULS * max(len(head), 1):
+        encoding = "UTF-32" if head.count(0) > len(head) / 2 else "UTF-16"
+        raise DataError(f"{path}: expected UTF-8, got {encoding}; {conversion(encoding, path)}")
+
+
+def conversion(encoding: str, path: str) -> str:
+    """Returns the advice to convert a file, with the command.
+
+    Args:
+      encoding: the encoding that the file has, as `iconv` calls it.
+      path: path of the file.
+    """
+    return f"convert it with: iconv -f {encoding} -t UTF-8 {path} > NEW"
+
+
+def _not_utf8(path: str) -> str:
+    """The message for a file whose bytes are not UTF-8, with the line of the first of them."""
+    with open_stream(path) as (stream, _):
+        number = 0
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        while data := stream.read(_BLOCK_BYTES):
+            try:
+                decoder.decode(data)
+            except UnicodeDecodeError as error:
+                number += error.object[: error.start].count(b"\n")
+                found = f"the byte 0x{error.object[error.start]:02x} ({error.reason})"
+                break
+            number += data.count(b"\n")
+        else:
+            found = "a file that ends within a character"
+    return (
+        f"{path}, line {number + 1}: expected UTF-8, got {found}; if the file is in Latin-1 or "
+        f"Windows-1252, {conversion('WINDOWS-1252', path)}"
+    )
