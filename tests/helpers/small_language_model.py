@@ -6,8 +6,15 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 
 
-def random_model(seed: int = 0, std: float = 0.25, seq_len: int = 23, **model) -> XLNetPretrainer:
-    """A model of 2 layers; `model` overrides keys of the configuration's section."""
+def random_model(
+    seed: int = 0,
+    std: float = 0.25,
+    seq_len: int = 23,
+    reuse_len: int = 7,
+    kind: str = "permutation",
+    **model,
+) -> XLNetPretrainer:
+    """A model of 2 layers; `kind` is its objective, `model` overrides keys of that section."""
     settings = {
         "vocab_size": 31,
         "num_layers": 2,
@@ -17,9 +24,11 @@ def random_model(seed: int = 0, std: float = 0.25, seq_len: int = 23, **model) -
         "mem_len": 13,
         **model,
     }
-    data = {"seq_len": seq_len, "reuse_len": 7, "num_predict": 5}
+    data = {"seq_len": seq_len, "reuse_len": reuse_len, "num_predict": 5, "bidirectional": False}
+    training = {"batch_size": 1, "warmup_steps": 0}
+    objective = {"kind": kind}
     config = XLNetConfig.from_dict(
-        {"model": settings, "data": data, "training": {"batch_size": 1, "warmup_steps": 0}}
+        {"model": settings, "data": data, "training": training, "objective": objective}
     )
     result = XLNetPretrainer(config)
     random = np.random.default_rng(seed)

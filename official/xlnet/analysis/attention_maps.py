@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from official.xlnet.tokenization.packing import pack_texts
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -31,7 +33,7 @@ class AttentionMaps:
 def attention_maps(
     model_dir: str, text: str, max_tokens: int = 128, text_pair: str | None = None
 ) -> AttentionMaps:
-    """Computes the attention maps of a text, with bidirectional attention as in fine-tuning.
+    """Computes the attention maps of a text, as the model reads it; see `read_text`.
 
     Args:
       model_dir: the model directory.
@@ -52,7 +54,7 @@ def attention_maps(
     """
     tokenizer = load_tokenizer(model_dir)
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
-    outputs = load_xlnet(model_dir)(inputs, return_attention_scores=True)
+    outputs = read_text(load_xlnet(model_dir), inputs, return_attention_scores=True)
     weights_LNTT = outputs["attention_scores"][:, 0].numpy()
     return AttentionMaps(pieces_of(tokenizer, inputs), weights_LNTT)
 
@@ -68,6 +70,22 @@ def load_xlnet(model_dir: str) -> XLNetEncoder:
         network = encoder.config.model.network
         raise ConfigError(f"model.network: expected xlnet to inspect a text, got {network}")
     return encoder
+
+
+def read_text(
+    encoder: XLNetEncoder, inputs: dict[str, np.ndarray], **wanted: bool
+) -> dict[str, tf.Tensor]:
+    """Outputs of the encoder: with attention to both sides, or to the left for a causal model.
+
+    Args:
+      encoder: the encoder.
+      inputs: what `pack_text` returns.
+      **wanted: `return_…` arguments of the encoder.
+    """
+    order = {}
+    if encoder.config.reads_left_to_right:
+        order["order"] = causal_order(*inputs["token_ids"].shape)
+    return encoder({**inputs, **order}, **wanted)
 
 
 def pack_text(

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.pretraining_dataset import load_data_tokenizer
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, segment_ids
 from official.xlnet.errors import DataError
@@ -92,6 +93,7 @@ def read_window(
       The window.
 
     Raises:
+      ConfigError: the objective of the configuration is another one, which has no such order.
       DataError: the data set or the window does not exist, is damaged, or does not match the
         configuration.
     """
@@ -99,6 +101,8 @@ def read_window(
     _check_index(directory, manifest, split, lane, index)
     lanes = manifest.splits[split]
     config = config or _default_config(manifest)
+    key = "objective.kind of a window that is inspected"
+    require_one_of(key, config.objective.kind, ("permutation",))
     _check_lengths(directory, manifest, config)
     tokenizer = load_data_tokenizer(manifest, directory)
     path = os.path.join(directory, list(lanes.files)[lane])

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from official.xlnet.analysis.attention_maps import load_xlnet, pack_text, pieces_of
+from official.xlnet.analysis.attention_maps import load_xlnet, pack_text, pieces_of, read_text
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.tokenization.tokenizer import WORD_START
 
@@ -35,7 +35,7 @@ class TokenSteps:
 def token_steps(
     model_dir: str, text: str, max_tokens: int = 128, text_pair: str | None = None
 ) -> TokenSteps:
-    """Counts the steps of each token of a text, read as in fine-tuning.
+    """Counts the steps of each token of a text, as the model reads it; see `read_text`.
 
     Args:
       model_dir: the model directory.
@@ -56,7 +56,7 @@ def token_steps(
     """
     tokenizer, encoder = load_tokenizer(model_dir), load_xlnet(model_dir)
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
-    num_steps = encoder(inputs, return_num_steps=True)["num_steps"][0].numpy()
+    num_steps = read_text(encoder, inputs, return_num_steps=True)["num_steps"][0].numpy()
     return TokenSteps(pieces_of(tokenizer, inputs), num_steps, encoder.config.model.num_layers)
 
 

@@ -80,8 +80,9 @@ def run() -> dict[str, Any]:
     model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)
     prompts = [text for text in texts if not has_blank(text)]
     blanks = [text for text in texts if has_blank(text)]
-    continued = iter(generate(model, prompts, _NUM_TOKENS.value, sampling, tokenizer))
+    # First, as it may be refused.
     filled = iter(fill_blanks(model, blanks, _MAX_BLANK_LENGTH.value, sampling, tokenizer))
+    continued = iter(generate(model, prompts, _NUM_TOKENS.value, sampling, tokenizer))
     outputs = [next(filled if has_blank(text) else continued) for text in texts]
     lines = [{"text": text, "output": output} for text, output in zip(texts, outputs, strict=True)]
     write_json_lines(_OUTPUT.value, lines)

@@ -161,6 +161,16 @@ class XLNetConfig(Config):
             f"--set={override}",
         )
 
+    @property
+    def reads_left_to_right(self) -> bool:
+        """Whether no token sees a later one: by the network, or as pre-training taught it.
+
+        The task of a fine-tuned model has taught the weights to read both sides, unless the
+        network cannot.
+        """
+        is_causal = self.objective.kind == "causal" and not self.task.name
+        return is_causal or self.model.attention_type == "uni"
+
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
         for field in dataclasses.fields(self):

@@ -9,7 +9,13 @@ position, and the step that predicts token i + 1 runs two rows:
     query    the position of token i + 1:                          sees order <= i
 
 In the first step there is no token yet: its content row writes the slot of token 1, which nobody
-sees before order 1, and by then it has been overwritten. Every step attends to all slots of a
+sees before order 1, and by then it has been overwritten.
+
+A causal model has no query row: its content row at a token predicts the next one. Its context has
+the orders 1 - n … 0 for n tokens, none of which sees a later one, and the first step takes in the
+last of them once more.
+
+Every step attends to all slots of a
 cache of fixed size, so all steps cost the same and share one graph.
 """
 
@@ -34,7 +40,8 @@ class Template(NamedTuple):
 
     Attributes:
       token_ids_BT: int32 [B, T]; ids at positions that hold no context do not matter.
-      order_BC: int32 [B, C]: 0 for context, i for the i-th target, NEVER_VISIBLE elsewhere.
+      order_BC: int32 [B, C]: 0 for context, or up to 0 for that of a causal model; i for the i-th
+        target, NEVER_VISIBLE elsewhere.
       target_position_BC: int32 [B, C], the positions of the targets, in order; then C - 1.
       num_targets: int32 scalar, the largest number of targets of a row.
       group_BC: int32 [B, C], the group of each target.
@@ -78,8 +85,8 @@ def prefill(
     num_tokens, num_slots = token_ids_BT.shape[1], order_BC.shape[1]
     model = encoder.config.model
     between_slots = sinusoids(num_slots, 0, model.d_model, model.clamp_len)
-    is_context_BT = order_BC[:, :num_tokens] == 0
-    mask = encoder.attention_mask(token_ids_BT, is_padding=~is_context_BT)
+    order_BT = order_BC[:, :num_tokens]
+    mask = encoder.attention_mask(token_ids_BT, order=order_BT, is_padding=order_BT > 0)
     hidden_states = encoder.word_embedding(token_ids_BT)
     position_encoding = encoder.position_encoding(hidden_states)
     caches = []
@@ -109,8 +116,10 @@ def step(
       caches: the cache of every layer before.
       order_BC: int32 [B, C], see `Template`.
       number: int32 scalar i, from 0.
-      token_B: int32 [B], token i; anything at i = 0.
-      token_position_B: int32 [B], its position; that of token 1 at i = 0.
+      token_B: int32 [B], token i. At i = 0 the last token of the context for a causal model, else
+        anything.
+      token_position_B: int32 [B], its position. At i = 0 that of the last token of the context for
+        a causal model, else that of token 1.
       target_position_B: int32 [B], the position of token i + 1.
 
     Returns:
@@ -118,19 +127,21 @@ def step(
       caches: the caches with token i in them.
     """
     encoder = model.encoder
+    is_causal = model.config.objective.kind == "causal"
 
     def one_row(position_B):
         zeros_B1 = tf.zeros_like(position_B)[:, None]
         return OrderedRows(zeros_B1 + number, zeros_B1, position_B[:, None])
 
+    no_rows = OrderedRows(*(tf.zeros([tf.size(token_B), 0], tf.int32) for _ in range(3)))
     mask = TwoStreamMask(
         content=one_row(token_position_B),
-        query=one_row(target_position_B),
+        query=no_rows if is_causal else one_row(target_position_B),
         keys=Keys(order_BC, tf.zeros_like(order_BC), tf.range(order_BC.shape[1])),
     )
     content_BD = encoder.word_embedding(token_B)
     query_BD = tf.broadcast_to(encoder.mask_embedding, tf.shape(content_BD))
-    rows_B2D = tf.stack([content_BD, query_BD], axis=1)
+    rows_BXD = tf.stack([content_BD] if is_causal else [content_BD, query_BD], axis=1)
     new_caches = []
 
     def run_block(number, rows):
@@ -139,8 +150,8 @@ def step(
         new_caches.append(cache)
         return rows
 
-    rows_B2D, _ = encoder.depth(rows_B2D, run_block, len(encoder.blocks))
-    logits_BV = model.lm_head(rows_B2D[:, 1:], encoder.word_embedding.embeddings)[:, 0]
+    rows_BXD, _ = encoder.depth(rows_BXD, run_block, len(encoder.blocks))
+    logits_BV = model.lm_head(rows_BXD[:, -1:], encoder.word_embedding.embeddings)[:, 0]
     return logits_BV, tuple(new_caches)
 
 
@@ -162,6 +173,11 @@ def decode(
     """
     order_BC = template.order_BC
     num_rows = order_BC.shape[0]
+    is_causal = model.config.objective.kind == "causal"
+    first_B = tf.fill([num_rows], MASK_ID)
+    if is_causal:
+        last_of_context_B = template.target_position_BC[:, 0] - 1
+        first_B = tf.gather(template.token_ids_BT, last_of_context_B, batch_dims=1)
     tokens = tf.TensorArray(tf.int32, template.num_targets, element_shape=[num_rows])
     scores = tf.TensorArray(tf.float32, template.num_targets, element_shape=[num_rows])
 
@@ -178,6 +194,8 @@ def decode(
         )
         target_B = template.target_position_BC[:, number]
         previous_B = template.target_position_BC[:, tf.maximum(number - 1, 0)]
+        if is_causal:  # Targets follow the context and each other.
+            previous_B = target_B - 1
         logits_BV, current = step(model, current, order_BC, number, token_B, previous_B, target_B)
         keys, values = _keys(current), _values(current)
         is_allowed_BV = tf.gather(template.is_allowed_GV, template.group_BC[:, number])
@@ -194,7 +212,7 @@ def decode(
 
     start = (
         tf.constant(0),
-        tf.fill([num_rows], MASK_ID),
+        first_B,
         tf.zeros([num_rows], tf.bool),
         _keys(caches),
         _values(caches),

@@ -16,7 +16,7 @@ import tensorflow as tf
 from official.xlnet.configs.validation import AT_LEAST_1, require_number
 from official.xlnet.errors import DataError
 from official.xlnet.inference.cached_decoding import Draws, Template, decode
-from official.xlnet.inference.language_model import bucket
+from official.xlnet.inference.language_model import bucket, is_causal, require_both_sides
 from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.layers.two_stream_mask import NEVER_VISIBLE
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -61,7 +61,7 @@ def generate(
       model: a pre-trained model.
       tokenizer: its tokenizer.
       prompts: the texts. They are context: every token of one sees all of it, as in
-        pre-training.
+        pre-training; with a causal model, `<eod>` and the tokens before it.
       num_tokens: the most tokens to add.
       sampling: how tokens are chosen.
 
@@ -69,16 +69,18 @@ def generate(
       Each prompt with its continuation.
 
     Raises:
-      ConfigError: `num_tokens` is below 1.
+      ConfigError: `num_tokens` is below 1, or the model was not trained to predict a token from
+        those before it.
 
     Example:
       >>> generate(model, tokenizer, ["The cat"], num_tokens=3, sampling=Sampling(temperature=0))
       ['The cat sat on the']
     """
     require_number("num_tokens", num_tokens, AT_LEAST_1)
+    start = [EOD_ID] if is_causal(model.config) else []
     rows = []
     for number, prompt in enumerate(prompts):
-        ids = tokenizer.encode(prompt)
+        ids = start + tokenizer.encode(prompt)
         targets = list(range(len(ids), len(ids) + num_tokens))
         random = np.random.default_rng([sampling.seed, number])
         rows.append(_Row(ids, targets, [_TEXT_OR_END] * num_tokens, random))
@@ -111,7 +113,8 @@ def fill_blanks(
       sampling: how tokens are chosen.
 
     Raises:
-      ConfigError: `max_length` is below 1.
+      ConfigError: `max_length` is below 1, or the model was not trained to predict a token from
+        both of its sides.
       DataError: the text has no blank, or is longer with its blanks than what the model has
         been trained to see, `seq_len` and `mem_len` together.
 
@@ -120,6 +123,7 @@ def fill_blanks(
       'The cat sat on the door mat.'
     """
     require_number("max_length", max_length, AT_LEAST_1)
+    require_both_sides(model.config, "fill blanks")
     parsed = parse_blanks(tokenizer, text)
     lengths = [blank.length or 1 for blank in parsed.blanks]
     _check_length(model, parsed, lengths, max_length)
@@ -175,7 +179,7 @@ def _predict(
     results = []
     for first in range(0, len(rows), BATCH_SIZE):
         batch = rows[first : first + BATCH_SIZE]
-        template = _template(batch, is_allowed_GV)
+        template = _template(batch, is_allowed_GV, is_causal(model.config))
         draws = None
         if sampling.temperature > 0:
             uniform_BC = np.zeros(template.order_BC.shape, np.float32)
@@ -194,7 +198,7 @@ def _predict(
     return results
 
 
-def _template(rows: list[_Row], is_allowed_GV: np.ndarray) -> Template:
+def _template(rows: list[_Row], is_allowed_GV: np.ndarray, causal: bool) -> Template:
     lengths = [max(len(row.token_ids), row.targets[-1] + 1) for row in rows]
     num_slots = bucket(max(lengths) + 1)
     num_tokens = bucket(max(len(row.token_ids) for row in rows))
@@ -205,7 +209,8 @@ def _template(rows: list[_Row], is_allowed_GV: np.ndarray) -> Template:
     for number, row in enumerate(rows):
         count = len(row.targets)
         token_ids_BT[number, : len(row.token_ids)] = row.token_ids
-        order_BC[number, : len(row.token_ids)] = 0
+        num_context = len(row.token_ids)
+        order_BC[number, :num_context] = np.arange(1 - num_context, 1) if causal else 0
         order_BC[number, row.targets] = np.arange(1, count + 1)
         target_position_BC[number, :count] = row.targets
         group_BC[number, :count] = row.groups

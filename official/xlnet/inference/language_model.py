@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.model_directory import load_pretrainer
-from official.xlnet.configs.validation import require
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require, require_one_of
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 
 _BUCKET = 128
@@ -14,18 +15,53 @@ def load_language_model(model_dir: str) -> XLNetPretrainer:
     """Returns the pre-training model of a model directory, with room for one row of memory.
 
     Raises:
-      ConfigError: there is no usable configuration, or it is of another network than XLNet.
+      ConfigError: there is no usable configuration, or the model cannot score or generate text;
+        see `require_language_model`.
       DataError: there is no usable checkpoint, or it holds an encoder without LM head.
     """
     config = load_config(model_dir)
-    require(
-        config.model.network == "xlnet",
-        "model.network",
-        "xlnet to score or generate text, which reads the query stream and a memory",
-        config.model.network,
-    )
+    require_language_model(config)
     config.training = config.training.in_one_piece(batch_size=1)
     return load_pretrainer(model_dir, config)
+
+
+def require_language_model(config: XLNetConfig) -> None:
+    """Raises `ConfigError` unless a model was trained to predict a token from those before it.
+
+    A `permutation` model does so from the query stream, a `causal` one from the content stream at
+    the previous token. A `denoising` model predicts masked tokens, independently of each other.
+
+    Args:
+      config: the configuration that the model was pre-trained with.
+    """
+    network = config.model.network
+    require(network == "xlnet", "model.network", "xlnet to score or generate text", network)
+    key = "objective.kind of a model that scores or generates text"
+    require_one_of(key, config.objective.kind, ("permutation", "causal"))
+
+
+def is_causal(config: XLNetConfig) -> bool:
+    """Whether a language model predicts the next token from the content stream.
+
+    Args:
+      config: the configuration that the model was pre-trained with.
+
+    Raises:
+      ConfigError: see `require_language_model`.
+    """
+    require_language_model(config)
+    return config.objective.kind == "causal"
+
+
+def require_both_sides(config: XLNetConfig, what: str) -> None:
+    """Raises `ConfigError` unless a language model predicts a token from both of its sides.
+
+    Args:
+      config: the configuration that the model was pre-trained with.
+      what: what the model is asked for.
+    """
+    expected = f"permutation to {what}, which takes the tokens on both sides"
+    require(not is_causal(config), "objective.kind", expected, config.objective.kind)
 
 
 def bucket(length: int) -> int:

@@ -7,10 +7,14 @@ the order, never the token itself. Summed over all texts of one length, p is 1 f
 pseudo log-likelihood, log p(x_t | all x_j with j ≠ t) summed over t, is no distribution; it needs
 one pass a token.
 
+A causal model (`objective.kind=causal`) has never trained its query stream. Its terms come from
+the content stream at the token before, and its only order is from left to right. The first token
+of a text follows `<eod>`, the end of the document before. A denoising model has no such terms.
+
 A text longer than `seq_len` is read as in pre-training: windows of `seq_len` tokens that advance
 by `reuse_len`, and a memory of the tokens that are no longer in the window. The first window
 scores all of its tokens, each later one the `reuse_len` tokens that are new in it, all the others
-being known.
+being known. Windows of a causal model have `reuse_len` tokens, all of them new.
 """
 
 from __future__ import annotations
@@ -22,17 +26,20 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.choices import SCORING_ORDERS
-from official.xlnet.configs.data import DataConfig
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
     NOT_NEGATIVE,
     require_number,
     require_one_of,
 )
-from official.xlnet.inference.language_model import bucket
+from official.xlnet.inference.language_model import (
+    bucket,
+    require_both_sides,
+    require_language_model,
+)
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.tokenization.special_tokens import PAD_ID
+from official.xlnet.tokenization.special_tokens import EOD_ID, PAD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 # Rows of a batch times their length: bounds the memory of the logits.
@@ -89,6 +96,9 @@ class Scorer:
       model: a pre-trained model.
       tokenizer: its tokenizer.
 
+    Raises:
+      ConfigError: the model was not trained to predict a token from those before it.
+
     Example:
       >>> scorer = Scorer(model, tokenizer)
       >>> scorer(["The cat sat."])[0].total
@@ -96,9 +106,10 @@ class Scorer:
     """
 
     def __init__(self, model: XLNetPretrainer, tokenizer: Tokenizer):
-        self._data = model.config.data
+        require_language_model(model.config)
+        self._config = model.config
         self._tokenizer = tokenizer
-        self._network = LanguageModelNetwork(model, self._data.seq_len, with_memory=True)
+        self._network = LanguageModelNetwork(model, model.config.data.seq_len, with_memory=True)
 
     def __call__(
         self,
@@ -119,11 +130,14 @@ class Scorer:
           seed: of the random orders.
 
         Raises:
-          ConfigError: `order` is unknown, `num_orders` below 1 or `seed` below 0.
+          ConfigError: `order` is unknown, or is not `left_to_right` for a causal model;
+            `num_orders` is below 1 or `seed` below 0.
         """
         require_one_of("order", order, SCORING_ORDERS)
         require_number("num_orders", num_orders, AT_LEAST_1)
         require_number("seed", seed, NOT_NEGATIVE)
+        if order != "left_to_right":
+            require_both_sides(self._config, f"score with order={order}")
         encoded = [np.array(self._tokenizer.encode(text), np.int32) for text in texts]
         if order == "pseudo":
             results = [self._each_token(ids) for ids in encoded]
@@ -148,20 +162,25 @@ class Scorer:
         self, rows: list[tuple[np.ndarray, np.random.Generator | None]]
     ) -> list[np.ndarray]:
         """Scores rows of ids, each in orders of its generator or, without one, left to right."""
+        is_causal = self._network.is_causal
         results = [np.zeros(len(ids)) for ids, _ in rows]
         longest_first = sorted(range(len(rows)), key=lambda row: -len(rows[row][0]))
         while longest_first:
-            windows = list(_windows(self._data, len(rows[longest_first[0]][0])))
+            windows = list(self._windows(len(rows[longest_first[0]][0])))
             batch_size = _batch_size(windows[0], len(longest_first))
             batch, longest_first = longest_first[:batch_size], longest_first[batch_size:]
             memory = None
             for window in windows:
                 ids = [rows[row][0] for row in batch]
-                orders = [_order(window, len(rows[row][0]), rows[row][1]) for row in batch]
                 # Copies of the last row give the batch its static size.
                 copies = batch_size - len(batch)
                 inputs = _inputs(window, ids + copies * ids[-1:], memory)
-                inputs["order"] = tf.constant(np.stack(orders + copies * orders[-1:]), tf.int32)
+                if is_causal:
+                    before = [_before(window, row_ids) for row_ids in ids]
+                    inputs["previous"] = tf.constant(before + copies * before[-1:], tf.int32)
+                else:
+                    orders = [_order(window, len(rows[row][0]), rows[row][1]) for row in batch]
+                    inputs["order"] = tf.constant(np.stack(orders + copies * orders[-1:]), tf.int32)
                 num_new = window.end - window.new
                 scored_BP, memory = self._in_order(inputs, num_targets=num_new)
                 for row, scored_P in zip(batch, scored_BP.numpy(), strict=False):
@@ -173,7 +192,7 @@ class Scorer:
         """Pseudo log-likelihoods of one text: every token in a row of its own."""
         result = np.zeros(len(ids))
         memory = None
-        for window in _windows(self._data, len(ids)):
+        for window in self._windows(len(ids)):
             positions = np.arange(window.new, min(window.end, len(ids))) - window.start
             batch_size = _batch_size(window, len(positions))
             for first in range(0, len(positions), batch_size):
@@ -187,10 +206,25 @@ class Scorer:
                 memory = self._next_memory(_inputs(window, [ids], memory))
         return result
 
+    def _windows(self, num_tokens: int) -> Iterator[_Window]:
+        """The windows that a text is read in."""
+        data = self._config.data
+        advance = data.reuse_len or data.seq_len
+        length = advance if self._network.is_causal else data.seq_len
+        if num_tokens <= length:
+            yield _Window(0, min(bucket(num_tokens), length), 0)
+            return
+        yield _Window(0, length, 0)
+        for start in range(advance, num_tokens - length + advance, advance):
+            yield _Window(start, length, start - advance + length)
+
     @tf.function(autograph=False)
     def _in_order(self, inputs, num_targets):
         """Values log p(x_t | x_j with order[j] < order[t]) of the last P tokens, and the memory."""
-        vectors_BPD, memory = self._network.encoder.in_order(**inputs, num_targets=num_targets)
+        if self._network.is_causal:
+            vectors_BPD, memory = self._network.left_to_right(**inputs)
+        else:
+            vectors_BPD, memory = self._network.encoder.in_order(**inputs, num_targets=num_targets)
         labels_BP = inputs["token_ids"][:, -num_targets:]
         return self._network.log_likelihoods(vectors_BPD, labels_BP), memory
 
@@ -230,14 +264,9 @@ class _Window:
         return self.start + self.length
 
 
-def _windows(data: DataConfig, num_tokens: int) -> Iterator[_Window]:
-    if num_tokens <= data.seq_len:
-        yield _Window(0, min(bucket(num_tokens), data.seq_len), 0)
-        return
-    advance = data.reuse_len or data.seq_len
-    yield _Window(0, data.seq_len, 0)
-    for start in range(advance, num_tokens - data.seq_len + advance, advance):
-        yield _Window(start, data.seq_len, start - advance + data.seq_len)
+def _before(window: _Window, ids: np.ndarray) -> int:
+    """The token before a window; `<eod>` before a text."""
+    return int(ids[window.start - 1]) if 0 < window.start <= len(ids) else EOD_ID
 
 
 def _order(window: _Window, num_tokens: int, generator: np.random.Generator | None) -> np.ndarray:

@@ -13,7 +13,7 @@ from official.xlnet import cli
 from official.xlnet.analysis.record_windows import as_text, read_window
 from official.xlnet.analysis.window_page import as_html, content_mask, query_mask
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from tests.helpers.corpora import as_text as corpus_text
 from tests.helpers.corpora import data_config, random_documents, vocabulary_dir
 
@@ -102,6 +102,13 @@ def test_command(data_set, tmp_path, capsys, monkeypatch):
     assert cli.main(["inspect", "nothing"]) == 2
     assert cli.main(["inspect", "records", data_set, "--lane=9"]) == 2
     assert "expected --lane from 0 to 3 in train, got 9" in capsys.readouterr().err
+
+
+def test_other_objectives_have_no_such_order(data_set):
+    config = XLNetConfig.from_dict({"objective": {"kind": "causal"}, "data": {"seq_len": 41}})
+    config.data.reuse_len = 17
+    with pytest.raises(ConfigError, match="expected one of permutation, got 'causal'"):
+        read_window(data_set, config)
 
 
 def test_wrong_places(data_set):

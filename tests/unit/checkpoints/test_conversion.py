@@ -60,6 +60,20 @@ def test_round_trips_are_exact(tmp_path, vocab_file, head, untie_r):
         assert again == pathlib.Path(tmp_path, "hf", name).read_bytes()
 
 
+@pytest.mark.parametrize("kind", ["causal", "denoising"])
+@pytest.mark.parametrize("form", ["tf1", "hf"])
+def test_other_formats_know_the_objective(tmp_path, tf1, form, kind):
+    convert(tf1, f"{tmp_path}/ours", overrides=[f"objective.kind={kind}"])
+    convert(f"{tmp_path}/ours", f"{tmp_path}/theirs", form)
+    convert(f"{tmp_path}/theirs", f"{tmp_path}/again")
+    again = XLNetConfig.load(f"{tmp_path}/again")
+    assert again.objective.kind == kind
+    assert again.reads_left_to_right == (kind == "causal")
+    if form == "hf":  # HF's `uni` is what our objective does: tests/parity/test_causal_hf.py.
+        settings = read_json(f"{tmp_path}/theirs/config.json")
+        assert settings["attn_type"] == ("uni" if kind == "causal" else "bi")
+
+
 def test_report_names_what_is_left_over(tmp_path, vocab_file):
     values = checkpoints.random_values(checkpoints.tf1_shapes())
     name = "model/transformer/layer_0/ff/layer_1/bias"

@@ -56,6 +56,15 @@ def test_each_text_as_the_encoder_reads_it_alone(encoder, tokenizer, texts, laye
         assert not every[row, : -len(vectors)].any()
 
 
+def test_a_causal_model_reads_as_it_was_trained(tokenizer, texts):
+    encoder = tiny_encoder(num_layers=3, bidirectional=False, kind="causal")
+    vectors = TextEmbedder(encoder, tokenizer, max_length=MAX_LENGTH)(texts[:3], "cls")
+    for text, vector in zip(texts[:3], vectors, strict=True):
+        inputs = pack_columns([[tokenizer.encode(text)]], MAX_LENGTH)
+        outputs = encoder({**inputs, "order": tf.range(MAX_LENGTH)[None]})
+        np.testing.assert_allclose(vector, outputs["content"][0, -1], atol=1e-5)
+
+
 def test_short_texts_do_not_run_at_the_length_of_long_ones(encoder, tokenizer, texts):
     embedder = TextEmbedder(encoder, tokenizer, max_length=MAX_LENGTH)
     sizes = [min(len(tokenizer.encode(text)) + 2, MAX_LENGTH) for text in texts]

@@ -113,6 +113,26 @@ def test_greedy_continuation_is_that_of_a_loop_over_the_whole_encoder(model):
         assert tokenizer.encode(result) == ids
 
 
+@pytest.mark.parametrize("settings", [{}, {"mem_len": 0}, {"attention_type": "uni"}], ids=str)
+def test_greedy_continuation_of_a_causal_model_is_the_most_probable_next_token(settings):
+    model = random_model(kind="causal", **settings)
+    tokenizer = NumberTokenizer(31)
+    prompts = ["9 20 11", "", "30 29 28 27 26 10 12"]
+    results = generate(model, tokenizer, prompts, 5, Sampling(temperature=0))
+    assert sum(map(len, map(tokenizer.encode, results))) > 10  # Not all end at once.
+    for prompt, result in zip(prompts, results, strict=True):
+        ids = [EOD_ID, *tokenizer.encode(prompt)]
+        for _ in range(5):
+            inputs = {"order": tf.range(len(ids))[None], "content_positions": [[len(ids) - 1]]}
+            logits = model({"token_ids": tf.constant([ids]), **inputs})["logits"][0, 0].numpy()
+            logits[[0, 1, 2, 3, 4, 5, 6]] = -np.inf
+            ids.append(int(logits.argmax()))
+            if ids[-1] == EOD_ID:
+                ids.pop()
+                break
+        assert tokenizer.encode(result) == ids[1:]
+
+
 def test_continuation_ends_with_the_document():
     model = random_model()
     model.lm_head.bias.assign(100.0 * tf.one_hot(EOD_ID, 31))

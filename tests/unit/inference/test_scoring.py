@@ -7,8 +7,10 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.scoring import Scorer, score
+from official.xlnet.tokenization.special_tokens import EOD_ID
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
 
@@ -150,6 +152,88 @@ def test_long_text_is_read_in_windows_with_memory(model, tokenizer, order):
         wanted += np.diag(picked).tolist() if order == "pseudo" else picked[0].tolist()
         memory = outputs["memory"][:, -1:]
     np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def lane_of(ids, seq_len, advance, num_targets):
+    """Windows of a lane that begins with `ids`, as `pretraining_dataset` gives them, one a batch.
+
+    The first `num_targets` of the lane's tokens after the first one can be targets.
+    """
+    for number, start in enumerate(range(0, num_targets, advance)):
+        position = start + np.arange(seq_len)
+        can_be_target = (position <= num_targets) & (np.arange(seq_len) <= advance)
+        yield {
+            "token_ids": np.pad(ids, [0, seq_len])[None, position].astype(np.int32),
+            "segment_ids": np.zeros([1, seq_len], np.int32),
+            "can_be_target": can_be_target[None],
+            "context_length": np.array([start], np.int32),
+            "window_id": np.array([number], np.int64),
+        }
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"mem_len": 0},
+        {"mem_len": 41},
+        {"attention_type": "uni", "untie_r": False},
+        {"seq_len": 29, "reuse_len": 11},
+    ],
+    ids=str,
+)
+def test_a_causal_model_scores_what_evaluate_counts(tokenizer, settings):
+    model = random_model(kind="causal", **settings)
+    data = model.config.data
+    texts = [random_ids(length, length) for length in (5, data.reuse_len, 40)]
+    results = score(model, tokenizer, [as_text(ids) for ids in texts])
+    model.compile()
+    for ids, result in zip(texts, results, strict=True):
+        lane = list(lane_of([EOD_ID, *ids], data.seq_len, data.reuse_len, len(ids)))
+        batches = tf.data.Dataset.from_generator(
+            lambda lane=lane: iter(lane),
+            output_signature={name: tf.TensorSpec(x.shape, x.dtype) for name, x in lane[0].items()},
+        )
+        loss = model.evaluate(batches, verbose=0, return_dict=True)["loss"]
+        assert result.total == pytest.approx(-loss * len(ids), rel=1e-5)
+    network = LanguageModelNetwork(model, max_length=19)
+    ids = np.pad(texts[0], [14, 0])[None]  # Padded on the left, as an export pads.
+    vectors = network.left_to_right(tf.constant(ids, tf.int32), tf.range(19)[None] < 14).vectors
+    found = network.log_likelihoods(vectors, tf.constant(ids, tf.int32)).numpy()[0, 14:]
+    np.testing.assert_allclose(found, results[0].log_likelihoods, atol=1e-5)
+
+
+def test_left_to_right_is_what_evaluate_counts_of_such_a_permutation(model, tokenizer):
+    texts = [random_ids(19, seed) for seed in (0, 1)]
+    results = score(model, tokenizer, [as_text(ids) for ids in texts])
+    model.compile()
+    for ids, result in zip(texts, results, strict=True):
+        batch = {
+            "token_ids": tf.constant(ids[None], tf.int32),
+            "perm_mask": tf.constant(np.triu(np.ones([1, 19, 19], bool), 1)),
+            "target_positions": tf.range(19)[None],
+            "context_length": tf.zeros([1], tf.int32),
+        }
+        batches = tf.data.Dataset.from_tensors(batch)
+        loss = model.evaluate(batches, verbose=0, return_dict=True)["loss"]
+        assert result.total == pytest.approx(-loss * 19, rel=1e-5)
+
+
+def test_what_a_model_was_not_trained_for_is_refused(tokenizer):
+    denoising, causal = random_model(kind="denoising"), random_model(kind="causal")
+    calls = [
+        lambda model: score(model, tokenizer, ["9 10"]),
+        lambda model: score(model, tokenizer, ["9 10"], order="random"),
+        lambda model: score(model, tokenizer, ["9 10"], order="pseudo"),
+        lambda model: fill_blanks(model, tokenizer, "9 ____ 10"),
+        lambda model: generate(model, tokenizer, ["9 10"]),
+    ]
+    for call in calls:
+        with pytest.raises(ConfigError, match="expected one of permutation, causal, got 'denoisi"):
+            call(denoising)
+    for call in calls[1:4]:
+        with pytest.raises(ConfigError, match=r"kind: expected permutation to .*'causal'"):
+            call(causal)
 
 
 def test_model_without_memory_scores_long_texts(tokenizer):

@@ -272,11 +272,13 @@ def test_short_batches_are_short(embedding):
     assert longer["embeddings"].shape[1] == 23
 
 
-def test_language_model(tokenizer, graph_tokenizer):
+@pytest.mark.parametrize("kind", ["permutation", "causal"])
+def test_language_model(tokenizer, graph_tokenizer, kind):
     from official.xlnet.inference.scoring import score
     from tests.helpers.small_language_model import random_model
 
-    model = random_model(vocab_size=211, clamp_len=9)
+    # A causal model's memory holds what the service reads in one window.
+    model = random_model(vocab_size=211, clamp_len=9, mem_len=23, kind=kind)
     pieces = [tokenizer.id_to_piece(i) for i in range(211)]
     service = LanguageModelService(model, pieces, graph_tokenizer, ONE_LENGTH)
     texts = [text for text in mixed_texts(17) if 0 < len(tokenizer.encode(text)) <= 23]

@@ -13,6 +13,9 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import json_files
 from official.xlnet.files.schema import conform, shown
 
+# Key of `objective.kind` in other formats, which have no name for it; without it, `permutation`.
+OBJECTIVE_KEY = "pretraining_objective"
+
 
 @contextlib.contextmanager
 def new_folder(path: str) -> Iterator[str]:

@@ -14,7 +14,12 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from official.xlnet.checkpoints.convert.folders import read_json, value_of, write_json
+from official.xlnet.checkpoints.convert.folders import (
+    OBJECTIVE_KEY,
+    read_json,
+    value_of,
+    write_json,
+)
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
@@ -130,6 +135,7 @@ class HfSource:
         model.dropout = value_of(tree, "dropout", path, float, default=0.1)
         model.dropatt = model.dropout
         model.init_std = value_of(tree, "initializer_range", path, float, default=0.02)
+        config.objective.kind = value_of(tree, OBJECTIVE_KEY, path, str, default="permutation")
         data = config.data
         data.reuse_len = value_of(tree, "reuse_len", path, int, default=data.reuse_len)
         data.seq_len = max(
@@ -255,7 +261,8 @@ def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
         "d_inner": model.d_inner,
         "ff_activation": _HF_ACTIVATIONS[model.activation],
         "untie_r": model.untie_r,
-        "attn_type": model.attention_type,
+        # HF has no causal objective: a model that was trained with it is read so by `uni`.
+        "attn_type": "uni" if config.reads_left_to_right else "bi",
         "clamp_len": model.clamp_len or -1,
         "mem_len": model.mem_len,
         "reuse_len": config.data.reuse_len,
@@ -275,6 +282,8 @@ def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
         "end_n_top": task.end_n_top,
         "torch_dtype": "float32",
     }
+    if config.objective.kind != "permutation":
+        tree[OBJECTIVE_KEY] = config.objective.kind
     if _PROBLEMS.get(task.name):
         tree["problem_type"] = _PROBLEMS[task.name]
     labels = ("LABEL_0",) if task.name == "regression" else task.labels

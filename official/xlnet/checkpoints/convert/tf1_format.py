@@ -15,7 +15,12 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint, reading_checkpoint
-from official.xlnet.checkpoints.convert.folders import read_json, value_of, write_json
+from official.xlnet.checkpoints.convert.folders import (
+    OBJECTIVE_KEY,
+    read_json,
+    value_of,
+    write_json,
+)
 from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
@@ -112,19 +117,20 @@ def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
             "pass --set=model.activation=gelu"
         )
     shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
-    write_json(
-        os.path.join(folder, CONFIG_FILE),
-        {
-            "d_head": model.d_head,
-            "d_inner": model.d_inner,
-            "d_model": model.d_model,
-            "ff_activation": model.activation,
-            "n_head": model.num_heads,
-            "n_layer": model.num_layers,
-            "n_token": model.vocab_size,
-            "untie_r": model.untie_r,
-        },
-    )
+    tree = {
+        "d_head": model.d_head,
+        "d_inner": model.d_inner,
+        "d_model": model.d_model,
+        "ff_activation": model.activation,
+        "n_head": model.num_heads,
+        "n_layer": model.num_layers,
+        "n_token": model.vocab_size,
+        "untie_r": model.untie_r,
+    }
+    objective = weights.config.objective.kind
+    if objective != "permutation":
+        tree[OBJECTIVE_KEY] = objective
+    write_json(os.path.join(folder, CONFIG_FILE), tree)
     names, tensors = [], []
     for name, value in variables_of("tf1", weights):
         names.append(name)
@@ -161,6 +167,7 @@ def _read_config(path: str) -> XLNetConfig:
     config.model.d_inner = size("d_inner")
     config.model.activation = activation
     config.model.untie_r = value_of(tree, "untie_r", path, bool)
+    config.objective.kind = value_of(tree, OBJECTIVE_KEY, path, str, default="permutation")
     return config
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.inference.network.packed_encoder import PackedEncoder
+from official.xlnet.inference.network.packed_encoder import PackedEncoder, PackedOutputs
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.tokenization.special_tokens import EOD_ID
 
 
 class LanguageModelNetwork(tf.Module):
@@ -16,6 +17,10 @@ class LanguageModelNetwork(tf.Module):
       max_length: largest number of tokens T of an input.
       storage: how matrices are stored; one of `WEIGHT_STORAGE`.
       with_memory: whether `memory` is taken and returned, for texts in several windows.
+
+    Attributes:
+      is_causal: whether the content stream at a token predicts the next one, as the model was
+        trained; else the query stream predicts a token at its own position.
     """
 
     def __init__(
@@ -26,16 +31,52 @@ class LanguageModelNetwork(tf.Module):
         with_memory: bool = False,
     ):
         super().__init__(name="network")
+        self.is_causal = model.config.objective.kind == "causal"
         self.encoder = PackedEncoder(
             model.encoder, max_length, storage=storage, with_memory=with_memory
         )
         self._bias_V = tf.Variable(model.lm_head.bias.numpy(), trainable=False)
 
+    def left_to_right(
+        self,
+        token_ids: tf.Tensor,
+        is_padding: tf.Tensor,
+        previous: tf.Tensor | None = None,
+        memory: tf.Tensor | None = None,
+        memory_length: tf.Tensor | None = None,
+    ) -> PackedOutputs:
+        """Vectors that predict each token from those before it.
+
+        A causal model reads the token before the first one too. Of a text's first token that is
+        `<eod>`: the end of the document before.
+
+        Args:
+          token_ids: int32 [B, T].
+          is_padding: bool [B, T]; padding is on the left or on the right.
+          previous: int32 [B], for a causal model the token before each row; by default `<eod>`.
+          memory: see `PackedEncoder`; of a causal model, that of the tokens before `previous`.
+          memory_length: see `PackedEncoder`.
+
+        Returns:
+          Vectors [B, T, D]; and the memory.
+        """
+        if not self.is_causal:
+            order_1T = tf.range(token_ids.shape[1])[None]
+            return self.encoder.in_order(
+                token_ids, is_padding, order_1T, memory=memory, memory_length=memory_length
+            )
+        if previous is None:
+            previous = tf.fill(tf.shape(token_ids)[:1], EOD_ID)
+        is_first_BT = tf.pad(is_padding[:, :-1], [[0, 0], [1, 0]], constant_values=True)
+        before_BT = tf.pad(token_ids[:, :-1], [[0, 0], [1, 0]])
+        before_BT = tf.where(is_first_BT, previous[:, None], before_BT)
+        return self.encoder(before_BT, is_padding, memory=memory, memory_length=memory_length)
+
     def log_likelihoods(self, vectors: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         """Values log softmax(E · vector + b)[label], float32 [..., P].
 
         Args:
-          vectors: float32 [..., P, D], of the query stream.
+          vectors: float32 [..., P, D], that predict the tokens.
           labels: int32 [..., P], the tokens.
         """
         vectors_XD = tf.reshape(vectors, [-1, vectors.shape[-1]])

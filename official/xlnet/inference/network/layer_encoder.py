@@ -8,6 +8,8 @@ from official.xlnet.configs.validation import require
 from official.xlnet.inference.network.packed_encoder import PackedEncoder, PackedOutputs
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.objectives.permutation_sampling import causal_order
+from official.xlnet.modeling.ops.shapes import sizes
 
 
 class LayerEncoder(tf.Module):
@@ -22,6 +24,7 @@ class LayerEncoder(tf.Module):
         super().__init__(name="encoder")
         # A Keras layer would be saved with all its training; the graph needs the variables.
         self._call = lambda inputs: encoder(inputs, return_hidden_states=True)
+        self._is_causal = encoder.config.reads_left_to_right
         self._variables = list(encoder.variables)
         self._layer = -1 if num_layers is None else num_layers
 
@@ -34,6 +37,8 @@ class LayerEncoder(tf.Module):
     ) -> PackedOutputs:
         """Vectors of the content stream; arguments and outputs as of `PackedEncoder`."""
         inputs = {"token_ids": token_ids, "is_padding": is_padding, "segment_ids": segment_ids}
+        if self._is_causal:
+            inputs["order"] = causal_order(*sizes(token_ids))
         vectors_BTD = tf.cast(self._call(inputs)["hidden_states"][self._layer], tf.float32)
         return PackedOutputs(vectors_BTD[:, -1:] if last_only else vectors_BTD, None)
 

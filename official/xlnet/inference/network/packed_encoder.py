@@ -86,7 +86,7 @@ class PackedEncoder(tf.Module):
             encoder.word_embedding.embeddings.numpy(), storage, scale_axis=0
         )
         self._mask_embedding = _constant(encoder.mask_embedding)
-        self._is_causal = model.attention_type == "uni"
+        self._is_causal = encoder.config.reads_left_to_right
         table = sinusoids(max_length, self._mem_len, model.d_model, model.clamp_len)
         table_RD = np.concatenate(table, axis=1)
         blocks = encoder.blocks[:num_layers]

@@ -46,15 +46,12 @@ class LanguageModelService(Service):
 
         def score(inputs):
             token_ids_BT, is_padding_BT = inputs["token_ids"], inputs["is_padding"]
-            left_to_right_1T = tf.range(token_ids_BT.shape[1])[None]
-            query_BTD = network.encoder.in_order(
-                token_ids_BT, is_padding_BT, left_to_right_1T
-            ).vectors
+            vectors_BTD = network.left_to_right(token_ids_BT, is_padding_BT).vectors
             log_BT = tf.map_fn(  # Limits memory to the logits of one row.
                 lambda row: network.log_likelihoods(*row),
-                (query_BTD, token_ids_BT),
+                (vectors_BTD, token_ids_BT),
                 parallel_iterations=1,
-                fn_output_signature=tf.TensorSpec([query_BTD.shape[1]], tf.float32),
+                fn_output_signature=tf.TensorSpec([vectors_BTD.shape[1]], tf.float32),
             )
             log_BT = tf.where(is_padding_BT, 0.0, log_BT)
             return {
