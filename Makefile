@@ -11,9 +11,11 @@ PYTHON ?=
 VENV := $(if $(PYTHON),.venvs/$(notdir $(PYTHON)),.venv)
 IN_VENV := $(VENV)/bin/python
 ENVIRONMENT := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml tools/setup_environment.sh | sha256sum | cut -c1-16)
-TORCH := $(ENVIRONMENT)-torch
+PEERS := $(ENVIRONMENT)-peers
 JAX_VENV := .venv-tpu
 JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52
+HF4_VENV := .venv-hf4
+HF4 := $(HF4_VENV)/.installed-transformers-4.57.3-sentencepiece-0.2.3
 # Two workers: each imports TensorFlow and takes up to 3 GB.
 WORKERS := --numprocesses=2 --dist=worksteal
 N ?= 10000
@@ -23,14 +25,20 @@ SOURCES := official/xlnet data_prep benchmarks tools
 export TF_USE_LEGACY_KERAS ?= 1
 export TF_ENABLE_ONEDNN_OPTS ?= 1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
+# Environments of other programs, where they are installed (`make setup-all`).
+export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
+export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
-.PHONY: help setup demo test fuzz test-slow test-install bazel-test coverage parity tpu-check check audit \
+.PHONY: help setup setup-all demo test fuzz test-slow test-install bazel-test coverage parity tpu-check check audit \
   format release bench docs
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(ENVIRONMENT)  ## Create .venv and install everything in it.
+
+setup-all: $(PEERS) $(JAX) $(HF4)  ## Install what some tests wait for: PyTorch, ONNX, jax, a browser.
+	tools/install_browser.sh
 
 demo: $(ENVIRONMENT)  ## Pre-train a tiny XLNet on the documentation of the installed packages.
 	$(IN_VENV) -m tools.demo
@@ -55,7 +63,7 @@ coverage: $(ENVIRONMENT)  ## Run the tests and show which lines they reach.
 	$(IN_VENV) -m pytest $(WORKERS) --cov=official/xlnet --cov=data_prep --cov-report=term \
 	  --cov-report=html:build/coverage $(PYTEST_FLAGS)
 
-parity: $(TORCH)  ## Compare with HF transformers; installs PyTorch.
+parity: $(PEERS) $(HF4)  ## Compare with HF transformers; installs PyTorch.
 	$(IN_VENV) -m pytest -m "slow or not slow" tests/parity $(PYTEST_FLAGS)
 
 tpu-check: $(ENVIRONMENT) $(JAX)  ## Compile small steps for a TPU, without one; installs jax.
@@ -90,13 +98,20 @@ $(ENVIRONMENT):
 	rm -f $(VENV)/.installed-*
 	touch $@
 
-# PyTorch stays out of the lock: only the comparison with another implementation needs it.
-$(TORCH): $(ENVIRONMENT)
-	$(IN_VENV) -m pip install --progress-bar off torch==2.13.0 transformers==5.23.0
+# These stay out of the lock: only comparisons with other implementations need them.
+$(PEERS): $(ENVIRONMENT)
+	$(IN_VENV) -m pip install --progress-bar off torch==2.13.0 transformers==5.23.0 \
+	  tf2onnx==1.17.0 onnxruntime==1.32.0
 	touch $@
 
 # The TPU's compiler and jax, 1.1 GB, in an environment of their own: TensorFlow is not needed there.
 $(JAX): $(ENVIRONMENT)
 	$(IN_VENV) -m venv --clear $(JAX_VENV)
 	$(JAX_VENV)/bin/python -m pip install --progress-bar off jax==0.10.2 libtpu==0.0.52
+	touch $@
+
+# HF's slow XLNet tokenizer, which transformers 5 no longer has.
+$(HF4): $(ENVIRONMENT)
+	$(IN_VENV) -m venv --clear $(HF4_VENV)
+	$(HF4_VENV)/bin/python -m pip install --progress-bar off transformers==4.57.3 sentencepiece==0.2.3
 	touch $@

@@ -5,6 +5,8 @@ import pytest
 from official.xlnet.cli import set_environment_defaults
 from tests.helpers.oracles import tokenizer_oracle
 
+pytest_plugins = ["tests.helpers.skips"]
+
 set_environment_defaults()
 
 

@@ -148,11 +148,13 @@ def environment():
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def blocks_to_run(path):
+    return [b for b in blocks(path) if b.is_run and b.language in ("sh", "python")]
+
+
+@pytest.mark.parametrize("path", filter(blocks_to_run, DOCUMENTS), ids=lambda path: path.name)
 def test_blocks_run(path, prepared, tmp_path, monkeypatch):
-    chosen = [block for block in blocks(path) if block.is_run]
-    if not any(block.language in ("sh", "python") for block in chosen):
-        pytest.skip("no blocks to run")
+    chosen = blocks_to_run(path)
     directory = tmp_path / "reader"
     shutil.copytree(prepared, directory, symlinks=True)
     if path.name == "finetuning.md":
