@@ -72,7 +72,7 @@ class Settings(ReadOptions):
       reuse_len: stride between windows in tokens.
       num_lanes: number of record files (lanes) of the training split.
       bidirectional: whether odd lanes hold reversed text.
-      heldout_fraction: fraction of documents held out from training, in [0, 1).
+      heldout_fraction: fraction of the tokens held out from training, in [0, 1).
       lowercase: whether text is lower-cased.
       keep_accents: whether accents are kept.
       seed: random seed of the held-out split and of the choice of segments A and B.
@@ -135,6 +135,11 @@ class Settings(ReadOptions):
             if hasattr(data, field.name)
         }
         return cls(**shared, **options)
+
+    @property
+    def tokens_per_window(self) -> int:
+        """Number of tokens of text in a window: T minus two SEP and CLS."""
+        return self.seq_len - 3
 
     @property
     def span_len(self) -> int:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from absl import logging
 
 from data_prep.atomic import read_completion, sha256_of, write_json
 from data_prep.corpus.corpus import Shard, find_shards
@@ -194,11 +195,29 @@ def plan_lanes(job: Job) -> Plan:
             f"no text in {', '.join(job.inputs)}: no document remains after filtering "
             f"(dropped: {', '.join(dropped) or 'none'})"
         )
-    splits, duplicates = split_documents(job.work_dir, len(job.shards), job.settings)
-    counts["duplicates"] = duplicates
+    splits, assigned = split_documents(
+        job.work_dir, len(job.shards), job.settings, job.token_dtype
+    )
+    counts.update(assigned)
+    if job.settings.heldout_fraction and len(splits) == 1:
+        _warn_of_no_heldout(splits[0].tokens, job.settings)
     layouts = [lay_out(split, job.settings) for split in splits]
     lanes = [lane for layout in layouts for lane in lanes_of(layout, job.settings)]
     return Plan(layouts, lanes, counts)
+
+
+def _warn_of_no_heldout(tokens: int, settings: Settings) -> None:
+    share, window = settings.heldout_fraction * tokens, settings.tokens_per_window
+    logging.warning(
+        "no held-out split: data.heldout_fraction=%g of %d tokens is %d, %s",
+        settings.heldout_fraction,
+        tokens,
+        share,
+        f"less than a window of {window}: set {window / tokens:.2g} or more, or add text"
+        if share < window
+        else "which no documents or ends of documents come near; equal documents are in one split: "
+        "--drop_duplicates drops all except one",
+    )
 
 
 def finish(job: Job, plan: Plan) -> dict[str, int]:

@@ -80,7 +80,7 @@ def lay_out(split: SplitTokens, settings: Settings) -> Layout:
     """
     directions, advance = settings.directions, settings.reuse_len
     wanted = settings.num_lanes // directions
-    least = settings.seq_len - 3  # Tokens of text in one window.
+    least = settings.tokens_per_window
     possible = min(wanted, split.tokens // advance) if split.tokens >= least else 0
     if (
         possible < wanted

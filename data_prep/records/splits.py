@@ -1,25 +1,38 @@
 """Deduplication, the held-out split, and reading the token stream of a split.
 
 Both are based on a fingerprint of each document (a hash of its tokens). They depend only on the
-text, not on the number of workers, and duplicates of a document are never in different splits.
+text, not on the number of workers, and the tokens of duplicates are never in different splits.
 Memory is bounded: tables are read shard by shard, and one byte is kept per document.
+
+A share of the tokens is held out. As long as the documents with the lowest hashes make up about
+that share, they are held out. Otherwise some document is too large to be held out or kept whole:
+documents of more than half the share are divided, and the end of each is held out.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Iterator
 
 import numpy as np
 
-from data_prep.records.token_files import read_document_table, sentence_end_bit, token_path
+from data_prep.corpus.readers import Counts
+from data_prep.records.token_files import (
+    read_document_table,
+    read_tokens,
+    sentence_end_bit,
+    token_path,
+)
 from data_prep.settings import Settings
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 
-TRAIN, HELDOUT, DUPLICATE = range(3)
+TRAIN, HELDOUT = range(2)
 SPLIT_NAMES = ("train", "heldout")
+_DUPLICATE = (1 << 32) - 1  # In place of the number of tokens of a document to train on.
+_TOLERANCE = 0.5  # Deviation of a split from its share, relative to the smaller split.
 _DOCUMENTS_PER_BUCKET = 8_000_000  # For finding duplicates with bounded memory.
 _HASH_BITS, _BIN_BITS = 64, 16  # Hashes are binned by their highest bits.
 
@@ -45,35 +58,58 @@ class SplitTokens:
 
 
 def split_documents(
-    work_dir: str, num_shards: int, settings: Settings
-) -> tuple[list[SplitTokens], int]:
+    work_dir: str, num_shards: int, settings: Settings, dtype: np.dtype
+) -> tuple[list[SplitTokens], Counts]:
     """Assigns every document to a split, and writes the assignment to the work directory.
 
-    The documents with the lowest hash of (seed, text) are held out: a fraction of
-    `heldout_fraction`, at least one document but not all. If the held-out text is too short for
-    a window, it is returned to the training split.
+    The documents with the lowest hash of (seed, text) are held out, `heldout_fraction` of all but
+    at least one, unless their tokens are far from that share (see `heldout_range`). Then the share
+    is taken in tokens: from documents of more than half of it, the end, which begins with a
+    sentence if there is one nearby; of the others, those with the lowest hashes. If no held-out
+    text in the range is found, nothing is held out.
 
     Args:
       work_dir: directory of the token files.
       num_shards: number of shards.
       settings: settings of the preparation; uses `heldout_fraction`, `seed`, `drop_duplicates`
         and `seq_len`.
+      dtype: data type of token files.
 
     Returns:
       splits: `train` and, if there is held-out text, `heldout`.
-      duplicates: number of dropped duplicates.
+      counts: `duplicates`, the number of dropped documents, and `divided_documents`, the number of
+        documents of which a part is in each split.
     """
     is_duplicate = [
         np.zeros(len(read_document_table(work_dir, shard)), bool) for shard in range(num_shards)
     ]
     if settings.drop_duplicates:
         _find_duplicates(work_dir, is_duplicate)
-    highest = _highest_heldout_hash(work_dir, is_duplicate, settings)
-    splits = _assign(work_dir, is_duplicate, settings, highest)
-    if highest is not None and splits[HELDOUT].tokens < settings.seq_len - 3:
-        splits = _assign(work_dir, is_duplicate, settings, None)
+    documents = _Documents(work_dir, is_duplicate, settings, dtype)
+    least, most = heldout_range(documents.tokens, settings)
+    for rule in documents.rules():
+        splits, num_divided = documents.assign(rule)
+        if least <= splits[HELDOUT].tokens <= most and splits[TRAIN].tokens:
+            break
+    else:
+        splits, num_divided = documents.assign(_Rule())
     num_duplicates = int(sum(map(np.count_nonzero, is_duplicate)))
-    return [split for split in splits if split.code == TRAIN or split.documents], num_duplicates
+    return (
+        [split for split in splits if split.code == TRAIN or split.documents],
+        Counts(duplicates=num_duplicates, divided_documents=num_divided),
+    )
+
+
+def heldout_range(num_tokens: int, settings: Settings) -> tuple[float, float]:
+    """Least and most tokens of a held-out split: a window, and about the share asked for.
+
+    Args:
+      num_tokens: number of tokens of all splits.
+      settings: settings of the preparation; uses `heldout_fraction` and `seq_len`.
+    """
+    share, window = settings.heldout_fraction * num_tokens, settings.tokens_per_window
+    deviation = _TOLERANCE * min(share, num_tokens - share)
+    return max(share - deviation, window), max(share + deviation, 2 * window)
 
 
 class TokenStream:
@@ -147,7 +183,9 @@ class TokenStream:
                 run += 1
 
     def _runs(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
-        """Finds runs of consecutive documents of the split in the token file of a shard.
+        """Finds runs of consecutive tokens of the split in the token file of a shard.
+
+        The part of a divided document that is in the training split has the document's EOD, too.
 
         Returns:
           file_start: int64 [runs], start of each run in the file.
@@ -155,11 +193,19 @@ class TokenStream:
         """
         length = read_document_table(self._work_dir, shard)["length"].astype(np.int64)
         file_end = np.cumsum(length)
-        chosen = _read_codes(self._work_dir, shard) == self._code
-        start, end = (file_end - length)[chosen], file_end[chosen]
+        begin, kept = file_end - length, _read_kept(self._work_dir, shard)
+        if self._code == TRAIN:
+            chosen = (0 < kept) & (kept != _DUPLICATE)
+            is_divided = chosen & (kept < length)
+            start = np.concatenate([begin[chosen], file_end[is_divided] - 1])
+            end = np.concatenate([(begin + kept)[chosen], file_end[is_divided]])
+        else:
+            chosen = kept < length
+            start, end = (begin + kept)[chosen], file_end[chosen]
+        start, end = np.sort(start), np.sort(end)
         is_first = np.append(True, start[1:] != end[:-1])[: len(start)]
         is_last = np.roll(is_first, -1)
-        return start[is_first], np.cumsum(length[chosen])[is_last]
+        return start[is_first], np.cumsum(end - start)[is_last]
 
 
 def _find_duplicates(work_dir: str, is_duplicate: list[np.ndarray]) -> None:
@@ -183,59 +229,170 @@ def _find_duplicates(work_dir: str, is_duplicate: list[np.ndarray]) -> None:
             marks[place[low:high][repeated[low:high]] - first_of[shard]] = True
 
 
-def _highest_heldout_hash(
-    work_dir: str, is_duplicate: list[np.ndarray], settings: Settings
-) -> int | None:
-    """Returns the highest hash of held-out documents, or None if no document is held out."""
-    counts = np.zeros(1 << _BIN_BITS, np.int64)
-    for hashes in _kept_hashes(work_dir, is_duplicate, settings):
-        counts += np.bincount(_bin_of(hashes), minlength=1 << _BIN_BITS)
-    num_documents = int(counts.sum())
-    if not settings.heldout_fraction or num_documents < 2:
-        return None
-    number = min(max(1, round(settings.heldout_fraction * num_documents)), num_documents - 1)
-    # The bin that contains the number-th lowest hash.
-    reached = np.cumsum(counts)
-    chosen = int(np.searchsorted(reached, number))
-    within = np.sort(
-        np.concatenate(
-            [
-                hashes[_bin_of(hashes) == chosen]
-                for hashes in _kept_hashes(work_dir, is_duplicate, settings)
-            ]
+@dataclasses.dataclass(frozen=True)
+class _Rule:
+    """A rule that says which tokens are held out.
+
+    Attributes:
+      highest: documents are held out up to this hash; -1 for none.
+      longest: those of more tokens are not, whatever their hash.
+      pieces: {hash of a document: number of tokens to hold out at its end}.
+    """
+
+    highest: int = -1
+    longest: float = math.inf
+    pieces: dict[int, int] = dataclasses.field(default_factory=dict)
+
+
+class _Documents:
+    """The documents of all shards that are not dropped.
+
+    Attributes:
+      tokens: their number of tokens.
+    """
+
+    def __init__(
+        self, work_dir: str, is_duplicate: list[np.ndarray], settings: Settings, dtype: np.dtype
+    ):
+        self._work_dir = work_dir
+        self._is_duplicate = is_duplicate
+        self._settings = settings
+        self._dtype = dtype
+        self.tokens = sum(int(length.sum(dtype=np.int64)) for _, length in self._tables())
+
+    def rules(self) -> Iterator[_Rule]:
+        """Yields rules for the held-out split, best first."""
+        fraction, window = self._settings.heldout_fraction, self._settings.tokens_per_window
+        number = sum(len(length) for _, length in self._tables())
+        if not fraction or not number:
+            return
+        highest = self._highest_hash(max(1, round(fraction * number)), in_tokens=False)
+        yield _Rule(highest)
+        yield _Rule(highest - 1)  # Without the last document and its duplicates.
+        share = fraction * self.tokens
+        if share < window:
+            return
+        longest = share / 2
+        pieces, share = self._pieces(longest, share)
+        highest = self._highest_hash(share, in_tokens=True, longest=longest)
+        yield _Rule(highest, longest, pieces)
+        yield _Rule(highest - 1, longest, pieces)
+
+    def assign(self, rule: _Rule) -> tuple[list[SplitTokens], int]:
+        """Writes how many tokens of each document are trained on; the rest is held out.
+
+        Returns:
+          splits: the sizes of both splits.
+          num_divided: number of divided documents.
+        """
+        documents = [0, 0]
+        tokens: list[list[int]] = [[], []]
+        num_divided = 0
+        for shard, marks in enumerate(self._is_duplicate):
+            length = read_document_table(self._work_dir, shard)["length"].astype(np.int64)
+            hashes, kept = _hashes(self._work_dir, shard, self._settings.seed), length.copy()
+            if rule.highest >= 0:
+                kept[(hashes <= np.uint64(rule.highest)) & (length <= rule.longest)] = 0
+            divided = np.isin(hashes, np.array([*rule.pieces], np.uint64)) & ~marks
+            for index in np.flatnonzero(divided):
+                begin = int(length[:index].sum())
+                kept[index] = self._cut(
+                    shard, begin, int(length[index]), rule.pieces[int(hashes[index])]
+                )
+            kept[marks] = _DUPLICATE
+            with atomic_write(_kept_path(self._work_dir, shard), self._work_dir) as file:
+                file.write(kept.astype("<u4").tobytes())
+            num_divided += np.count_nonzero(divided)
+            for code, chosen, size in (
+                (TRAIN, (kept > 0) & ~marks, kept + divided),
+                (HELDOUT, kept < length, length - kept),
+            ):
+                documents[code] += int(np.count_nonzero(chosen))
+                tokens[code].append(int(size[chosen].sum()))
+        splits = [SplitTokens(code, documents[code], tokens[code]) for code in (TRAIN, HELDOUT)]
+        return splits, int(num_divided)
+
+    def _tables(self, longest: float = math.inf) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields the hashes and lengths of the documents of each shard that are not too long."""
+        for shard, marks in enumerate(self._is_duplicate):
+            length = read_document_table(self._work_dir, shard)["length"]
+            chosen = ~marks & (length <= longest)
+            yield _hashes(self._work_dir, shard, self._settings.seed)[chosen], length[chosen]
+
+    def _highest_hash(self, share: float, in_tokens: bool, longest: float = math.inf) -> int:
+        """The highest hash among the documents with the lowest hashes that make up a share.
+
+        Args:
+          share: number of documents or tokens to reach.
+          in_tokens: which of both.
+          longest: documents of more tokens are left out.
+
+        Returns:
+          The hash; -1 if no document is chosen.
+        """
+        counts = np.zeros(1 << _BIN_BITS, np.int64)
+        for hashes, length in self._tables(longest):
+            sizes = length if in_tokens else np.ones_like(length)
+            counts += np.bincount(_bin_of(hashes), sizes, 1 << _BIN_BITS).astype(np.int64)
+        reached = np.cumsum(counts)
+        if not 0 < share <= reached[-1]:
+            return -1
+        # The bin that contains the last document.
+        chosen = int(np.searchsorted(reached, share))
+        found, sizes = [], []
+        for hashes, length in self._tables(longest):
+            is_within = _bin_of(hashes) == chosen
+            found.append(hashes[is_within])
+            sizes.append(length[is_within] if in_tokens else np.ones(np.count_nonzero(is_within)))
+        within = np.concatenate(found)
+        order = np.argsort(within, kind="stable")
+        total = reached[chosen] - counts[chosen] + np.cumsum(np.concatenate(sizes)[order])
+        return int(within[order[np.searchsorted(total, share)]])
+
+    def _pieces(self, longest: float, share: float) -> tuple[dict[int, int], float]:
+        """The tokens to hold out of each document that is too long to be held out whole.
+
+        Each gives the held-out fraction of its tokens, or if that is less than a window, only one
+        of several gives what they have to give together.
+
+        Args:
+          longest: the most tokens of a document that may be held out whole.
+          share: number of tokens to hold out.
+
+        Returns:
+          pieces: see `_Rule`.
+          rest: number of tokens that other documents have to give.
+        """
+        fraction, window = self._settings.heldout_fraction, self._settings.tokens_per_window
+        lengths: dict[int, int] = {}
+        times: Counts = Counts()
+        for hashes, length in self._tables():
+            for key, size in zip(
+                hashes[length > longest].tolist(), length[length > longest].tolist(), strict=True
+            ):
+                lengths[key] = size
+                times[key] += 1
+        pieces, wanted = {}, 0.0
+        for key in sorted(lengths):
+            wanted += fraction * lengths[key] * times[key]
+            piece = min(round(wanted / times[key]), lengths[key] - window)
+            if piece >= window:
+                pieces[key] = piece
+                wanted -= piece * times[key]
+        return pieces, share - sum(piece * times[key] for key, piece in pieces.items())
+
+    def _cut(self, shard: int, begin: int, length: int, piece: int) -> int:
+        """Number of tokens of a document before its held-out end of about `piece` tokens.
+
+        The end begins with a sentence, the one nearest to where a piece of that length begins, but
+        is not more than half as long again.
+        """
+        middle, reach = length - piece, max(1, min(piece, length - piece) // 2)
+        tokens = read_tokens(
+            self._work_dir, shard, self._dtype, begin + middle - reach, begin + middle + reach
         )
-    )
-    highest = int(within[number - 1 - (reached[chosen] - counts[chosen])])
-    if reached[chosen] == num_documents and int(within[-1]) == highest:
-        # Duplicates have to be in the same split, and the training split must not be empty.
-        return highest - 1 if highest else None
-    return highest
-
-
-def _kept_hashes(
-    work_dir: str, is_duplicate: list[np.ndarray], settings: Settings
-) -> Iterator[np.ndarray]:
-    for shard, marks in enumerate(is_duplicate):
-        yield _hashes(work_dir, shard, settings.seed)[~marks]
-
-
-def _assign(
-    work_dir: str, is_duplicate: list[np.ndarray], settings: Settings, highest: int | None
-) -> list[SplitTokens]:
-    documents = [0, 0]
-    tokens: list[list[int]] = [[], []]
-    for shard, marks in enumerate(is_duplicate):
-        codes = np.full(len(marks), TRAIN, np.uint8)
-        if highest is not None:
-            codes[_hashes(work_dir, shard, settings.seed) <= np.uint64(highest)] = HELDOUT
-        codes[marks] = DUPLICATE
-        with atomic_write(_codes_path(work_dir, shard), work_dir) as file:
-            file.write(codes.tobytes())
-        length = read_document_table(work_dir, shard)["length"]
-        for code in (TRAIN, HELDOUT):
-            documents[code] += int(np.count_nonzero(codes == code))
-            tokens[code].append(int(length[codes == code].sum(dtype=np.int64)))
-    return [SplitTokens(code, documents[code], tokens[code]) for code in (TRAIN, HELDOUT)]
+        ends = np.flatnonzero(tokens & sentence_end_bit(self._dtype)) + 1 - reach
+        return middle + (int(ends[np.argmin(np.abs(ends))]) if len(ends) else 0)
 
 
 def _bin_of(hashes: np.ndarray) -> np.ndarray:
@@ -252,9 +409,11 @@ def _hashes(work_dir: str, shard: int, seed: int) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
-def _codes_path(work_dir: str, shard: int) -> str:
+def _kept_path(work_dir: str, shard: int) -> str:
     return os.path.join(work_dir, f"{shard:06d}.split")
 
 
-def _read_codes(work_dir: str, shard: int) -> np.ndarray:
-    return np.frombuffer(file_system.read_bytes(_codes_path(work_dir, shard)), np.uint8)
+def _read_kept(work_dir: str, shard: int) -> np.ndarray:
+    """Number of tokens of each document to train on, int64; `_DUPLICATE` if it is dropped."""
+    kept = np.frombuffer(file_system.read_bytes(_kept_path(work_dir, shard)), "<u4")
+    return kept.astype(np.int64)

@@ -144,6 +144,13 @@ def read_document_table(work_dir: str, shard: int) -> np.ndarray:
     return np.frombuffer(file_system.read_bytes(documents_path(work_dir, shard)), DOCUMENT)
 
 
+def read_tokens(work_dir: str, shard: int, dtype: np.dtype, start: int, stop: int) -> np.ndarray:
+    """Returns tokens [start, stop) of the token file of a shard, with the sentence-end bit."""
+    with file_system.open(token_path(work_dir, shard), "rb", buffering=0) as file:
+        file.seek(start * dtype.itemsize)
+        return np.frombuffer(file.read((stop - start) * dtype.itemsize), dtype)
+
+
 class _Vocabulary(NamedTuple):
     """A tokenizer and properties of its pieces, for sentence splitting.
 

@@ -43,7 +43,7 @@ class DataConfig(Config):
       phrases: phrases that are masked as a single word, such as `New York`.
       num_lanes: number of record files (lanes) of the training split.
       bidirectional: whether half of the lanes hold reversed text.
-      heldout_fraction: fraction of documents held out from training, in [0, 1).
+      heldout_fraction: fraction of the tokens held out from training, in [0, 1).
       lowercase: whether text is lower-cased before tokenization.
       keep_accents: whether accents are kept; they are stripped by default.
       seed: random seed of the preprocessing (held-out split, choice of segments A and B).

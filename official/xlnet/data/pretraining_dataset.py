@@ -311,7 +311,8 @@ def _batch_function(
 def _split(manifest: Manifest, path: str, split: str) -> SplitManifest:
     if split not in manifest.splits:
         raise DataError(
-            f"{path}: expected a split {split!r}, got {', '.join(manifest.splits) or 'none'}"
+            f"{path}: expected a split {split!r}, got {', '.join(manifest.splits) or 'none'}: "
+            f"prepare the text with a larger data.heldout_fraction, or choose another split"
         )
     return manifest.splits[split]
 

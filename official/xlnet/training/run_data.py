@@ -59,7 +59,8 @@ class RunData:
             heldout = manifest.splits.get("heldout")
             if heldout is None:
                 raise ConfigError(
-                    f"training.evaluation_steps: expected 0, as {path} has no held-out split, "
+                    f"training.evaluation_steps: expected 0, as {path} has no held-out split "
+                    "(xlnet prepare makes one with a larger data.heldout_fraction), "
                     f"got {config.training.evaluation_steps}"
                 )
             self._heldout_batch_size = evaluation_batch_size(
