@@ -6,6 +6,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
+from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import DataError
 
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
@@ -24,6 +25,7 @@ class ReadOptions:
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
       document_start: regular expression of the beginning of a document's first line, in plain
         text; empty: blank lines separate documents.
+      max_lost: largest share of the records that may be unreadable or without text.
 
     Raises:
       DataError: a value is not allowed.
@@ -33,6 +35,7 @@ class ReadOptions:
     text_field: str = "text"
     on_bad_utf8: str = "error"
     document_start: str = ""
+    max_lost: float = MAX_LOST
 
     def __post_init__(self):
         """Validates the values."""
@@ -60,7 +63,7 @@ class ReadOptions:
 
 
 # Settings that records do not depend on; the manifest keeps them for who looks at the records.
-RECORDED_ONLY = ("num_predict", "target_ratio", "target_unit", "max_span")
+RECORDED_ONLY = ("max_lost", "num_predict", "target_ratio", "target_unit", "max_span")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Sequence
 
 from data_prep.corpus import web_archives
@@ -16,12 +17,17 @@ from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import compression, open_stream, without_compression
+from official.xlnet.files.text import BYTE_ORDER_MARK, check_is_text
 from official.xlnet.runtime.extras import require_extra
 
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
 _EXAMPLES_PER_SHARD = 20_000
-_DETECTION_BYTES = 64  # Read to detect the format of a file.
+_DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
+_JSON_LINES, _TABLES = (".jsonl", ".json", ".ndjson"), (".csv", ".tsv")
+_JSON_OBJECT = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _TFDS_PREFIX = "tfds:"
+
+Paths = str | os.PathLike | Sequence[str | os.PathLike]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +79,12 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
             if file_system.is_file(path)
         }
         if not paths:
+            if file_system.is_dir(pattern):
+                folder = pattern.rstrip("/")
+                raise DataError(
+                    f"{pattern} is a directory: expected files; {folder}/* means the files in it, "
+                    f"{folder}/** those of its directories as well"
+                )
             raise DataError(f"no input file matches {pattern!r}")
         files |= {path: file_system.size(path) for path in sorted(paths.values())}
     size = shard_bytes(sum(files.values()))
@@ -85,6 +97,12 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
     return shards
 
 
+def list_of_paths(inputs: Paths) -> list[str]:
+    """Returns the paths of a corpus as strings; one path alone is a list of one."""
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    return [os.fspath(path) for path in paths]
+
+
 def shard_bytes(corpus_bytes: int) -> int:
     """Returns the shard size in bytes: balances an even load against the number of files."""
     return min(max(corpus_bytes // _TARGET_NUM_SHARDS, _MIN_SHARD_BYTES), _MAX_SHARD_BYTES)
@@ -92,7 +110,9 @@ def shard_bytes(corpus_bytes: int) -> int:
 
 def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard]:
     size = file_system.size(path)
-    kind = options.format if options.format != "auto" else _guess_format(path)
+    if not size:
+        return [Shard(path, "text", 0, 0, 0)]
+    kind = _format(path, options.format)
     if kind == "parquet":
         return _parquet_shards(path, shard_size)
     if kind == "warc" or compression(path) is not None:
@@ -103,17 +123,41 @@ def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard
     ]
 
 
-def _guess_format(path: str) -> str:
-    ending = os.path.splitext(without_compression(path))[1].lower()
-    if ending in (".jsonl", ".json", ".ndjson"):
-        return "jsonl"
-    if ending == ".parquet":
+def _format(path: str, wanted: str) -> str:
+    """Format of a file, by its name and first bytes if it is to be detected.
+
+    Raises:
+      DataError: the file is not text, or its content contradicts its name.
+    """
+    extension = os.path.splitext(without_compression(path))[1].lower()
+    if wanted == "parquet" or (wanted == "auto" and extension == ".parquet"):
         return "parquet"
     with open_stream(path) as (stream, _):
-        first = stream.read(_DETECTION_BYTES)
-    if first.startswith(web_archives.MARK):
+        head = stream.read(_DETECTION_BYTES).removeprefix(BYTE_ORDER_MARK)
+    check_is_text(head, path)
+    if wanted != "auto":
+        return wanted
+    if head.startswith(web_archives.MARK):
         return "warc"
-    return "wiki" if first.lstrip().startswith(b"<doc id=") else "text"
+    first_line = head.lstrip().partition(b"\n")[0].rstrip()
+    if extension in _JSON_LINES:
+        if first_line.startswith(b"["):
+            raise DataError(
+                f"{path}: expected a JSON object on every line, got an array; convert it with: "
+                f"jq -c '.[]' {path} > NEW.jsonl"
+            )
+        return "jsonl"
+    if extension in _TABLES:
+        raise DataError(
+            f"{path}: expected text, JSON lines or Parquet, got a table by its name; convert it, "
+            "e.g. with pandas.read_csv and to_parquet, or read its lines as text with --format=text"
+        )
+    if _JSON_OBJECT.match(first_line) and (b"\n" not in head or first_line.endswith(b"}")):
+        raise DataError(
+            f"{path}: expected text by its name, got what looks like JSON lines; read it with "
+            "--format=jsonl, or as it is with --format=text"
+        )
+    return "wiki" if first_line.startswith(b"<doc id=") else "text"
 
 
 def _parquet_shards(path: str, shard_size: int) -> list[Shard]:

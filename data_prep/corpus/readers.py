@@ -7,7 +7,8 @@ are `\n`, `\r\n` or `\r`.
 
 Memory is bounded for any input: a document of more than `MAX_DOCUMENT_BYTES` without a blank line
 is split into several documents, a line of more than `MAX_LINE_CHARS` into several paragraphs. Both
-are counted.
+are counted. Records that cannot be read or have no text are left out and counted, up to
+`ReadOptions.max_lost` of all; numbers and other fields of a record are not looked at.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import codecs
 import collections
 import dataclasses
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
@@ -22,13 +24,23 @@ from typing import IO, Any
 from data_prep.corpus.corpus import Shard
 from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
+from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import open_stream
-from official.xlnet.files.json_files import parse_json
+from official.xlnet.files.json_files import mended
+from official.xlnet.files.text import conversion
 
 Document = list[str]
-Counts = collections.Counter[str]  # {event: number of occurrences}
+LOST = ("malformed_records", "missing_texts")
+# Characters that are not text, wherever they are.
+_NOT_TEXT = re.compile("[\ufeff\0]")
+_OTHER_LINE_ENDS = re.compile("[\x0c\x85\u2028\u2029]")
+# Of a record, texts are read only: numbers may be of any length, and NaN stands for a missing text.
+_RECORD = json.JSONDecoder(
+    parse_int=lambda digits: 0, parse_float=lambda digits: 0.0, parse_constant=lambda name: None
+)
+_MANY_RECORDS = 10_000  # So many show that a whole shard cannot be read.
 
 BATCH_BYTES = 4 << 20
 MAX_DOCUMENT_BYTES = 32 << 20
@@ -43,17 +55,36 @@ _BLANK_LINE_BYTES = 4  # Longest plain blank line: \r\n\r\n.
 _BLANK_LINE = re.compile(_NEWLINE + rb"[ \t\x0b\x0c]*" + _NEWLINE)
 _LINE_END = re.compile(_NEWLINE)
 _SPACE = re.compile(rb"[ \t\r\n]")
-_BYTE_ORDER_MARK = "\ufeff".encode()
 
 
-@dataclasses.dataclass(frozen=True)
+class Counts(collections.Counter[str]):
+    """{event: number of occurrences}.
+
+    Attributes:
+      first_lost: what is wrong with the first record that cannot be read.
+    """
+
+    first_lost: str = ""
+
+    def lose(self, reason: str, message: str) -> None:
+        """Counts a record that is left out; `reason` is one of `LOST`."""
+        self[reason] += 1
+        self.first_lost = self.first_lost or message
+
+
+@dataclasses.dataclass
 class _Reading:
-    """Arguments shared by all readers; see `read_documents`."""
+    """Arguments shared by all readers; see `read_documents`.
+
+    Attributes:
+      begin: position in the file of the first record, set when it is known.
+    """
 
     shard: Shard
     options: ReadOptions
     counts: Counts
     report: Callable[[int], Any]
+    begin: int = 0
 
 
 def read_documents(
@@ -63,9 +94,11 @@ def read_documents(
 
     Args:
       shard: the shard to read.
-      options: reading options; uses `text_field` and `on_bad_utf8`.
-      counts: counter that is incremented for `bytes`, `characters`, `bad_bytes`, `cut_documents`
-        and `cut_lines`.
+      options: reading options; uses `text_field`, `on_bad_utf8` and `max_lost`.
+      counts: counter that is incremented for `bytes`, `characters`, `bad_bytes`,
+        `removed_characters` (byte order marks and NUL), `other_line_ends` (form feeds, NEL, U+2028,
+        U+2029: read as spaces), `cut_documents`, `cut_lines`, the reasons in `LOST`, and those of
+        `web_archives`.
       report: progress callback; called with numbers of bytes read from disk, which sum to
         `shard.num_bytes`.
 
@@ -73,7 +106,8 @@ def read_documents(
       Batches of documents.
 
     Raises:
-      DataError: the text is invalid; the message names the file and line.
+      DataError: the text is invalid, or most of many records are; the message names the file and
+        line.
     """
     readers = {
         "text": _read_text,
@@ -83,7 +117,15 @@ def read_documents(
         "parquet": _read_parquet,
         "tfds": _read_tfds,
     }
+    num_records = 0
     for documents in readers[shard.format](_Reading(shard, options, counts, report)):
+        lost = {name: counts[name] for name in LOST}
+        num_records += len(documents)
+        total = num_records + sum(lost.values())
+        if total >= _MANY_RECORDS and sum(lost.values()) > max(0.5, options.max_lost) * total:
+            check_lost(
+                shard.path, lost, total, options.max_lost, unit="records", first=counts.first_lost
+            )
         for document in documents:
             counts["characters"] += sum(map(len, document))
             if any(len(line) > MAX_LINE_CHARS for line in document):
@@ -98,7 +140,7 @@ def _read_text(reading: _Reading) -> Iterator[list[Document]]:
     for text in _blocks(reading, _next_blank_line, _last_blank_line):
         documents: list[Document] = []
         current: Document = []
-        for line in _lines(text):
+        for line in _lines(_text(text, reading.counts)):
             if line:
                 current.append(line)
             elif current:
@@ -121,7 +163,8 @@ def _read_from_starts(reading: _Reading) -> Iterator[list[Document]]:
         return max((match.start() for match in in_bytes.finditer(data, position)), default=0)
 
     for text in _blocks(reading, find_next, find_last):
-        parts = in_text.split(text.replace("\r\n", "\n").replace("\r", "\n"))
+        text = _text(text, reading.counts).replace("\r\n", "\n").replace("\r", "\n")
+        parts = in_text.split(text)
         yield [document for part in parts if (document := _paragraphs(part))]
 
 
@@ -129,7 +172,7 @@ def _read_wiki(reading: _Reading) -> Iterator[list[Document]]:
     """Reads the output of WikiExtractor: `<doc id=… title=…>`, text, `</doc>`."""
     for text in _blocks(reading, _next_wiki_start, _last_wiki_start):
         documents: list[Document] = []
-        for line in _lines(text):
+        for line in _lines(_text(text, reading.counts)):
             if line.startswith("<doc ") or (line and not documents):
                 documents.append([])
             if line and line != "</doc>" and not line.startswith("<doc "):
@@ -138,40 +181,51 @@ def _read_wiki(reading: _Reading) -> Iterator[list[Document]]:
 
 
 def _read_jsonl(reading: _Reading) -> Iterator[list[Document]]:
-    path, field = reading.shard.path, reading.options.text_field
+    field, number = reading.options.text_field, 0
     for text in _blocks(reading, _next_line_end, _last_line_end):
         documents: list[Document] = []
-        for line in text.split("\n"):
+        for line in text.removesuffix("\n").split("\n"):
+            number += 1
             if not line.strip():
                 continue
             try:
-                record = parse_json(line, path)
-            except DataError as error:
-                raise DataError(
-                    f"{error}; expected a JSON object on every line, got {_shown(line)}"
-                ) from None
-            value = record.get(field) if isinstance(record, dict) else None
-            if not isinstance(value, str):
-                raise DataError(
-                    f"{path}: expected an object with text in the field {field!r} on every line, "
-                    f"got {_shown(line)}; --text_field names another field"
-                )
-            documents.append(_paragraphs(value))
+                record = _RECORD.decode(line.strip("\ufeff \t\r"))
+            except (ValueError, RecursionError) as error:
+                _lose(reading, "malformed_records", number, line, f"a JSON object ({error})")
+                continue
+            value = record.get(field) if isinstance(record, dict) else record
+            if isinstance(record, dict) and isinstance(value, str):
+                documents.append(_paragraphs(_text(mended(value), reading.counts)))
+            else:
+                reason = "missing_texts" if value is None else "malformed_records"
+                expected = f"text in the field {field!r} (--text_field names another)"
+                _lose(reading, reason, number, line, expected)
         yield documents
 
 
+def _lose(reading: _Reading, reason: str, number: int, line: str, expected: str) -> None:
+    """Counts a line that is left out; `number` is its number in the shard."""
+    where = f"{reading.shard.path}, line {number}"
+    if reading.begin:
+        where += f" after byte {reading.begin}"
+    reading.counts.lose(reason, f"{where}: expected {expected}, got {_shown(line)}")
+
+
 def _read_warc(reading: _Reading) -> Iterator[list[Document]]:
-    """Reads the pages of a web archive; those without text are empty documents."""
+    """Reads the pages of a web archive; records without any are counted."""
     shard, counts = reading.shard, reading.counts
     documents: list[Document] = []
     size = reported = 0
     with open_stream(shard.path) as (stream, file):
         for page in read_pages(stream, shard.path):
+            if page.skipped:
+                counts[page.skipped] += 1
+                continue
             counts["cut_documents"] += page.is_cut
             text = page.text if isinstance(page.text, str) else _decode(page.text, reading)
             num_bytes = len(text.encode("utf-8", "replace"))
             counts["bytes"] += num_bytes
-            documents.append(_paragraphs(text))
+            documents.append(_paragraphs(_text(text, counts)))
             size += num_bytes
             if size >= BATCH_BYTES:
                 yield documents
@@ -220,15 +274,21 @@ def _read_tfds(reading: _Reading) -> Iterator[list[Document]]:
 
 
 def _records(reading: _Reading, values: list[str | bytes | None]) -> list[Document]:
-    """Documents of a batch of records; a missing text is an empty document."""
+    """Documents of a batch of records; missing texts are counted."""
     documents = []
     for value in values:
+        if value is None:
+            field = reading.options.text_field
+            reading.counts.lose(
+                "missing_texts", f"{reading.shard.path}: expected text in {field!r}, got null"
+            )
+            continue
         if isinstance(value, bytes):
             value = _decode(value, reading)
-        elif not isinstance(value, str | None):
+        elif not isinstance(value, str):
             raise DataError(f"{reading.shard.path}: expected text, got {type(value).__name__}")
-        documents.append(_paragraphs(value or ""))
-        reading.counts["bytes"] += len((value or "").encode("utf-8", "replace"))
+        documents.append(_paragraphs(_text(value, reading.counts)))
+        reading.counts["bytes"] += len(value.encode("utf-8", "replace"))
     return documents
 
 
@@ -240,7 +300,8 @@ def _decode(data: bytes, reading: _Reading) -> str:
             where = reading.shard.path + _place_of_bad_utf8(reading.shard)
             raise DataError(
                 f"{where}: expected UTF-8, got the byte 0x{data[error.start]:02x} "
-                f"({error.reason}); --on_bad_utf8=replace reads such bytes as U+FFFD"
+                f"({error.reason}); --on_bad_utf8=replace reads such bytes as U+FFFD; if the file "
+                f"is in another encoding, {conversion('WINDOWS-1252', reading.shard.path)}"
             ) from None
         text = data.decode(errors="replace")
         already_present = data.count("\ufffd".encode())
@@ -266,6 +327,15 @@ def _place_of_bad_utf8(shard: Shard) -> str:
 
 def _shown(line: str) -> str:
     return repr(line if len(line) <= _MAX_SHOWN_CHARS else line[: _MAX_SHOWN_CHARS - 3] + "...")
+
+
+def _text(text: str, counts: Counts) -> str:
+    """The text without characters that are not text; these and unusual line ends are counted."""
+    if not text.isascii() or "\0" in text or "\x0c" in text:
+        text, number = _NOT_TEXT.subn("", text)
+        counts["removed_characters"] += number
+        counts["other_line_ends"] += len(_OTHER_LINE_ENDS.findall(text))
+    return text
 
 
 def _paragraphs(text: str) -> Document:
@@ -311,6 +381,7 @@ def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str
             stop, is_forced = _document_start(stream, shard.stop, find_next)
             counts["cut_documents"] += is_forced
             stream.seek(start)
+            reading.begin = start
             remaining = max(0, stop - start)
         pending, reported = b"", 0
         while True:
@@ -320,9 +391,6 @@ def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str
                 break
             if remaining is not None:
                 remaining -= len(data)
-            if shard.start == 0 and not reported and data.startswith(_BYTE_ORDER_MARK):
-                data = data.removeprefix(_BYTE_ORDER_MARK)
-                counts["bytes"] += len(_BYTE_ORDER_MARK)
             searched = max(0, len(pending) - _MAX_SEPARATOR_BYTES)
             pending += data
             end = find_last(pending, searched)

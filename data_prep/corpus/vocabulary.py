@@ -3,27 +3,37 @@
 Special tokens have the same ids as in the published vocabularies. They are control symbols: the
 text `<sep>` is never tokenized as SEP. A few punctuation marks are user-defined symbols, as in the
 published vocabularies. Memory is bounded: large corpora are sampled by line.
+
+The time of training grows with the length of all distinct words, not of the text. In text without
+spaces, such as DNA, proteins or Chinese, every line is a word of its own, so a smaller sample and
+fewer candidates are used there: as many as the size of the vocabulary needs.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import io
 import os
 import re
+import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import sentencepiece
 import tqdm
 
-from data_prep.corpus.corpus import find_shards
-from data_prep.corpus.readers import Counts, read_documents
+from data_prep.corpus.corpus import Paths, find_shards, list_of_paths
+from data_prep.corpus.readers import LOST, Counts, read_documents
 from data_prep.settings import ReadOptions
+from official.xlnet.data.lost_rows import MAX_LOST, check_lost
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.locks import only_writer
+from official.xlnet.runtime.progress import Progress
 from official.xlnet.tokenization.special_tokens import (
     NUM_SPECIAL,
     SPECIAL_PIECES,
@@ -38,13 +48,18 @@ _CHARACTER_COVERAGE = 0.99995
 _MAX_LINE_CHARS = 2000  # Longer lines are split; SentencePiece skips long sentences.
 _MAX_UTF8_BYTES = 8  # Upper bound of the bytes per character, for SentencePiece's limit.
 _OVERSAMPLING = 4  # Lines are sampled from shards of this many times the sample size.
+# Characters and candidates of text without spaces for each piece, and the least of both.
+_UNSPACED_CHARS, _UNSPACED_SEEDS = 500, 10
+_MIN_UNSPACED_CHARS, _MIN_UNSPACED_SEEDS = 500_000, 10_000
+_MAX_SEEDS = 1_000_000  # SentencePiece's default.
+_PROGRESS_SECONDS = 1.0
 # The result of SentencePiece depends on the number of threads.
 _NUM_THREADS = 8
 
 
 def train_vocabulary(
-    inputs: Sequence[str],
-    output_dir: str,
+    inputs: Paths,
+    output_dir: str | os.PathLike,
     size: int,
     *,
     lowercase: bool = False,
@@ -55,6 +70,7 @@ def train_vocabulary(
     format: str = "auto",
     text_field: str = "text",
     on_bad_utf8: str = "error",
+    max_lost: float = MAX_LOST,
 ) -> dict[str, float]:
     """Trains a SentencePiece unigram vocabulary and writes `output_dir/spiece.model`.
 
@@ -70,6 +86,7 @@ def train_vocabulary(
       format: input format, one of `settings.FORMATS`.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+      max_lost: largest share of the records that may be unreadable or without text.
 
     Returns:
       A dictionary with:
@@ -89,10 +106,13 @@ def train_vocabulary(
             f"size: expected more than the {num_fixed} predefined pieces and at most "
             f"{MAX_VOCAB_SIZE:,}, got {size}"
         )
-    options = ReadOptions(format=format, text_field=text_field, on_bad_utf8=on_bad_utf8)
+    options = ReadOptions(
+        format=format, text_field=text_field, on_bad_utf8=on_bad_utf8, max_lost=max_lost
+    )
+    inputs, output_dir = list_of_paths(inputs), os.fspath(output_dir)
     with only_writer(output_dir):
         sample = read_sample(inputs, options, sample_bytes, seed, lowercase, keep_accents, progress)
-        model = train_unigram(sample.sentences, size)
+        model = train_unigram(sample.sentences, size, progress=progress)
         with atomic_write(os.path.join(output_dir, VOCAB_FILE)) as file:
             file.write(model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -122,7 +142,7 @@ class Sample:
 
 
 def read_sample(
-    inputs: Sequence[str],
+    inputs: Paths,
     options: ReadOptions,
     sample_bytes: int,
     seed: int,
@@ -137,6 +157,7 @@ def read_sample(
     """
     if sample_bytes < 1:
         raise DataError(f"sample_bytes: expected at least 1, got {sample_bytes}")
+    inputs = list_of_paths(inputs)
     sentences: list[str] = []
     characters: collections.Counter[str] = collections.Counter()
     for line in _sampled_lines(inputs, options, sample_bytes, seed, progress):
@@ -162,6 +183,7 @@ def _sampled_lines(
     chosen = sorted(order[: np.searchsorted(total, _OVERSAMPLING * sample_bytes) + 1])
     num_bytes = sum(shards[i].num_bytes for i in chosen)
     share = min(1.0, sample_bytes / max(1, num_bytes))
+    counts, num_records = Counts(), 0
     with tqdm.tqdm(
         desc="sample",
         total=num_bytes,
@@ -170,21 +192,34 @@ def _sampled_lines(
         disable=None if progress else True,
     ) as bar:
         for i in chosen:
-            for documents in read_documents(shards[i], options, Counts(), bar.update):
+            for documents in read_documents(shards[i], options, counts, bar.update):
+                num_records += len(documents)
                 for document in documents:
                     is_chosen = rng.random(len(document)) < share
                     yield from (
                         line for line, keep in zip(document, is_chosen, strict=True) if keep
                     )
+    lost = {name: counts[name] for name in LOST}
+    check_lost(
+        ", ".join(inputs),
+        lost,
+        num_records + sum(lost.values()),
+        options.max_lost,
+        unit="records",
+        first=counts.first_lost,
+    )
 
 
-def train_unigram(sentences: list[str], size: int, allow_fewer: bool = False) -> bytes:
+def train_unigram(
+    sentences: list[str], size: int, allow_fewer: bool = False, progress: bool = False
+) -> bytes:
     """Trains a SentencePiece unigram model.
 
     Args:
-      sentences: the text.
+      sentences: the text; a part of it is used if it has no spaces and is long.
       size: number of pieces, special tokens included.
       allow_fewer: whether the model may have fewer pieces, where the text has not enough.
+      progress: whether to show how long it has been running, on standard error.
 
     Returns:
       The serialized model.
@@ -192,25 +227,33 @@ def train_unigram(sentences: list[str], size: int, allow_fewer: bool = False) ->
     Raises:
       DataError: the text does not have pieces enough, or has too many characters.
     """
-    model = io.BytesIO()
+    model, seeds = io.BytesIO(), _MAX_SEEDS
+    if share := _unspaced_share(sentences, size):
+        rng = np.random.Generator(np.random.Philox(0))
+        chosen = rng.random(len(sentences)) < share
+        sentences = [line for line, keep in zip(sentences, chosen, strict=True) if keep]
+        seeds = min(seeds, max(_UNSPACED_SEEDS * size, _MIN_UNSPACED_SEEDS))
+    number = sum(map(len, sentences))
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(sentences),
-            model_writer=model,
-            model_type="unigram",
-            vocab_size=size,
-            hard_vocab_limit=not allow_fewer,
-            unk_id=0,
-            bos_id=1,
-            eos_id=2,
-            pad_id=-1,
-            control_symbols=list(SPECIAL_PIECES[3:]),
-            user_defined_symbols=list(_USER_DEFINED_SYMBOLS),
-            character_coverage=_CHARACTER_COVERAGE,
-            max_sentence_length=_MAX_UTF8_BYTES * _MAX_LINE_CHARS,
-            num_threads=_NUM_THREADS,
-            minloglevel=2,
-        )
+        with _elapsed_time(f"training on {number:,} characters", progress):
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(sentences),
+                model_writer=model,
+                model_type="unigram",
+                vocab_size=size,
+                hard_vocab_limit=not allow_fewer,
+                unk_id=0,
+                bos_id=1,
+                eos_id=2,
+                pad_id=-1,
+                control_symbols=list(SPECIAL_PIECES[3:]),
+                user_defined_symbols=list(_USER_DEFINED_SYMBOLS),
+                character_coverage=_CHARACTER_COVERAGE,
+                seed_sentencepiece_size=seeds,
+                max_sentence_length=_MAX_UTF8_BYTES * _MAX_LINE_CHARS,
+                num_threads=_NUM_THREADS,
+                minloglevel=2,
+            )
     except (RuntimeError, ValueError) as error:
         message = str(error)
         if most := re.search(r"value <= (\d+)", message):
@@ -225,3 +268,38 @@ def train_unigram(sentences: list[str], size: int, allow_fewer: bool = False) ->
             ) from None
         raise DataError(f"SentencePiece cannot train on the text: {message}") from None
     return model.getvalue()
+
+
+def _unspaced_share(sentences: list[str], size: int) -> float:
+    """The share of the text to train on, if it is long and without spaces; else 0."""
+    words = collections.Counter(word for line in sentences for word in line.split())
+    distinct = sum(map(len, words))
+    enough = max(_UNSPACED_CHARS * size, _MIN_UNSPACED_CHARS)
+    if distinct < enough or 2 * distinct < sum(len(word) * n for word, n in words.items()):
+        return 0
+    return enough / distinct
+
+
+@contextlib.contextmanager
+def _elapsed_time(what: str, progress: bool) -> Iterator[None]:
+    """Context manager that shows how long its block has been running, on standard error."""
+    if not progress:
+        yield
+        return
+    display, is_done, began = Progress(sys.stderr), threading.Event(), time.monotonic()
+
+    def text() -> str:
+        return f"{what}: {time.monotonic() - began:.0f} s"
+
+    def show() -> None:
+        while not is_done.wait(_PROGRESS_SECONDS):
+            display.show(text())
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
+        display.keep(text())

@@ -54,10 +54,14 @@ class Page:
     Attributes:
       text: the text; bytes where the record is plain text, whose encoding is not checked.
       is_cut: whether the record was longer than `MAX_RECORD_BYTES`; the rest is left out.
+      skipped: why the record has no text, empty if it has: `other_records` are not pages,
+        `failed_responses` have a status other than 200 or cannot be read, `other_media` are images
+        and the like.
     """
 
     text: str | bytes
     is_cut: bool
+    skipped: str = ""
 
 
 def read_pages(stream: Any, path: str) -> Iterator[Page]:
@@ -75,9 +79,10 @@ def read_pages(stream: Any, path: str) -> Iterator[Page]:
         length = _length(header, path)
         content = buffer.read(min(length, MAX_RECORD_BYTES))
         buffer.skip(length - len(content))
-        text = _text_of(header, content)
-        if text is not None:
-            yield Page(text, length > len(content))
+        try:
+            yield Page(_text_of(header, content), length > len(content))
+        except _NoTextError as error:
+            yield Page("", is_cut=False, skipped=str(error))
 
 
 def _next_header(buffer: _Buffer) -> email.message.Message | None:
@@ -114,30 +119,35 @@ def _length(header: email.message.Message, path: str) -> int:
     return int(value)
 
 
-def _text_of(header: email.message.Message, content: bytes) -> str | bytes | None:
-    """The text of a record; None if it holds none."""
+class _NoTextError(Exception):
+    """A record without text; the message is `Page.skipped`."""
+
+
+def _text_of(header: email.message.Message, content: bytes) -> str | bytes:
+    """The text of a record; raises `_NoTextError` if it holds none."""
     kind = header.get("WARC-Type", "").strip().lower()
     if kind in ("conversion", "resource"):
         return _as_text(header, content)
     if kind != "response" or "application/http" not in header.get("Content-Type", ""):
-        return None
+        raise _NoTextError("other_records")
     try:
         response = http.client.HTTPResponse(_Socket(content))  # type: ignore[arg-type]
         response.begin()
         if response.status != http.client.OK:
-            return None
+            raise _NoTextError("failed_responses")
         return _as_text(response.headers, _decompressed(response))
     except (http.client.HTTPException, zlib.error, ValueError):
-        return None  # What servers send is not always what it says.
+        # What servers send is not always what it says.
+        raise _NoTextError("failed_responses") from None
 
 
-def _as_text(header: email.message.Message, content: bytes) -> str | bytes | None:
+def _as_text(header: email.message.Message, content: bytes) -> str | bytes:
     kind = header.get_content_type()
     if kind == _PLAIN:
         return content
     if kind in _HTML:
         return html_text(content, header.get_content_charset())
-    return None
+    raise _NoTextError("other_media")
 
 
 def html_text(content: bytes, charset: str | None = None) -> str:

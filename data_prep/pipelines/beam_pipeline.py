@@ -20,10 +20,12 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from data_prep.atomic import write_json
+from data_prep.corpus.corpus import Paths, list_of_paths
 from data_prep.pipelines import job as jobs
 from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
+from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json
@@ -36,16 +38,17 @@ _DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
 
 
 def prepare_on_beam(
-    inputs: Sequence[str],
-    vocab: str,
+    inputs: Paths,
+    vocab: str | os.PathLike,
     config: XLNetConfig,
-    output_dir: str,
+    output_dir: str | os.PathLike,
     *,
     beam_options: Sequence[str],
     format: str = "auto",
     text_field: str = "text",
     on_bad_utf8: str = "error",
     document_start: str = "",
+    max_lost: float = MAX_LOST,
     min_words: int = 0,
     drop_low_quality: bool = False,
     drop_duplicates: bool = False,
@@ -65,6 +68,7 @@ def prepare_on_beam(
       text_field: see `prepare`.
       on_bad_utf8: see `prepare`.
       document_start: see `prepare`.
+      max_lost: see `prepare`.
       min_words: see `prepare`.
       drop_low_quality: see `prepare`.
       drop_duplicates: see `prepare`.
@@ -77,12 +81,14 @@ def prepare_on_beam(
     Raises:
       DataError: the text, vocabulary, settings, output directory or Beam options are invalid.
     """
+    inputs, vocab, output_dir = list_of_paths(inputs), os.fspath(vocab), os.fspath(output_dir)
     settings = Settings.from_config(
         config.data,
         format=format,
         text_field=text_field,
         on_bad_utf8=on_bad_utf8,
         document_start=document_start,
+        max_lost=max_lost,
         min_words=min_words,
         drop_low_quality=drop_low_quality,
         drop_duplicates=drop_duplicates,

@@ -16,17 +16,20 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from absl import logging
 
 from data_prep.atomic import read_completion, sha256_of, write_json
+from data_prep.corpus import contents
 from data_prep.corpus.corpus import Shard, find_shards
-from data_prep.corpus.readers import Counts
+from data_prep.corpus.readers import LOST, Counts
 from data_prep.records import lane_files, token_files
 from data_prep.records.lanes import Lane, Layout, lanes_of, lay_out
 from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
+from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
@@ -53,7 +56,9 @@ class Job:
       vocab_sha256: SHA-256 of the vocabulary.
       vocab_size: vocabulary size, V.
       output_dir: directory of the data set, which already contains the vocabulary.
-      identity: hash of everything that determines the output, excluding directory names.
+      identity: hash of everything that determines the output, excluding directory names and the
+        content of the text.
+      versions: hash of the versions of the input files.
       is_finished: whether the data set is already complete.
     """
 
@@ -65,6 +70,7 @@ class Job:
     vocab_size: int
     output_dir: str
     identity: str
+    versions: str
     is_finished: bool
 
     @property
@@ -91,11 +97,13 @@ class Plan:
       layouts: layout of each split, training first.
       lanes: lanes of all splits.
       counts: statistics of pass 1: text read, dropped and repaired.
+      content: hash of the text that was read.
     """
 
     layouts: list[Layout]
     lanes: list[Lane]
     counts: Counts
+    content: str
 
 
 def describe(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str) -> Job:
@@ -117,10 +125,12 @@ def describe(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: 
     vocab_file = os.path.join(vocab, VOCAB_FILE) if file_system.is_dir(vocab) else vocab
     tokenizer = Tokenizer(vocab_file, settings.lowercase, settings.keep_accents)
     shards = tuple(find_shards(inputs, settings))
-    if not shards:
+    if not any(shard.stop for shard in shards):
         raise DataError(f"no text in {', '.join(inputs)}: the files are empty")
     shard_keys = [
-        [os.path.basename(shard.path), *dataclasses.astuple(shard)[1:]] for shard in shards
+        [os.path.basename(shard.path), *dataclasses.astuple(shard)[1:]]
+        for shard in shards
+        if shard.stop
     ]
     relevant = {
         name: value
@@ -137,6 +147,7 @@ def describe(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: 
         vocab_size=tokenizer.vocab_size,
         output_dir=output_dir,
         identity=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
+        versions=contents.versions(shards),
         is_finished=False,
     )
     return dataclasses.replace(job, is_finished=_is_finished(job))
@@ -186,24 +197,49 @@ def plan_lanes(job: Job) -> Plan:
     Raises:
       DataError: there is not enough text.
     """
+    completions = [
+        read_completion(token_files.completion_path(job.work_dir, index))
+        for index in range(len(job.shards))
+    ]
     counts = Counts()
-    for index in range(len(job.shards)):
-        counts.update(read_completion(token_files.completion_path(job.work_dir, index))["counts"])
+    for completion in completions:
+        counts.update(completion["counts"])
+    counts["empty_files"] = _warn_of_empty_files(job, completions)
+    first_lost = next(filter(None, (completion["first_lost"] for completion in completions)), "")
+    check_lost(
+        ", ".join(job.inputs),
+        {name: counts[name] for name in LOST},
+        sum(counts[name] for name in ("documents", *_DROPPED, *LOST)),
+        job.settings.max_lost,
+        unit="records",
+        first=first_lost,
+    )
     if not counts["documents"]:
         dropped = [f"{counts[name]} {name}" for name in _DROPPED if counts[name]]
         raise DataError(
             f"no text in {', '.join(job.inputs)}: no document remains after filtering "
             f"(dropped: {', '.join(dropped) or 'none'})"
         )
-    splits, assigned = split_documents(
-        job.work_dir, len(job.shards), job.settings, job.token_dtype
-    )
+    splits, assigned = split_documents(job.work_dir, len(job.shards), job.settings, job.token_dtype)
     counts.update(assigned)
     if job.settings.heldout_fraction and len(splits) == 1:
         _warn_of_no_heldout(splits[0].tokens, job.settings)
     layouts = [lay_out(split, job.settings) for split in splits]
     lanes = [lane for layout in layouts for lane in lanes_of(layout, job.settings)]
-    return Plan(layouts, lanes, counts)
+    content = contents.combined([completion["content"] for completion in completions])
+    return Plan(layouts, lanes, counts, content)
+
+
+def _warn_of_empty_files(job: Job, completions: list[dict[str, Any]]) -> int:
+    """Returns the number of files that have no text or lost records; warns if there are any."""
+    characters = dict.fromkeys((shard.path for shard in job.shards), 0)
+    for shard, completion in zip(job.shards, completions, strict=True):
+        read = completion["counts"]
+        characters[shard.path] += sum(read.get(name, 0) for name in ("characters", *LOST))
+    empty = [path for path, number in characters.items() if not number]
+    if empty:
+        logging.warning("%d files have no text, such as %s", len(empty), empty[0])
+    return len(empty)
 
 
 def _warn_of_no_heldout(tokens: int, settings: Settings) -> None:
@@ -230,6 +266,11 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
     Returns:
       The counts of the data set; see `data_set_counts`.
     """
+    if contents.versions(job.shards) != job.versions:
+        raise DataError(
+            f"the input was changed while it was prepared (see {contents.newest(job.shards)}): run "
+            "the same command again"
+        )
     completions = [
         read_completion(lane_files.completion_path(job.work_dir, lane)) for lane in plan.lanes
     ]
@@ -258,9 +299,11 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
         splits=splits,
         source={
             "inputs": list(job.inputs),
-            "counts": {name: read.get(name, 0) for name in sorted({*read, *_DROPPED})},
+            "counts": {name: read.get(name, 0) for name in sorted({*read, *_DROPPED, *LOST})},
             "settings": dataclasses.asdict(job.settings),
             "identity": job.identity,
+            "versions": job.versions,
+            "content": plan.content,
         },
         compression="GZIP" if job.settings.compress else "",
     ).save(job.output_dir)
@@ -302,6 +345,7 @@ def _is_finished(job: Job) -> bool:
             f"{job.output_dir} already holds a data set of other text or settings: choose another "
             "--output, or remove it"
         )
+    _check_same_text(job, manifest)
     return all(
         sha256_of(os.path.join(job.output_dir, name)) == sha256
         for split in manifest.splits.values()
@@ -309,10 +353,25 @@ def _is_finished(job: Job) -> bool:
     )
 
 
+def _check_same_text(job: Job, manifest: Manifest) -> None:
+    """Raises `DataError` if files were edited but not resized; copies with other times are fine."""
+    content = manifest.source.get("content")  # Data sets of earlier versions do not have it.
+    if content is None or manifest.source.get("versions") == job.versions:
+        return
+    if contents.combined([contents.checksum(shard) for shard in job.shards]) != content:
+        raise DataError(
+            f"{job.output_dir} already holds a data set of other text: the input was edited since "
+            f"(see {contents.newest(job.shards)}); choose another --output, or remove it"
+        )
+
+
 def _resume_or_clear(job: Job) -> None:
     """Creates the work directory; reuses that of an interrupted run of the same job."""
-    modified = [file_system.version(shard.path) for shard in job.shards if shard.format != "tfds"]
-    description = {"identity": job.identity, "inputs": list(job.inputs), "modified": modified}
+    description = {
+        "identity": job.identity,
+        "inputs": list(job.inputs),
+        "versions": job.versions,
+    }
     if read_completion(os.path.join(job.work_dir, _JOB_FILE)) == description:
         return
     file_system.remove_tree(job.work_dir)

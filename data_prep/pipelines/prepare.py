@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import tqdm
 
+from data_prep.corpus.corpus import Paths, list_of_paths
 from data_prep.pipelines import job as jobs
 from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
+from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.locks import only_writer
@@ -37,10 +39,10 @@ _POLL_SECONDS = 0.2  # Interval of progress updates.
 
 
 def prepare(
-    inputs: Sequence[str],
-    vocab: str,
+    inputs: Paths,
+    vocab: str | os.PathLike,
     config: XLNetConfig,
-    output_dir: str,
+    output_dir: str | os.PathLike,
     *,
     num_workers: int | None = None,
     progress: bool = False,
@@ -48,6 +50,7 @@ def prepare(
     text_field: str = "text",
     on_bad_utf8: str = "error",
     document_start: str = "",
+    max_lost: float = MAX_LOST,
     min_words: int = 0,
     drop_low_quality: bool = False,
     drop_duplicates: bool = False,
@@ -57,7 +60,7 @@ def prepare(
     """Prepares a pre-training data set from raw text.
 
     Args:
-      inputs: file names, glob patterns or `tfds:NAME:SPLIT`.
+      inputs: path, or paths: file names, glob patterns or `tfds:NAME:SPLIT`.
       vocab: a SentencePiece model, or a directory that contains `spiece.model`.
       config: the configuration; uses its `data` section.
       output_dir: directory of the data set; created if it does not exist. A complete data set
@@ -69,6 +72,8 @@ def prepare(
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
       document_start: regular expression of the beginning of a document's first line, in plain
         text. Default: blank lines separate documents.
+      max_lost: largest share of the records that may be unreadable or without text; they are left
+        out and counted.
       min_words: minimum number of words per document; shorter documents are dropped.
       drop_low_quality: whether to drop documents that fail the quality heuristics.
       drop_duplicates: whether to drop exact duplicates of documents.
@@ -89,12 +94,14 @@ def prepare(
       >>> prepare(["corpus/*.txt"], "runs/vocab", config, "runs/data")["documents"]
       1832
     """
+    inputs, vocab, output_dir = list_of_paths(inputs), os.fspath(vocab), os.fspath(output_dir)
     settings = Settings.from_config(
         config.data,
         format=format,
         text_field=text_field,
         on_bad_utf8=on_bad_utf8,
         document_start=document_start,
+        max_lost=max_lost,
         min_words=min_words,
         drop_low_quality=drop_low_quality,
         drop_duplicates=drop_duplicates,

@@ -11,6 +11,7 @@ documents of more than half the share are divided, and the end of each is held o
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 import os
@@ -195,7 +196,7 @@ class TokenStream:
         file_end = np.cumsum(length)
         begin, kept = file_end - length, _read_kept(self._work_dir, shard)
         if self._code == TRAIN:
-            chosen = (0 < kept) & (kept != _DUPLICATE)
+            chosen = (kept > 0) & (kept != _DUPLICATE)
             is_divided = chosen & (kept < length)
             start = np.concatenate([begin[chosen], file_end[is_divided] - 1])
             end = np.concatenate([(begin + kept)[chosen], file_end[is_divided]])
@@ -302,7 +303,7 @@ class _Documents:
             kept[marks] = _DUPLICATE
             with atomic_write(_kept_path(self._work_dir, shard), self._work_dir) as file:
                 file.write(kept.astype("<u4").tobytes())
-            num_divided += np.count_nonzero(divided)
+            num_divided += int(np.count_nonzero(divided))
             for code, chosen, size in (
                 (TRAIN, (kept > 0) & ~marks, kept + divided),
                 (HELDOUT, kept < length, length - kept),
@@ -310,7 +311,7 @@ class _Documents:
                 documents[code] += int(np.count_nonzero(chosen))
                 tokens[code].append(int(size[chosen].sum()))
         splits = [SplitTokens(code, documents[code], tokens[code]) for code in (TRAIN, HELDOUT)]
-        return splits, int(num_divided)
+        return splits, num_divided
 
     def _tables(self, longest: float = math.inf) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yields the hashes and lengths of the documents of each shard that are not too long."""
@@ -339,15 +340,18 @@ class _Documents:
             return -1
         # The bin that contains the last document.
         chosen = int(np.searchsorted(reached, share))
-        found, sizes = [], []
-        for hashes, length in self._tables(longest):
-            is_within = _bin_of(hashes) == chosen
-            found.append(hashes[is_within])
-            sizes.append(length[is_within] if in_tokens else np.ones(np.count_nonzero(is_within)))
-        within = np.concatenate(found)
-        order = np.argsort(within, kind="stable")
-        total = reached[chosen] - counts[chosen] + np.cumsum(np.concatenate(sizes)[order])
-        return int(within[order[np.searchsorted(total, share)]])
+        within = np.concatenate(
+            [
+                np.stack([hashes, length if in_tokens else np.ones_like(length)])[
+                    :, _bin_of(hashes) == chosen
+                ]
+                for hashes, length in self._tables(longest)
+            ],
+            axis=1,
+        )
+        hashes, sizes = within[:, np.argsort(within[0], kind="stable")]
+        total = reached[chosen] - counts[chosen] + np.cumsum(sizes.astype(np.int64))
+        return int(hashes[np.searchsorted(total, share)])
 
     def _pieces(self, longest: float, share: float) -> tuple[dict[int, int], float]:
         """The tokens to hold out of each document that is too long to be held out whole.
@@ -365,7 +369,7 @@ class _Documents:
         """
         fraction, window = self._settings.heldout_fraction, self._settings.tokens_per_window
         lengths: dict[int, int] = {}
-        times: Counts = Counts()
+        times: collections.Counter[int] = collections.Counter()
         for hashes, length in self._tables():
             for key, size in zip(
                 hashes[length > longest].tolist(), length[length > longest].tolist(), strict=True

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from data_prep.atomic import read_completion, sha256_of, write_json
+from data_prep.corpus.contents import checksum
 from data_prep.corpus.corpus import Shard
 from data_prep.corpus.filters import reason_to_drop
 from data_prep.corpus.readers import Counts, Document, read_documents
@@ -93,9 +94,10 @@ def write_token_files(
         `shard.num_bytes`.
 
     Returns:
-      The completion record `{"counts": {name: number}, "sha256": […]}`, plus "resumed": whether
-      the shard had been completed before. Counts are `documents`, `tokens`, and statistics of text
-      read, dropped and repaired.
+      The completion record `{"counts": {name: number}, "content": …, "first_lost": …, "sha256":
+      […]}`, plus "resumed": whether the shard had been completed before. Counts are `documents`,
+      `tokens`, and statistics of text read, dropped and repaired; `content` is the checksum of the
+      text, `first_lost` what is wrong with the first record that cannot be read.
 
     Raises:
       DataError: the text of the shard is invalid.
@@ -111,7 +113,7 @@ def write_token_files(
         return {**completion, "resumed": True}
 
     vocabulary = _vocabulary(vocab_file, settings.lowercase, settings.keep_accents)
-    counts = Counts()
+    content, counts = checksum(shard), Counts()
     digests = [hashlib.sha256(), hashlib.sha256()]
     with (
         atomic_write(tokens_file, work_dir) as token_output,
@@ -134,7 +136,12 @@ def write_token_files(
             ):
                 digest.update(array.tobytes())
                 output.write(array.tobytes())
-    completion = {"counts": dict(counts), "sha256": [digest.hexdigest() for digest in digests]}
+    completion = {
+        "counts": dict(counts),
+        "content": content,
+        "first_lost": counts.first_lost,
+        "sha256": [digest.hexdigest() for digest in digests],
+    }
     write_json(completion_file, completion, work_dir)
     return {**completion, "resumed": False}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import sentencepiece
 
 from data_prep.corpus import vocabulary_extension
+from data_prep.corpus.corpus import Paths
 from data_prep.corpus.vocabulary import read_sample
 from data_prep.settings import ReadOptions
 from official.xlnet.checkpoints.any_format import load_tokenizer
@@ -15,11 +15,12 @@ from official.xlnet.checkpoints.convert import open_source
 from official.xlnet.checkpoints.convert.folders import new_folder
 from official.xlnet.checkpoints.extended_model import check_extensible, write_extended
 from official.xlnet.configs.validation import COUNT, require_number
+from official.xlnet.data.lost_rows import MAX_LOST
 
 
 def extend_vocabulary(
     model: str,
-    inputs: Sequence[str],
+    inputs: Paths,
     output: str,
     num_pieces: int,
     *,
@@ -29,6 +30,7 @@ def extend_vocabulary(
     format: str = "auto",
     text_field: str = "text",
     on_bad_utf8: str = "error",
+    max_lost: float = MAX_LOST,
 ) -> dict[str, Any]:
     """Adds pieces of a domain to the vocabulary of a trained model; writes a model directory.
 
@@ -48,6 +50,7 @@ def extend_vocabulary(
       format: input format, one of `settings.FORMATS`.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+      max_lost: largest share of the records that may be unreadable or without text.
 
     Returns:
       A dictionary with:
@@ -67,7 +70,9 @@ def extend_vocabulary(
       34000
     """
     require_number("num_pieces", num_pieces, COUNT)
-    options = ReadOptions(format=format, text_field=text_field, on_bad_utf8=on_bad_utf8)
+    options = ReadOptions(
+        format=format, text_field=text_field, on_bad_utf8=on_bad_utf8, max_lost=max_lost
+    )
     with new_folder(output) as folder:
         source = open_source(model)
         check_extensible(source)

@@ -63,6 +63,15 @@ _ON_BAD_UTF8 = flags.DEFINE_enum(
     "Handling of invalid UTF-8: error, or replace by U+FFFD.",
     flag_values=FLAGS,
 )
+_MAX_LOST = flags.DEFINE_float(
+    "max_lost",
+    0.05,
+    "Largest share of records that may be unreadable or without text: these are left out and "
+    "counted; more are an error.",
+    lower_bound=0,
+    upper_bound=1,
+    flag_values=FLAGS,
+)
 _DOCUMENT_START = flags.DEFINE_string(
     "document_start",
     "",
@@ -134,6 +143,7 @@ def run() -> dict[str, Any]:
         text_field=_TEXT_FIELD.value,
         on_bad_utf8=_ON_BAD_UTF8.value,
         document_start=_DOCUMENT_START.value,
+        max_lost=_MAX_LOST.value,
         min_words=_MIN_WORDS.value,
         drop_low_quality=_DROP_LOW_QUALITY.value,
         drop_duplicates=_DROP_DUPLICATES.value,

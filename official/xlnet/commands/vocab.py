@@ -80,6 +80,15 @@ _ON_BAD_UTF8 = flags.DEFINE_enum(
     "Handling of invalid UTF-8: error, or replace by U+FFFD.",
     flag_values=FLAGS,
 )
+_MAX_LOST = flags.DEFINE_float(
+    "max_lost",
+    0.05,
+    "Largest share of records that may be unreadable or without text: these are left out and "
+    "counted; more are an error.",
+    lower_bound=0,
+    upper_bound=1,
+    flag_values=FLAGS,
+)
 
 
 def run() -> dict[str, Any]:
@@ -133,4 +142,5 @@ def _options() -> dict[str, Any]:
         "format": _FORMAT.value,
         "text_field": _TEXT_FIELD.value,
         "on_bad_utf8": _ON_BAD_UTF8.value,
+        "max_lost": _MAX_LOST.value,
     }

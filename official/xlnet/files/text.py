@@ -18,6 +18,7 @@ _MOST_NULS = 0.2  # Share of NUL bytes above which it is not UTF-8: in UTF-16, e
 _OTHER_FORMATS = {
     b"PK\x03\x04": "a ZIP archive or an Excel workbook; unpack it, or save it as CSV in UTF-8",
     b"PAR1": "a Parquet file",
+    b"%PDF": "a PDF document; extract its text with: pdftotext",
 }
 
 

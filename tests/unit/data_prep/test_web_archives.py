@@ -110,8 +110,11 @@ def test_responses(tmp_path):
     ]
     path = tmp_path / "crawl.warc.gz"
     path.write_bytes(b"".join(map(gzip.compress, records)))
-    documents, _ = documents_of(path)
+    documents, counts = documents_of(path)
     assert documents == [PAGE_LINES] * 9 + [[], ["Just text"]]
+    skipped = {"other_records": 3, "failed_responses": 4, "other_media": 1}
+    assert {name: counts[name] for name in skipped} == skipped
+    assert len(documents) + sum(skipped.values()) == len(records)
 
 
 def test_long_records_are_cut_and_counted(tmp_path, monkeypatch):
