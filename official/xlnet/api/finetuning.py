@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -171,6 +172,8 @@ def task_configuration(
         config.check()
     else:
         config = load_config(path, list(overrides), base)
+        if os.path.isdir(path) and not any("target_" in override for override in overrides):
+            config.task.target_means = config.task.target_scales = ()  # Those of its own data.
     if config.task.name != settings["name"]:
         raise ConfigError(
             f"task.name: expected {settings['name']!r}, as task={task} says, got "
