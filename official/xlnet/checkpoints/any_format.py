@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
+from official.xlnet.files.checksums import content_checksum
+from official.xlnet.files.staging import local_copy
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from official.xlnet.checkpoints.convert.variable_map import Source
+
+
+_WEIGHTS = (".index", ".safetensors", ".bin")  # An index has a checksum of each variable.
 
 
 def foreign_source(path: str) -> Source | None:
@@ -99,3 +104,23 @@ def load_tokenizer(path: str) -> Tokenizer:
             f"in the model's configuration, got {tokenizer.vocab_size}"
         )
     return tokenizer
+
+
+def weights_checksum(path: str | None) -> str | None:
+    """Returns a checksum of the weights of a trained model in any format; see `content_checksum`.
+
+    Args:
+      path: a model directory, HF folder or TF1 release; None returns None.
+
+    Raises:
+      OSError: a file cannot be read.
+    """
+    if path is None:
+        return None
+    from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint
+
+    with local_copy(path) as folder:
+        newest = latest_checkpoint(folder)
+        names = [name for name in sorted(os.listdir(folder)) if name.endswith(_WEIGHTS)]
+        paths = [os.path.join(folder, name) for name in names]
+        return content_checksum(paths if newest is None else [f"{newest}.index"])

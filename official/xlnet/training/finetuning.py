@@ -15,11 +15,12 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.checkpoints import model_directory
-from official.xlnet.checkpoints.any_format import load_config
-from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
+from official.xlnet.checkpoints.any_format import load_config, weights_checksum
+from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import describe_settings
-from official.xlnet.data.examples import Example
+from official.xlnet.data.examples import Example, examples_checksum
+from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import ConfigError, DataError, PreemptedError
 from official.xlnet.files.locks import only_writer
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
@@ -45,6 +46,14 @@ from official.xlnet.training.finetuning_callback import (
     FineTuningCallback,
 )
 from official.xlnet.training.optimization import create_optimizer
+
+# Settings of `training` that say how a run is computed, not what it learns; it may be resumed with
+# other ones.
+_MAY_CHANGE = {
+    *("accumulate_steps", "parallel_slices", "release_memory", "precision", "jit_compile"),
+    *("steps_per_execution", "checkpoint_steps", "keep_checkpoints", "evaluation_steps"),
+    *("on_bad_step", "json_log"),
+}
 
 
 def finetune(
@@ -88,10 +97,13 @@ def finetune(
     """
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     require_training_memory(config, config.task.max_length, distribution.num_replicas_in_sync)
+    inputs = inputs_of(train, dev, init_from)
+    _keep_targets(config, output)
     task, batches, counts = _prepare(config, train, dev, init_from, vocab)
     _check_batch_size(config, distribution.num_replicas_in_sync)
     with only_writer(output, is_chief(distribution)):
         latest = newest_checkpoint(os.path.join(output, RUN_DIR))
+        check_inputs(output, inputs, latest is not None, is_chief(distribution))
         if latest:
             _check_resumable(config, output, task.tokenizer)
         with distribution.scope():
@@ -171,6 +183,29 @@ def _prepare(
     return task, batches, counts
 
 
+def inputs_of(
+    train: Sequence[Example], dev: Sequence[Example], init_from: str | None
+) -> dict[str, str | None]:
+    """Returns the checksums of the inputs of a run, for `check_inputs`; see `finetune`."""
+    return {
+        "training examples": examples_checksum(train),
+        "validation examples": examples_checksum(dev),
+        "initial weights": weights_checksum(init_from),
+    }
+
+
+def _keep_targets(config: XLNetConfig, output: str) -> None:
+    """A run of a version that did not scale the targets of a regression is resumed as it was."""
+    task = config.task
+    has_targets = task.name in ("regression", "multitask")
+    if not (has_targets and has_records(os.path.join(output, RUN_DIR))):
+        return
+    saved = XLNetConfig.load(output).task
+    if not (task.target_means or saved.target_means):
+        number = len(saved.subtasks) or 1
+        task.target_means, task.target_scales = (0.0,) * number, (1.0,) * number
+
+
 def _create_run(config: XLNetConfig, init_from: str | None) -> tf.train.Checkpoint:
     """Creates the model, its optimizer and the evaluation history of a new run."""
     model = XLNetTaskModel(config)
@@ -242,10 +277,14 @@ def _check_batch_size(config: XLNetConfig, num_replicas: int) -> None:
 def _check_resumable(config: XLNetConfig, output: str, tokenizer: Tokenizer) -> None:
     """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
     saved = XLNetConfig.load(output)
+    for key in ("target_means", "target_scales", "text_columns"):  # Not in earlier versions.
+        if not getattr(saved.task, key):
+            setattr(saved.task, key, getattr(config.task, key))
     for section, keys in (
         ("model", tuple(saved.model.as_dict())),
+        ("data", ("lowercase", "keep_accents")),
         ("task", tuple(set(saved.task.as_dict()) - {"null_threshold", "patience"})),
-        ("training", ("batch_size", "seed", "num_steps", "learning_rate")),
+        ("training", tuple(set(saved.training.as_dict()) - _MAY_CHANGE)),
     ):
         model_directory.check_same(saved, config, section, keys, output)
     if Tokenizer(os.path.join(output, VOCAB_FILE)).sha256 != tokenizer.sha256:
