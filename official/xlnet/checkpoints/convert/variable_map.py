@@ -265,7 +265,16 @@ def variables_of(form: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]
             continue
         for number, name in enumerate(names):
             value = weights.read(ours[min(number, len(ours) - 1)])
+            if form != "xlnet":
+                value = _in_units_of_labels(row.xlnet.name, value, weights.config)
             yield name, _reorder(value, row.xlnet.shape, theirs.shape)
+
+
+def _in_units_of_labels(name: str, value: np.ndarray, config: XLNetConfig) -> np.ndarray:
+    """Includes mean and scale of a regression in its last layer, as other formats have neither."""
+    mean, scale = config.task.target() if config.task.name == "regression" else (0.0, 1.0)
+    folded = {"head/logits/kernel": value * scale, "head/logits/bias": value * scale + mean}
+    return folded[name].astype(value.dtype) if name in folded else value
 
 
 def _expand(name: Name, config: XLNetConfig) -> list[str]:
