@@ -118,7 +118,7 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         "path": path,
         "signatures": {
             name: {
-                "inputs": sorted(function.structured_input_signature[1]),
+                "inputs": _input_names(function),
                 "outputs": sorted(function.structured_outputs),
             }
             for name, function in signatures.items()
@@ -133,6 +133,15 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
 def versions(output: str) -> Sequence[int]:
     """Returns the version numbers in a base path, ascending."""
     return sorted(int(name) for name in os.listdir(output) if name.isdigit())
+
+
+def _input_names(function: Any) -> list[str]:
+    """Names of the inputs of a concrete function, as its signature has them.
+
+    Those of keyword arguments are their keys; the names of their specs are in lower case.
+    """
+    positional, by_name = function.structured_input_signature
+    return sorted([*(spec.name for spec in positional), *by_name])
 
 
 def _size(path: str) -> int:

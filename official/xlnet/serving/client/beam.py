@@ -8,12 +8,13 @@ rows do not stop the pipeline: they are written to a separate file with the erro
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 import tempfile
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
 from absl import logging
@@ -38,7 +39,8 @@ _TABLES = (".csv", ".tsv")
 Row = dict[str, Any]
 
 
-class _Exported(NamedTuple):
+@dataclasses.dataclass
+class _Exported:
     """A loaded version, and {text input: column of the training data}."""
 
     saved_model: Any
