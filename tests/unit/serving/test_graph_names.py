@@ -132,6 +132,8 @@ def test_every_way_to_predict_reads_the_same_columns(columns, tmp_path):
     assert tuple(report["columns"].values()) == columns
     assert report["signatures"]["serving_default"]["inputs"] == sorted(report["columns"])
     local = Local(report["path"], "serving_default")
+    served = {name: sorted(names) for name, names in local._signatures().items()}
+    assert served == {name: its["inputs"] for name, its in report["signatures"].items()}
     assert_same(
         predictions_of(tmp_path, "--endpoint=x:1", f"--input={path}", local=local), expected
     )
