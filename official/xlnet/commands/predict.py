@@ -26,6 +26,7 @@ from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.extras import require_extra
+from official.xlnet.tokenization.unknown_text import check_unknown
 
 _MIN_SECONDS = 1e-9  # Avoids division by zero.
 
@@ -92,7 +93,8 @@ def _one_by_one() -> dict[str, Any]:
     start = time.monotonic()
     rows = _write(predictions)
     seconds = max(time.monotonic() - start, _MIN_SECONDS)
-    return {"rows": rows, "rows_per_second": round(rows / seconds, 1), **counts}
+    unknown = check_unknown(counts, _INPUT.value) if _MODEL.value else {}
+    return {"rows": rows, "rows_per_second": round(rows / seconds, 1), **counts, **unknown}
 
 
 def _local() -> tuple[Iterator[dict[str, Any]], dict[str, int]]:

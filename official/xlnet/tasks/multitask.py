@@ -32,7 +32,6 @@ class MultiTask(Task):
             labels = [x.removeprefix(f"{name}/") for x in config.task.labels if _is_of(name, x)]
             part.task.labels, part.task.metric = tuple(labels), ""
             self.parts[name] = (Classification if labels else Regression)(part, tokenizer)
-            self.parts[name].counts = self.counts
 
     @classmethod
     def complete(cls, config, examples):

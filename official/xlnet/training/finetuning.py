@@ -17,6 +17,7 @@ import tf_keras
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
+from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import describe_settings
 from official.xlnet.data.examples import Example, examples_checksum
@@ -38,8 +39,10 @@ from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Task
+from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.unknown_text import check_unknown
 from official.xlnet.training.finetuning_callback import (
     RUN_DIR,
     EvaluationState,
@@ -144,7 +147,7 @@ def _prepare(
     dev: Sequence[Example],
     init_from: str | None,
     vocab: str | None,
-) -> tuple[Task, TrainingBatches, dict[str, int]]:
+) -> tuple[Task, TrainingBatches, dict[str, float]]:
     """Validates the input, completes the configuration and creates the task and its batches.
 
     Returns:
@@ -163,11 +166,10 @@ def _prepare(
     if vocab is None:
         raise ConfigError("expected init_from or a vocabulary file, got neither")
     tokenizer = Tokenizer(vocab, config.data.lowercase, config.data.keep_accents)
-    if tokenizer.vocab_size != config.model.vocab_size:
-        raise ConfigError(
-            f"model.vocab_size: expected {tokenizer.vocab_size}, as in the vocabulary, got "
-            f"{config.model.vocab_size}"
-        )
+    config.model.fit_vocabulary(tokenizer.vocab_size, vocab)
+    if init_from:
+        model_directory.check_compatible(config, init_from)
+    warn_of_export(tokenizer.model_proto)
     task = kind(config, tokenizer)
     lengths = unit_lengths(config)
     training = config.training
@@ -175,11 +177,10 @@ def _prepare(
     batches = TrainingBatches(units, lengths[-1], lengths, training.batch_size, training.seed)
     set_num_steps(config, batches.steps_per_epoch)
     config.check()
-    counts = {f"train_{name}": count for name, count in task.counts.items()}
-    task.counts.clear()
+    counts = _counts_of("train", task)
     for example in dev:
         task.units(example)
-    counts |= {f"dev_{name}": count for name, count in task.counts.items()}
+    counts |= _counts_of("dev", task)
     return task, batches, counts
 
 
@@ -206,12 +207,22 @@ def _keep_targets(config: XLNetConfig, output: str) -> None:
         task.target_means, task.target_scales = (0.0,) * number, (1.0,) * number
 
 
+def _counts_of(split: str, task: Task) -> dict[str, float]:
+    """Returns and resets the counts of a task, with the name of a split in front.
+
+    Raises:
+      DataError: too many tokens are unknown.
+    """
+    unknown = check_unknown(task.counts, f"{split} data", task.config.data.max_unknown)
+    counts = {f"{split}_{name}": n for name, n in [*task.counts.items(), *unknown.items()]}
+    task.counts.clear()
+    return counts
+
+
 def _create_run(config: XLNetConfig, init_from: str | None) -> tf.train.Checkpoint:
     """Creates the model, its optimizer and the evaluation history of a new run."""
     model = XLNetTaskModel(config)
     if init_from:
-        saved = load_config(init_from)
-        model_directory.check_same(saved, config, "model", model_directory.ARCHITECTURE, init_from)
         parts = {"encoder": model.encoder}
         if model.language_model is not None:
             parts["lm_head"] = model.language_model.lm_head
@@ -276,13 +287,13 @@ def _check_batch_size(config: XLNetConfig, num_replicas: int) -> None:
 
 def _check_resumable(config: XLNetConfig, output: str, tokenizer: Tokenizer) -> None:
     """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
-    saved = XLNetConfig.load(output)
+    saved = load_config(output)
     for key in ("target_means", "target_scales", "text_columns"):  # Not in earlier versions.
         if not getattr(saved.task, key):
             setattr(saved.task, key, getattr(config.task, key))
     for section, keys in (
         ("model", tuple(saved.model.as_dict())),
-        ("data", ("lowercase", "keep_accents")),
+        ("data", TEXT_SETTINGS),
         ("task", tuple(set(saved.task.as_dict()) - {"null_threshold", "patience"})),
         ("training", tuple(set(saved.training.as_dict()) - _MAY_CHANGE)),
     ):

@@ -86,11 +86,11 @@ def pretrain(
         config = load_config(config)
     steps = config.training.num_steps if steps is None else steps
     distribution = prepare_devices(config.training, strategy, cpu_devices)
-    require_training_memory(config, config.data.seq_len, distribution.num_replicas_in_sync)
-    tf_keras.utils.set_random_seed(config.training.seed)
     # Checked before anything is written, so that wrong data leaves no incomplete model directory.
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     pretraining_dataset(data_dir, config.training.batch_size, config=config, vocab=vocab)
+    require_training_memory(config, config.data.seq_len, distribution.num_replicas_in_sync)
+    tf_keras.utils.set_random_seed(config.training.seed)
     data = RunData(config, data_dir, os.path.join(model_dir, VOCAB_FILE), distribution)
     with only_writer(model_dir, is_chief(distribution)):
         saved = newest_checkpoint(model_dir)
@@ -189,7 +189,7 @@ def _check_resumable(config: XLNetConfig, model_dir: str) -> None:
         raise DataError(
             f"{model_dir}: expected a model directory, got a checkpoint without {CONFIG_FILE}"
         )
-    saved = XLNetConfig.load(model_dir)
+    saved = load_config(model_dir)
     for section, keys in (
         ("model", tuple(saved.model.as_dict())),
         ("data", tuple(saved.data.as_dict())),

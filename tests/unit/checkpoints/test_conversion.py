@@ -319,10 +319,10 @@ WRONG = {
         lambda d: edit(f"{d}/model.safetensors", lambda b: b[:-100]),
         "not a valid safetensors file",
     ),
-    "another vocabulary in the weights": (
+    "another width in the weights": (
         "hf",
-        lambda d: change_json(d, "config.json", vocab_size=1999),
-        "'transformer.word_embedding.weight': expected shape [1999, 22], got [2000, 22]",
+        lambda d: change_json(d, "config.json", d_model=24),
+        "'transformer.word_embedding.weight': expected shape [2000, 24], got [2000, 22]",
     ),
     "no vocabulary": ("hf", lambda d: os.unlink(f"{d}/spiece.model"), "no vocabulary at"),
     "damaged vocabulary": (
@@ -350,7 +350,7 @@ def test_vocabulary_of_another_size(tmp_path, vocab_file):
     source = checkpoints.write_tf1(
         tmp_path / "tf1", vocab_file, checkpoints.random_values(shapes), vocab_size=1999
     )
-    with pytest.raises(DataError, match=r"expected 1999 pieces, .* got 2000"):
+    with pytest.raises(ConfigError, match=r"expected at least 2000, .* got 1999"):
         convert(source, f"{tmp_path}/out")
 
 

@@ -21,7 +21,7 @@ from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_x
 from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 
 
 def convert(
@@ -63,12 +63,7 @@ def convert(
     check_convertible(opened.config)
     found = differences(opened.config, to)
     weights = Weights(opened, to)
-    vocab_size = Tokenizer(opened.vocab_file).vocab_size
-    if vocab_size != opened.config.model.vocab_size:
-        raise DataError(
-            f"vocabulary {opened.vocab_file!r}: expected {opened.config.model.vocab_size} pieces, "
-            f"as in the model's configuration, got {vocab_size}"
-        )
+    Tokenizer(opened.vocab_file)  # Checked before anything is written.
     with new_folder(output) as folder:
         if to == "xlnet":
             write_xlnet(folder, weights, opened.vocab_file)
@@ -98,6 +93,7 @@ def open_source(path: str) -> Source:
 
     Raises:
       DataError: the format is not recognized.
+      ConfigError: the vocabulary has more pieces than the word embedding has rows.
     """
     for name, form in (
         (CONFIG_FILE, XLNetSource),
@@ -105,7 +101,11 @@ def open_source(path: str) -> Source:
         (hf_format.CONFIG_FILE, HfSource),
     ):
         if os.path.isfile(os.path.join(path, name)):
-            return form(path)
+            source = form(path)
+            if os.path.isfile(source.vocab_file):
+                pieces = num_pieces(source.vocab_file)
+                source.config.model.fit_vocabulary(pieces, source.vocab_file)
+            return source
     if not os.path.isdir(path):
         raise DataError(f"{path!r}: expected the directory of a model, got none")
     raise DataError(

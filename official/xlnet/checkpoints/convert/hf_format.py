@@ -115,7 +115,7 @@ class HfSource:
         config = XLNetConfig()
         model = config.model
         model.vocab_size = value_of(
-            tree, "vocab_size", path, int, default=tree.get("n_token", model.vocab_size)
+            tree, "vocab_size", path, int, default=tree.get("n_token", 32000)
         )
         # HF's defaults; its files may omit keys with default values.
         model.num_layers = value_of(tree, "n_layer", path, int, default=24)
@@ -267,7 +267,7 @@ def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
     tree = {
         "model_type": "xlnet",
         "architectures": [architecture],
-        "vocab_size": model.vocab_size,
+        "vocab_size": model.num_embeddings,
         "d_model": model.d_model,
         "n_layer": model.num_layers,
         "n_head": model.num_heads,
