@@ -29,7 +29,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
-.PHONY: help setup setup-all demo test fuzz test-slow test-install bazel-test coverage parity tpu-check check audit \
+.PHONY: help setup setup-all demo test fuzz journeys test-slow test-install bazel-test coverage parity tpu-check check audit \
   format release bench docs
 
 help:  ## Show the targets.
@@ -49,6 +49,9 @@ test: $(ENVIRONMENT)  ## Run the tests (not those marked slow).
 fuzz: $(ENVIRONMENT)  ## Try N wrong inputs (N=10000).
 	XLNET_FUZZ_CASES=$(N) $(IN_VENV) -m pytest -s tests/property/test_wrong_input_fuzz.py \
 		tests/property/test_wrong_request_fuzz.py $(PYTEST_FLAGS)
+
+journeys: $(ENVIRONMENT)  ## Make N journeys of right input through the verbs (N=10000).
+	$(IN_VENV) -m tests.property.journeys --n=$(N) $(JOURNEY_FLAGS)
 
 test-slow: $(ENVIRONMENT)  ## Run the tests marked slow.
 	$(IN_VENV) -m pytest -m slow $(PYTEST_FLAGS)

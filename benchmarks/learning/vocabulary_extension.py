@@ -22,7 +22,6 @@ import numpy as np
 from official.xlnet.cli import set_environment_defaults
 
 CONFIG = "configs/tiny.yaml"
-VOCAB_SIZE = 4000
 _HELD_OUT = 10  # One document in so many.
 _PASSAGES = 600  # Number of held-out passages of each text.
 
@@ -103,7 +102,7 @@ def _make_models(arguments: argparse.Namespace) -> tuple[str, str]:
     config = XLNetConfig.load(CONFIG, arguments.set)
     vocab, data = _path(arguments, "vocab"), _path(arguments, "general_data")
     if not os.path.exists(vocab):
-        train_vocabulary([f"{general}.txt"], vocab, VOCAB_SIZE)
+        train_vocabulary([f"{general}.txt"], vocab, config.model.vocab_size)
     prepare([f"{general}.txt"], vocab, config, data)
     pretrain(config, data, general)
     domain = [_path(arguments, "domain.txt")]

@@ -87,7 +87,6 @@ def prepare(
 
     Raises:
       DataError: the text, vocabulary, settings or output directory is invalid.
-      ConfigError: `model.vocab_size` is smaller than the vocabulary.
       OSError: a file cannot be read or written, e.g. because the disk is full.
 
     Example:
@@ -109,7 +108,7 @@ def prepare(
         allow_fewer_lanes=allow_fewer_lanes,
         compress=compress,
     )
-    job = jobs.describe(inputs, vocab, settings, output_dir, config.model)
+    job = jobs.describe(inputs, vocab, settings, output_dir)
     if job.is_finished:  # Without the lock: the directory may be read-only.
         return jobs.data_set_counts(output_dir)
     with only_writer(output_dir):

@@ -13,12 +13,13 @@ from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.perplexity import perplexity
-from official.xlnet.tokenization.unknown_text import check_unknown
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
 _TEXT = flags.DEFINE_multi_string("text", [], "Input text; may be repeated.", flag_values=FLAGS)
-_INPUT = flags.DEFINE_string("input", None, "File with one text per line.", flag_values=FLAGS)
+_INPUT = flags.DEFINE_string(
+    "input", None, "File with one text per line, or JSON lines.", flag_values=FLAGS
+)
 _OUTPUT = flags.DEFINE_string(
     "output", None, "Output file (JSON lines); default: standard output.", flag_values=FLAGS
 )
@@ -51,12 +52,9 @@ _SEED = flags.DEFINE_integer(
 def run() -> dict[str, Any]:
     """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
     from official.xlnet.api.language_model import score
-    from official.xlnet.checkpoints.any_format import load_tokenizer
-    from official.xlnet.inference.language_model import load_language_model
 
     texts = read_texts(_TEXT.value, _INPUT.value)
-    model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)
-    scores = score(model, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value, tokenizer)
+    scores = score(_MODEL.value, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value)
     write_json_lines(
         _OUTPUT.value,
         (
@@ -76,5 +74,4 @@ def run() -> dict[str, Any]:
         "tokens": num_tokens,
         "log_likelihood": total,
         "perplexity": perplexity(-total / max(1, num_tokens)),
-        **check_unknown(tokenizer.counts, "texts"),
     }

@@ -17,20 +17,17 @@ def read_texts(texts: list[str], path: str | None) -> list[str]:
 
     Args:
       texts: texts given on the command line.
-      path: optional UTF-8 file with one text per line; blank lines are skipped.
+      path: optional file with a text in each of its rows; see `read_rows`.
 
     Returns:
-      `texts` followed by the lines of the file.
+      `texts` followed by those of the file.
 
     Raises:
       DataError: there is no text, or the file is not UTF-8.
     """
-    texts = list(texts)
-    if path is not None:
-        with open_text(path) as file:
-            texts += [line.rstrip("\n") for line in file if line.strip()]
+    texts = [*texts, *(read_rows(path) if path is not None else [])]
     if not texts:
-        raise DataError(f"{path or '--text, --input'}: expected at least one text, got none")
+        raise DataError("--text, --input: expected at least one text, got none")
     return texts
 
 

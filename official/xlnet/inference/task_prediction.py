@@ -29,7 +29,6 @@ from official.xlnet.tasks.batching import Unit, bucket, collate
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
-from official.xlnet.tokenization.unknown_text import check_unknown
 
 Forward = Callable[[Batch], Batch]
 _CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
@@ -58,8 +57,7 @@ def evaluate_task(
     require_labels(examples)
     model, task = load_task(model_dir)
     predictions, metrics = _evaluate(packed_forward(model), model, task, examples)
-    unknown = check_unknown(task.counts, "data")
-    metrics |= {"examples": len(examples), **task.counts, **unknown}
+    metrics |= {"examples": len(examples), **task.counts}
     if report_dir:
         write_report(report_dir, task, examples, predictions, metrics)
     return metrics
