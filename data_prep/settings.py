@@ -44,8 +44,6 @@ class ReadOptions:
                 raise DataError(
                     f"{name}: expected one of {', '.join(allowed)}, got {getattr(self, name)!r}"
                 )
-        if not 0 <= self.max_lost <= 1:
-            raise DataError(f"max_lost: expected a share from 0 to 1, got {self.max_lost!r}")
         try:
             self.document_starts()
         except (re.error, OverflowError, RecursionError) as error:
@@ -65,7 +63,14 @@ class ReadOptions:
 
 
 # Settings that records do not depend on; the manifest keeps them for who looks at the records.
-RECORDED_ONLY = ("max_lost", "num_predict", "target_ratio", "target_unit", "max_span")
+RECORDED_ONLY = (
+    "max_lost",
+    "max_unknown",
+    "num_predict",
+    "target_ratio",
+    "target_unit",
+    "max_span",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,6 +95,7 @@ class Settings(ReadOptions):
       target_ratio: one token in `target_ratio` is predicted in training.
       target_unit: unit of a target span in training, `word` or `token`.
       max_span: maximum length of a target span in training.
+      max_unknown: largest share of `<unk>` among the tokens that is not an error.
 
     Raises:
       DataError: a value is not allowed.
@@ -112,6 +118,7 @@ class Settings(ReadOptions):
     target_ratio: float = 6.0
     target_unit: str = "word"
     max_span: int = 5
+    max_unknown: float = 0.2
 
     def __post_init__(self):
         """Validates the values."""

@@ -22,6 +22,7 @@ from official.xlnet.runtime.cores import num_cores
 _MINUTES = 10.0
 _MEM_LEN = 64  # Of the runs with memory.
 _CONFIG = "configs/tiny.yaml"
+_VOCAB_SIZE = 4000
 # A network trained for minutes has an effective context of about 16 tokens
 # (docs/attention_length.md), so memory matters at the start of windows. These windows are four
 # times shorter than those of the recipe.
@@ -70,7 +71,7 @@ def _prepare(text: str, output: str) -> None:
     from official.xlnet.configs.experiment import XLNetConfig
 
     vocab = os.path.join(output, "vocab")
-    train_vocabulary([text], vocab, XLNetConfig.load(_CONFIG).model.vocab_size)
+    train_vocabulary([text], vocab, _VOCAB_SIZE)
     for name, overrides in (("data", ()), ("short_data", _SHORT_WINDOWS)):
         prepare([text], vocab, XLNetConfig.load(_CONFIG, overrides), os.path.join(output, name))
 

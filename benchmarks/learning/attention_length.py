@@ -23,6 +23,7 @@ import numpy as np
 from official.xlnet.cli import set_environment_defaults
 
 CONFIG = "configs/transformer_xl.yaml"
+VOCAB_SIZE = 1000
 LENGTHS = (16, 32, 64, 128, 256, 512)
 SEGMENT = 128
 _WINDOW_ROWS = 16  # Batch size of sliding windows.
@@ -44,7 +45,7 @@ def main() -> None:
 
     config = XLNetConfig.load(CONFIG, arguments.set)
     vocab, data, model = (os.path.join(arguments.output, n) for n in ("vocab", "data", "model"))
-    train_vocabulary([arguments.text], vocab, config.model.vocab_size)
+    train_vocabulary([arguments.text], vocab, VOCAB_SIZE)
     prepare([arguments.text], vocab, config, data)
     pretrain(config, data, model)
     document = longest_document(data)

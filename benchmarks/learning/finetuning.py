@@ -26,6 +26,7 @@ from benchmarks.harness.document import fill_table
 from official.xlnet.cli import set_environment_defaults
 
 _CONFIG = "configs/tiny.yaml"
+_VOCAB_SIZE = 4000
 _LONG = 512  # Tokens from which on a text is long.
 _SAMPLING_SEED = 1  # Of the labeled subset.
 _START = ("pretrained", "random")
@@ -132,7 +133,7 @@ def _pretrain(arguments) -> str:
     steps = arguments.pretrain_steps
     config = XLNetConfig.load(_CONFIG, [f"num_steps={steps}", f"warmup_steps={steps // 10}"])
     if not os.path.exists(os.path.join(vocab, "spiece.model")):
-        train_vocabulary(inputs, vocab, config.model.vocab_size)
+        train_vocabulary(inputs, vocab, _VOCAB_SIZE)
     prepare(inputs, vocab, config, data)
     pretrain(config, data, model)
     return model

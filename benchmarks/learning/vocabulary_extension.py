@@ -22,6 +22,7 @@ import numpy as np
 from official.xlnet.cli import set_environment_defaults
 
 CONFIG = "configs/tiny.yaml"
+VOCAB_SIZE = 4000
 _HELD_OUT = 10  # One document in so many.
 _PASSAGES = 600  # Number of held-out passages of each text.
 
@@ -102,7 +103,7 @@ def _make_models(arguments: argparse.Namespace) -> tuple[str, str]:
     config = XLNetConfig.load(CONFIG, arguments.set)
     vocab, data = _path(arguments, "vocab"), _path(arguments, "general_data")
     if not os.path.exists(vocab):
-        train_vocabulary([f"{general}.txt"], vocab, config.model.vocab_size)
+        train_vocabulary([f"{general}.txt"], vocab, VOCAB_SIZE)
     prepare([f"{general}.txt"], vocab, config, data)
     pretrain(config, data, general)
     domain = [_path(arguments, "domain.txt")]

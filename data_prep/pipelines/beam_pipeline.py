@@ -80,6 +80,7 @@ def prepare_on_beam(
 
     Raises:
       DataError: the text, vocabulary, settings, output directory or Beam options are invalid.
+      ConfigError: `model.vocab_size` is smaller than the vocabulary.
     """
     inputs, vocab, output_dir = list_of_paths(inputs), os.fspath(vocab), os.fspath(output_dir)
     settings = Settings.from_config(
@@ -95,7 +96,7 @@ def prepare_on_beam(
         allow_fewer_lanes=allow_fewer_lanes,
         compress=compress,
     )
-    job = jobs.describe(inputs, vocab, settings, output_dir)
+    job = jobs.describe(inputs, vocab, settings, output_dir, config.model)
     if job.is_finished:
         return jobs.data_set_counts(output_dir)
     with only_writer(output_dir):

@@ -29,18 +29,22 @@ from data_prep.records import lane_files, token_files
 from data_prep.records.lanes import Lane, Layout, lanes_of, lay_out
 from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.schema import conform
+from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.unknown_text import check_unknown
 
 _WORK_DIR = ".prepare"
 _JOB_FILE = "job.json"
 _DROPPED = ("empty", "too_short", "low_quality", "duplicates")
+_ALWAYS_COUNTED = (*_DROPPED, *LOST, "unknown_tokens")
 _LANE_FILE = re.compile(r"(train|heldout)-\d+-of-\d+\.tfrecord")
 
 
@@ -106,7 +110,9 @@ class Plan:
     content: str
 
 
-def describe(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str) -> Job:
+def describe(
+    inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str, model: ModelConfig
+) -> Job:
     """Validates the arguments and finds the shards; writes nothing.
 
     Args:
@@ -114,6 +120,7 @@ def describe(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: 
       vocab: a SentencePiece model, or a directory that contains `spiece.model`.
       settings: settings of the preparation.
       output_dir: directory of the data set.
+      model: the `model` section of the configuration, which the vocabulary has to fit.
 
     Returns:
       The job.
@@ -121,9 +128,12 @@ def describe(inputs: Sequence[str], vocab: str, settings: Settings, output_dir: 
     Raises:
       DataError: the text or the vocabulary is missing or invalid, or `output_dir` contains a
         different data set.
+      ConfigError: `model.vocab_size` is smaller than the vocabulary.
     """
     vocab_file = os.path.join(vocab, VOCAB_FILE) if file_system.is_dir(vocab) else vocab
     tokenizer = Tokenizer(vocab_file, settings.lowercase, settings.keep_accents)
+    dataclasses.replace(model).fit_vocabulary(tokenizer.vocab_size, vocab_file)
+    warn_of_export(tokenizer.model_proto)
     shards = tuple(find_shards(inputs, settings))
     if not any(shard.stop for shard in shards):
         raise DataError(f"no text in {', '.join(inputs)}: the files are empty")
@@ -195,7 +205,7 @@ def plan_lanes(job: Job) -> Plan:
       The lanes to write.
 
     Raises:
-      DataError: there is not enough text.
+      DataError: there is not enough text, or too much of it becomes `<unk>`.
     """
     completions = [
         read_completion(token_files.completion_path(job.work_dir, index))
@@ -220,6 +230,7 @@ def plan_lanes(job: Job) -> Plan:
             f"no text in {', '.join(job.inputs)}: no document remains after filtering "
             f"(dropped: {', '.join(dropped) or 'none'})"
         )
+    check_unknown(counts, ", ".join(job.inputs), job.settings.max_unknown)
     splits, assigned = split_documents(job.work_dir, len(job.shards), job.settings, job.token_dtype)
     counts.update(assigned)
     if job.settings.heldout_fraction and len(splits) == 1:
@@ -299,7 +310,7 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
         splits=splits,
         source={
             "inputs": list(job.inputs),
-            "counts": {name: read.get(name, 0) for name in sorted({*read, *_DROPPED, *LOST})},
+            "counts": {name: read.get(name, 0) for name in sorted({*read, *_ALWAYS_COUNTED})},
             "settings": dataclasses.asdict(job.settings),
             "identity": job.identity,
             "versions": job.versions,

@@ -87,6 +87,7 @@ def prepare(
 
     Raises:
       DataError: the text, vocabulary, settings or output directory is invalid.
+      ConfigError: `model.vocab_size` is smaller than the vocabulary.
       OSError: a file cannot be read or written, e.g. because the disk is full.
 
     Example:
@@ -108,7 +109,7 @@ def prepare(
         allow_fewer_lanes=allow_fewer_lanes,
         compress=compress,
     )
-    job = jobs.describe(inputs, vocab, settings, output_dir)
+    job = jobs.describe(inputs, vocab, settings, output_dir, config.model)
     if job.is_finished:  # Without the lock: the directory may be read-only.
         return jobs.data_set_counts(output_dir)
     with only_writer(output_dir):

@@ -31,7 +31,7 @@ from data_prep.corpus.readers import Counts, Document, read_documents
 from data_prep.settings import Settings
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.tokenization.special_tokens import EOD_ID
+from official.xlnet.tokenization.special_tokens import EOD_ID, UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import (
     CLOSING_MARKS,
@@ -131,6 +131,8 @@ def write_token_files(
             counts["empty"] += len(kept) - len(documents)
             counts["documents"] -= len(kept) - len(documents)
             counts["tokens"] += len(tokens)
+            ids = tokens & (sentence_end_bit(tokens.dtype) - 1)
+            counts["unknown_tokens"] += int(np.count_nonzero(ids == UNK_ID))
             for output, digest, array in zip(
                 (token_output, document_output), digests, (tokens, documents), strict=True
             ):

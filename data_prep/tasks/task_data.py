@@ -17,7 +17,7 @@ from official.xlnet.data.lost_rows import MAX_LOST, check_lost
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
 
-_TEXT_KINDS = ("classification", "multi_label", "regression")
+TEXT_KINDS = ("classification", "multi_label", "regression")
 
 
 def read_task(
@@ -47,6 +47,8 @@ def read_task(
         _find_text_columns(part, settings)
         if settings is not task:
             task.subtasks = tuple(dict.fromkeys((*task.subtasks, name)))
+            columns = [f"{name}/{column}" for column in settings.text_columns]
+            task.text_columns = tuple(dict.fromkeys((*task.text_columns, *columns)))
         reading = Reading(part, settings, counts=counts)
         found = [_of(name, example) for example in read_examples(reading)]
         total = len(found) + reading.lost.total()
@@ -92,19 +94,35 @@ def _parts(path: str, task: TaskConfig) -> Iterator[tuple[str, str, TaskConfig]]
                 f"multitask data: expected classification or regression data, got {name} "
                 f"({known['name']})"
             )
+        if task.columns_of(name):
+            known = {**known, "text_columns": task.columns_of(name)}
         yield name, part, TaskConfig(**known)
+
+
+def columns_of(path: str, task: TaskConfig) -> tuple[str, ...]:
+    """Returns the columns of a table, in its first row; none for a folder or an empty table.
+
+    Args:
+      path: see `read_task`.
+      task: see `read_task`.
+
+    Raises:
+      DataError: the table cannot be read.
+    """
+    if os.path.isdir(path):
+        return ()
+    if not path.startswith("tfds:") and not os.path.exists(path):
+        raise DataError(f"no data at {path!r}: expected a file or a folder")
+    return tuple(next(read_rows(Reading(path, task)), {}))
 
 
 def _find_text_columns(path: str, task: TaskConfig) -> None:
     """Sets `task.text_columns` from the first row of a table, if it is empty."""
-    if task.name not in _TEXT_KINDS or task.text_columns or os.path.isdir(path):
+    if task.name not in TEXT_KINDS or task.text_columns:
         return
-    reading = Reading(path, task)
-    if not path.startswith("tfds:") and not os.path.exists(path):
-        raise DataError(f"no data at {path!r}: expected a file or a folder")
-    row = next(read_rows(reading), None)
-    if row is not None:
-        task.text_columns = text_columns_of(reading, row)
+    row = dict.fromkeys(columns_of(path, task))
+    if row:
+        task.text_columns = text_columns_of(Reading(path, task), row)
 
 
 def _of(subtask: str, example: Any) -> Any:

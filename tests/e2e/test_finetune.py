@@ -311,7 +311,7 @@ def write(path, text):
         (None, None, {"task.max_length": 2}, "expected at least 3 for 1 text(s)"),
         (None, None, {"task.metric": "acuracy"}, "task.metric: expected one of accuracy"),
         (None, None, {"task.summary": "middle"}, "task.summary: expected one of last, first"),
-        (None, None, {"model.vocab_size": 97}, "model.vocab_size: expected 211"),
+        (None, None, {"model.vocab_size": 97}, "model.vocab_size: expected at least 211"),
     ],
 )
 def test_wrong_input_is_one_sentence(train, dev, settings, sentence, files, tmp_path, capfd):

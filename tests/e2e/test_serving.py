@@ -408,6 +408,14 @@ def test_bulk_reports_lines_and_options_that_are_wrong(folders, tmp_path, capfd)
     assert (figures["rows"], figures["wrong_rows"]) == (1, 3)
     assert cli.main(["predict", *arguments, "--beam_options=--runner=NoSuchRunner"]) == 2
     assert "Beam cannot use --runner=NoSuchRunner" in capfd.readouterr().err
+    for name, content, message in (
+        ("t.CSV.gz", "text\nthe\n", "expected JSON lines for --saved_model, got a table"),
+        ("t.jsonl", '{"txt": "the"}\nno\n', "expected valid rows, got none: 2 invalid rows"),
+    ):
+        (tmp_path / name).write_text(content)
+        arguments[1] = f"--input={tmp_path}/{name}"
+        assert cli.main(["predict", *arguments]) == 2
+        assert message in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

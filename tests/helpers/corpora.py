@@ -13,6 +13,7 @@ from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.vocabulary import train_vocabulary
 from data_prep.records.token_files import sentence_end_bit, token_dtype, write_token_files
 from data_prep.settings import Settings
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -68,9 +69,11 @@ def data_config(**changes) -> types.SimpleNamespace:
         lowercase=False,
         keep_accents=False,
         seed=3,
+        max_unknown=1.0,
     )
     assert changes.keys() <= data.keys()
-    return types.SimpleNamespace(data=types.SimpleNamespace(**(data | changes)))
+    data_section = types.SimpleNamespace(**(data | changes))
+    return types.SimpleNamespace(model=ModelConfig(), data=data_section)
 
 
 _TERMS = (  # noqa: SIM905

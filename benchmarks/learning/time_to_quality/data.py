@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 CONFIG = "configs/tiny.yaml"
+VOCAB_SIZE = 4000
 WINDOWS = "windows.npy"
 # What is predicted in evaluation, whatever a recipe trains on: HF's collator has a third, too.
 EVALUATION: dict[str, Any] = {
@@ -37,7 +38,7 @@ def prepare_data(text: str, config_path: str, output: str) -> None:
         return
     config = XLNetConfig.load(config_path)
     vocab, data = (os.path.join(output, name) for name in ("vocab", "data"))
-    train_vocabulary([text], vocab, config.model.vocab_size)
+    train_vocabulary([text], vocab, config.model.vocab_size or VOCAB_SIZE)
     prepare([text], vocab, config, data)
     rows = [
         batch["token_ids"][~batch["is_reversed"]]

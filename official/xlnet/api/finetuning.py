@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -27,6 +28,7 @@ from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tasks.registry import TASKS
+from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training import finetuning
 from official.xlnet.training.several_runs.finetuning_runs import saved_configuration
 from official.xlnet.training.several_runs.finetuning_search import search_settings
@@ -97,6 +99,8 @@ def finetune(
     if search and num_runs > 1:
         raise ConfigError(f"search: expected a single run with it, got num_runs={num_runs}")
     settings = task_configuration(task, config, overrides, model)
+    if vocab and not model:
+        settings.model.fit_vocabulary(num_pieces(vocab), vocab)
     # First of all, as some readers use TensorFlow.
     distribution = prepare_devices(settings.training, strategy, cpu_devices)
     train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
@@ -171,6 +175,8 @@ def task_configuration(
         config.check()
     else:
         config = load_config(path, list(overrides), base)
+        if os.path.isdir(path) and not any("target_" in override for override in overrides):
+            config.task.target_means = config.task.target_scales = ()  # Those of its own data.
     if config.task.name != settings["name"]:
         raise ConfigError(
             f"task.name: expected {settings['name']!r}, as task={task} says, got "

@@ -10,13 +10,18 @@ import os
 from typing import TYPE_CHECKING
 
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
+from official.xlnet.files.checksums import content_checksum
+from official.xlnet.files.staging import local_copy
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 
 if TYPE_CHECKING:
     from official.xlnet.checkpoints.convert.variable_map import Source
+
+
+_WEIGHTS = (".index", ".safetensors", ".bin")  # An index has a checksum of each variable.
 
 
 def foreign_source(path: str) -> Source | None:
@@ -66,12 +71,16 @@ def load_config(
             "release or a YAML file"
         )
     source = foreign_source(path)
-    if source is None:
-        return XLNetConfig.load(path, overrides, base)
-    for override in overrides:
-        source.config.set(override)
-    source.config.check()
-    return source.config
+    if source is not None:
+        for override in overrides:
+            source.config.set(override)
+        source.config.check()
+        return source.config
+    config = XLNetConfig.load(path, overrides, base)
+    vocabulary = os.path.join(path, VOCAB_FILE)
+    if config.model.vocab_size and file_system.is_file(vocabulary):
+        config.model.fit_vocabulary(num_pieces(vocabulary), vocabulary)
+    return config
 
 
 def load_tokenizer(path: str) -> Tokenizer:
@@ -85,17 +94,31 @@ def load_tokenizer(path: str) -> Tokenizer:
 
     Raises:
       ConfigError: the configuration is missing or invalid.
-      DataError: the vocabulary is missing or invalid, or does not fit the model.
+      DataError: the vocabulary is missing or invalid.
 
     Example:
       >>> tokenizer = load_tokenizer("runs/tiny/model")
     """
     config = load_config(path)
     data = config.data
-    tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE), data.lowercase, data.keep_accents)
-    if tokenizer.vocab_size != config.model.vocab_size:
-        raise DataError(
-            f"vocabulary {tokenizer.model_file!r}: expected {config.model.vocab_size} pieces, as "
-            f"in the model's configuration, got {tokenizer.vocab_size}"
-        )
-    return tokenizer
+    return Tokenizer(os.path.join(path, VOCAB_FILE), data.lowercase, data.keep_accents)
+
+
+def weights_checksum(path: str | None) -> str | None:
+    """Returns a checksum of the weights of a trained model in any format; see `content_checksum`.
+
+    Args:
+      path: a model directory, HF folder or TF1 release; None returns None.
+
+    Raises:
+      OSError: a file cannot be read.
+    """
+    if path is None:
+        return None
+    from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint
+
+    with local_copy(path) as folder:
+        newest = latest_checkpoint(folder)
+        names = [name for name in sorted(os.listdir(folder)) if name.endswith(_WEIGHTS)]
+        paths = [os.path.join(folder, name) for name in names]
+        return content_checksum(paths if newest is None else [f"{newest}.index"])

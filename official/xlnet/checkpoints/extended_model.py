@@ -12,7 +12,7 @@ every s_i gives an estimate of the probability of w, and w starts with their geo
 shares of an old piece sum to at most 1, so all new pieces together get at most the probability of
 the old ones, however many they are; with the mean of the biases alone, each would get that of an
 old one.
-All other weights stay as they are.
+Rows of padding become those of new pieces. All other weights stay as they are.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def write_extended(
     """
     config = copy.deepcopy(source.config)
     config.model.vocab_size += len(replaced)
+    if config.model.embedding_rows <= config.model.vocab_size:
+        config.model.embedding_rows = 0
     config.check()
     write_variables(folder, _extended(source, replaced, log_share))
     write_vocabulary(model_proto, folder)
@@ -71,14 +73,16 @@ def _extended(
             rows = np.stack([value[list(ids)].mean(axis=0) for ids in replaced])
             if name == _BIAS:
                 rows += log_share
-            value = np.concatenate([value, rows.astype(value.dtype)])
+            old = source.config.model.vocab_size
+            parts = value[:old], rows.astype(value.dtype), value[old + len(rows) :]
+            value = np.concatenate(parts)
         yield name, value
 
 
 def _variables(source: Source) -> Iterator[tuple[str, np.ndarray]]:
     if source.form == "xlnet":  # Also parts that no other format has.
         model = source.config.model
-        expected, found = (model.vocab_size, model.d_model), source.shapes.get(_EMBEDDING)
+        expected, found = (model.num_embeddings, model.d_model), source.shapes.get(_EMBEDDING)
         if found != expected:
             raise DataError(
                 f"{source.path}: variable {_EMBEDDING!r}: expected shape {expected}, got {found}"

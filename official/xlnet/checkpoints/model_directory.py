@@ -7,6 +7,7 @@ the attributes `model` (with `encoder`, heads and memory) and, if training can b
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Collection, Iterable
 
@@ -21,6 +22,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
     variable_names,
 )
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
+from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.paths import plain_folder
@@ -34,6 +36,7 @@ from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary
 ARCHITECTURE = (
     "network",
     "vocab_size",
+    "embedding_rows",
     "num_layers",
     "depth",
     "d_model",
@@ -98,7 +101,7 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
     """
     saved = load_config(model_dir)
     config = config or saved
-    check_same(saved, config, "model", ARCHITECTURE, model_dir)
+    check_compatible(config, model_dir)
     model = XLNetPretrainer(config)
     parts = {"encoder": model.encoder, "lm_head": model.lm_head}
     learned = {stage.name for stage in saved.objective.stages()}
@@ -134,18 +137,15 @@ def save_pretrained(
       >>> save_pretrained(model, "my_model", "data/spiece.model")
       >>> encoder = load_encoder("my_model")
     """
-    config = model.config
+    config = copy.deepcopy(model.config)
     if isinstance(tokenizer, str):
         tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)
-    for section, key in (
-        ("model", "vocab_size"),
-        ("data", "lowercase"),
-        ("data", "keep_accents"),
-    ):
-        expected, got = getattr(getattr(config, section), key), getattr(tokenizer, key)
+    config.model.fit_vocabulary(tokenizer.vocab_size, tokenizer.model_file)
+    for key in TEXT_SETTINGS:
+        expected, got = getattr(config.data, key), getattr(tokenizer, key)
         if got != expected:
             raise ConfigError(
-                f"tokenizer: expected {key} {expected}, as {section}.{key} of the model, got {got}"
+                f"tokenizer: expected {key} {expected}, as data.{key} of the model, got {got}"
             )
     if has_records(model_dir):
         raise ConfigError(
@@ -262,6 +262,22 @@ def create_model_dir(model_dir: str, config: XLNetConfig, vocab_file: str) -> No
     os.makedirs(model_dir, exist_ok=True)
     copy_vocabulary(vocab_file, model_dir)
     config.save(model_dir)
+
+
+def check_compatible(config: XLNetConfig, model_dir: str) -> None:
+    """Checks that a configuration has the architecture and text settings of a trained model.
+
+    Args:
+      config: the configuration.
+      model_dir: the model, in any format. A TF1 release does not say how text is normalized.
+
+    Raises:
+      ConfigError: they differ.
+    """
+    saved, source = load_config(model_dir), foreign_source(model_dir)
+    check_same(saved, config, "model", ARCHITECTURE, model_dir)
+    if source is None or source.form != "tf1":
+        check_same(saved, config, "data", TEXT_SETTINGS, model_dir)
 
 
 def check_same(

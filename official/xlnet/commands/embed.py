@@ -16,6 +16,7 @@ from official.xlnet.data.text_files import read_rows
 from official.xlnet.data.vector_files import check_ending, vector_file
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.progress import Progress, minutes_and_seconds
+from official.xlnet.tokenization.unknown_text import check_unknown
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string(
@@ -82,4 +83,5 @@ def run() -> dict[str, Any]:
         "texts": len(texts),
         "width": width,
         "texts_per_second": round(len(texts) / seconds, 1),
+        **check_unknown(tokenizer.counts, _INPUT.value),
     }

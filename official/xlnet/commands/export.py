@@ -76,7 +76,7 @@ _MAX_WINDOWS = flags.DEFINE_integer(
 
 @on_local_disk(FLAGS, reads=["model"], writes_directory=["output"])
 def run() -> dict[str, Any]:
-    """Runs the export; returns `path`, `signatures`, `bytes`, `buckets` and `warmup_requests`."""
+    """Runs the export; returns what `official.xlnet.serving.export.export` returns."""
     if not all(
         bucket.isascii() and bucket.isdecimal() and len(bucket) < 10 for bucket in _BUCKETS.value
     ):

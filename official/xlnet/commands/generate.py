@@ -14,6 +14,7 @@ from absl import flags
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.tokenization.blanks import has_blank
+from official.xlnet.tokenization.unknown_text import check_unknown
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -88,4 +89,5 @@ def run() -> dict[str, Any]:
     outputs = [next(filled if has_blank(text) else continued) for text in texts]
     lines = [{"text": text, "output": output} for text, output in zip(texts, outputs, strict=True)]
     write_json_lines(_OUTPUT.value, lines)
-    return {"continued": len(prompts), "filled": len(blanks)}
+    counts = {"continued": len(prompts), "filled": len(blanks)}
+    return {**counts, **check_unknown(tokenizer.counts, "texts")}

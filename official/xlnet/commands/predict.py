@@ -17,13 +17,16 @@ from typing import Any
 
 from absl import flags
 
-from data_prep.tasks.task_data import stream_task
+from data_prep.tasks.datasets import DATASETS
+from data_prep.tasks.task_data import TEXT_KINDS, columns_of, stream_task
+from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import split_options
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.extras import require_extra
+from official.xlnet.tokenization.unknown_text import check_unknown
 
 _MIN_SECONDS = 1e-9  # Avoids division by zero.
 
@@ -54,7 +57,7 @@ _SIGNATURE = flags.DEFINE_string(
     "signature", "serving_default", "Serving signature.", flag_values=FLAGS
 )
 _TASK = flags.DEFINE_string(
-    "task", None, "Task type; default: inferred from the signature.", flag_values=FLAGS
+    "task", None, "Task type or data set; default: by the signature.", flag_values=FLAGS
 )
 _BATCH_SIZE = flags.DEFINE_integer(
     "batch_size", 32, "Rows per request.", lower_bound=1, upper_bound=65_536, flag_values=FLAGS
@@ -90,7 +93,8 @@ def _one_by_one() -> dict[str, Any]:
     start = time.monotonic()
     rows = _write(predictions)
     seconds = max(time.monotonic() - start, _MIN_SECONDS)
-    return {"rows": rows, "rows_per_second": round(rows / seconds, 1), **counts}
+    unknown = check_unknown(counts, _INPUT.value) if _MODEL.value else {}
+    return {"rows": rows, "rows_per_second": round(rows / seconds, 1), **counts, **unknown}
 
 
 def _local() -> tuple[Iterator[dict[str, Any]], dict[str, int]]:
@@ -111,7 +115,12 @@ def _remote() -> Iterator[dict[str, Any]]:
     )
     try:
         names = endpoint.input_names()
-        examples = stream_task(_INPUT.value, task_of(names, _TASK.value))
+        known = DATASETS.get(_TASK.value or "", {})
+        task = task_of(names, known.get("name", _TASK.value))
+        task.columns = known.get("columns", ())
+        if task.name in TEXT_KINDS and (columns := columns_of(_INPUT.value, task)):
+            task.text_columns = columns_of_inputs(names, columns, _INPUT.value)
+        examples = stream_task(_INPUT.value, task)
         yield from predict_remotely(endpoint, examples, names, _BATCH_SIZE.value)
     finally:
         endpoint.close()

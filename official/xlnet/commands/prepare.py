@@ -117,6 +117,8 @@ _BEAM_OPTIONS = flags.DEFINE_string(
 def run() -> dict[str, Any]:
     """Prepares the data set; returns counts of documents, tokens, windows and dropped text.
 
+    `unknown_share` is the share of `<unk>` in all tokens.
+
     And, if the data set is not in a bucket, `targets_per_window`, the mean number of tokens that
     the configuration predicts in a window.
     """
@@ -134,7 +136,7 @@ def run() -> dict[str, Any]:
     else:
         run_passes = functools.partial(prepare, num_workers=_NUM_WORKERS.value, progress=True)
     config = load_config(_CONFIG.value, _SET.value)
-    counts = run_passes(
+    counts: dict[str, Any] = run_passes(
         _INPUT.value,
         _VOCAB.value,
         config,
@@ -150,6 +152,7 @@ def run() -> dict[str, Any]:
         allow_fewer_lanes=_ALLOW_FEWER_LANES.value,
         compress=_COMPRESS.value,
     )
+    counts["unknown_share"] = round(counts["unknown_tokens"] / max(1, counts["tokens"]), 4)
     if file_system.is_remote(_OUTPUT.value):  # Only a copy of all records could be read.
         return counts
     from official.xlnet.training.target_count import targets_per_window

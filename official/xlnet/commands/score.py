@@ -13,6 +13,7 @@ from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.perplexity import perplexity
+from official.xlnet.tokenization.unknown_text import check_unknown
 
 FLAGS = flags.FlagValues()
 _MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
@@ -52,9 +53,12 @@ _SEED = flags.DEFINE_integer(
 def run() -> dict[str, Any]:
     """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
     from official.xlnet.api.language_model import score
+    from official.xlnet.checkpoints.any_format import load_tokenizer
+    from official.xlnet.inference.language_model import load_language_model
 
     texts = read_texts(_TEXT.value, _INPUT.value)
-    scores = score(_MODEL.value, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value)
+    model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)
+    scores = score(model, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value, tokenizer)
     write_json_lines(
         _OUTPUT.value,
         (
@@ -74,4 +78,5 @@ def run() -> dict[str, Any]:
         "tokens": num_tokens,
         "log_likelihood": total,
         "perplexity": perplexity(-total / max(1, num_tokens)),
+        **check_unknown(tokenizer.counts, "texts"),
     }

@@ -9,6 +9,7 @@ from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
     RATE,
+    SHARE,
     Allowed,
     Range,
     check_values,
@@ -24,8 +25,12 @@ _ALLOWED: dict[str, Allowed] = {
     "max_span": COUNT,
     "num_lanes": Range(1, 99_999),  # Names of files have so many digits.
     "heldout_fraction": RATE,
+    "max_unknown": SHARE,
     "seed": Range(-(2**63), 2**63 - 1),
 }
+
+# Settings that the ids of a text depend on, apart from the vocabulary.
+TEXT_SETTINGS = ("lowercase", "keep_accents")
 
 
 @dataclasses.dataclass
@@ -46,6 +51,7 @@ class DataConfig(Config):
       heldout_fraction: fraction of the tokens held out from training, in [0, 1).
       lowercase: whether text is lower-cased before tokenization.
       keep_accents: whether accents are kept; they are stripped by default.
+      max_unknown: largest share of `<unk>` among the tokens of text to train on, in [0, 1].
       seed: random seed of the preprocessing (held-out split, choice of segments A and B).
     """
 
@@ -61,6 +67,7 @@ class DataConfig(Config):
     heldout_fraction: float = 0.05
     lowercase: bool = False
     keep_accents: bool = False
+    max_unknown: float = 0.2
     seed: int = 0
 
     def check(self) -> None:

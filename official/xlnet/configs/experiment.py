@@ -230,7 +230,13 @@ def _assign(section: Config, name: str, key: str, value: Any, source: str) -> No
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):
             value = float(value)  # YAML parses 1e-4 as a string.
-    if expected is tuple and isinstance(value, list):
+    if expected is tuple and isinstance(value, list) and "float" in str(fields[key].type):
+        if not all(isinstance(item, int | float) and not isinstance(item, bool) for item in value):
+            raise ConfigError(
+                f"{source}: {name}.{key}: expected a list of numbers, got {shown(value)}"
+            )
+        value = tuple(float(item) for item in value)
+    elif expected is tuple and isinstance(value, list):
         if not all(isinstance(item, str | int | float) for item in value):
             raise ConfigError(
                 f"{source}: {name}.{key}: expected a list of strings, got {shown(value)}"

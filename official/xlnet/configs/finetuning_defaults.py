@@ -148,7 +148,10 @@ def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfi
       given: keys of the settings that a recipe or flag gives; see `given_settings`.
       saved: the configuration of the run.
     """
-    for key, section in _CHOSEN.items():
+    kept = dict(_CHOSEN)
+    if {"epochs", "warmup_steps"} <= set(given):  # The warm-up is a share of these steps.
+        del kept["num_steps"]
+    for key, section in kept.items():
         if key not in given:
             setattr(getattr(config, section), key, getattr(getattr(saved, section), key))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from absl import logging
+
 from official.xlnet.configs.base import Config
 from official.xlnet.configs.validation import (
     COUNT,
@@ -19,7 +21,8 @@ _NUM_SPECIAL = 9  # Equals `tokenization.special_tokens.NUM_SPECIAL`.
 
 _ALLOWED: dict[str, Allowed] = {
     "network": ("xlnet", "bert", "gpt"),
-    "vocab_size": Range(_NUM_SPECIAL + 1, 2**31 - 1),
+    "vocab_size": COUNT_OR_NONE,
+    "embedding_rows": COUNT_OR_NONE,
     "num_layers": Range(1, 1000),
     "depth": ("stacked", "shared", "adaptive"),
     "halting_threshold": Range(0, 1),
@@ -49,7 +52,10 @@ class ModelConfig(Config):
     Attributes:
       network: `xlnet`; or, to compare with, `bert` or `gpt`, which have learned absolute positions
         and no memory (`official.xlnet.modeling.networks`).
-      vocab_size: vocabulary size, V.
+      vocab_size: vocabulary size, V; 0: that of the vocabulary that the model is trained with. A
+        larger number is the number of rows of the word embedding, see `embedding_rows`.
+      embedding_rows: number of rows of the word embedding, if it has more than V, e.g. a multiple
+        of 128. The rows after V are padding, which is never predicted; 0: V.
       num_layers: number of layers, L; with `depth: adaptive` the most that a token goes through.
       depth: blocks of the layers: `stacked` (a block for each), `shared` (one block for all) or
         `adaptive` (one block, and each token halts by itself), the last two as in the Universal
@@ -84,7 +90,8 @@ class ModelConfig(Config):
     """
 
     network: str = "xlnet"
-    vocab_size: int = 32000
+    vocab_size: int = 0
+    embedding_rows: int = 0
     num_layers: int = 12
     depth: str = "stacked"
     step_encoding: bool = True
@@ -113,6 +120,61 @@ class ModelConfig(Config):
         return self.d_model // self.num_heads
 
     @property
+    def num_embeddings(self) -> int:
+        """Number of rows of the word embedding, including padding."""
+        return max(self.vocab_size, self.embedding_rows)
+
+    def fit_vocabulary(self, num_pieces: int, vocabulary: str) -> None:
+        """Sets `vocab_size` to the number of pieces of a vocabulary.
+
+        A larger `vocab_size` becomes `embedding_rows`.
+
+        Args:
+          num_pieces: number of pieces.
+          vocabulary: name of the vocabulary, for messages.
+
+        Raises:
+          ConfigError: the embedding has too few rows, or belongs to another vocabulary.
+
+        Example:
+          >>> model = ModelConfig(vocab_size=4096)
+          >>> model.fit_vocabulary(4000, "spiece.model")
+          >>> model.vocab_size, model.embedding_rows
+          (4000, 4096)
+        """
+        sizes = {key: _ALLOWED[key] for key in ("vocab_size", "embedding_rows")}
+        check_values("model", self, sizes)
+        rows = self.num_embeddings
+        if 0 < self.vocab_size < self.embedding_rows:
+            holds, expected = self.vocab_size == num_pieces, f"{num_pieces}"
+        else:
+            holds, expected = not rows or rows >= num_pieces, f"at least {num_pieces}, or 0"
+        require(
+            holds,
+            "model.vocab_size",
+            f"{expected}, as the vocabulary {vocabulary!r} has {num_pieces} pieces",
+            self.vocab_size or rows,
+        )
+        if self.vocab_size > num_pieces:
+            logging.log_first_n(
+                logging.WARNING,
+                "model.vocab_size is %d and the vocabulary %r has %d pieces: the remaining rows "
+                "of the word embedding are padding, which is never predicted",
+                *(1, self.vocab_size, vocabulary, num_pieces),
+            )
+        self.vocab_size, self.embedding_rows = num_pieces, rows if rows > num_pieces else 0
+
+    def require_size(self) -> None:
+        """Raises `ConfigError` if the vocabulary size is not known yet."""
+        require(
+            self.vocab_size > 0,
+            "model.vocab_size",
+            "the number of pieces of the vocabulary, len(tokenizer), to create a model; "
+            "pretraining_dataset(…, config=config) sets it",
+            self.vocab_size,
+        )
+
+    @property
     def num_blocks(self) -> int:
         """Number of blocks with weights of their own."""
         return self.num_layers if self.depth == "stacked" else 1
@@ -128,18 +190,24 @@ class ModelConfig(Config):
         """
         width, inner = self.d_model, self.d_inner
         if self.network != "xlnet":
-            rows = self.vocab_size + self.max_positions
+            rows = self.num_embeddings + self.max_positions
             rows += self.num_segments + 2 if self.network == "bert" else 0
             layer = 4 * width**2 + 4 * width + 2 * width * inner + inner + width + 4 * width
             return rows * width + self.num_layers * layer
         biases = 3 * width * (self.num_blocks if self.untie_r else 1)
         block = 5 * width**2 + 2 * width * inner + inner + width + 2 * width + 4 * width
         halting = width + 1 if self.depth == "adaptive" else 0
-        return self.vocab_size * width + width + self.num_blocks * block + biases + halting
+        return self.num_embeddings * width + width + self.num_blocks * block + biases + halting
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
         check_values("model", self, _ALLOWED)
+        require(
+            not 0 < self.vocab_size <= _NUM_SPECIAL,
+            "model.vocab_size",
+            f"at least {_NUM_SPECIAL + 1}, as a vocabulary has {_NUM_SPECIAL} special pieces, or 0",
+            self.vocab_size,
+        )
         require(
             self.d_model % self.num_heads == 0,
             "model.num_heads",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from official.xlnet.configs.base import Config
 from official.xlnet.configs.validation import (
@@ -14,6 +15,7 @@ from official.xlnet.configs.validation import (
     Allowed,
     Range,
     check_values,
+    require,
 )
 
 _ALLOWED: dict[str, Allowed] = {
@@ -60,8 +62,13 @@ class TaskConfig(Config):
       subtasks: for `multitask`, names of the data sets in the order of the heads.
       columns: column names of a table without a header row.
       text_columns: text columns, each encoded as its own segment; empty: all columns but the
-        label and ids.
+        label and ids. For `multitask`, `subtask/column`.
       label_column: name of the label column.
+      target_means: for `regression`, the mean of the training labels, and for `multitask` that of
+        each data set (0 where it has classes); empty: computed from the training data. The head
+        computes `target_scale` · z + `target_mean`, and its loss is that of z.
+      target_scales: their standard deviations; `[1]`, with `target_means: [0]`, trains on the
+        labels as they are.
       max_length: maximum sequence length in tokens, T; longer inputs are truncated.
       truncation_side: side from which long texts are truncated: `right` or `left`.
       num_buckets: number of length buckets that inputs are padded to: T, T/2, T/4, …
@@ -109,6 +116,8 @@ class TaskConfig(Config):
     columns: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
     label_column: str = "label"
+    target_means: tuple[float, ...] = ()
+    target_scales: tuple[float, ...] = ()
     max_length: int = 128
     truncation_side: str = "right"
     num_buckets: int = 3
@@ -144,3 +153,41 @@ class TaskConfig(Config):
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
         check_values("task", self, _ALLOWED)
+        require(
+            len(self.target_means) in (0, len(self.subtasks) or 1)
+            and all(map(math.isfinite, self.target_means)),
+            "task.target_means",
+            f"{len(self.subtasks) or 1} finite numbers or none",
+            self.target_means,
+        )
+        require(
+            len(self.target_scales) == len(self.target_means)
+            and all(0 < scale < math.inf for scale in self.target_scales),
+            "task.target_scales",
+            "a number above 0 for each of task.target_means",
+            self.target_scales,
+        )
+
+    def target(self, number: int = 0) -> tuple[float, float]:
+        """Returns mean and scale of the labels of a regression; 0 and 1 if they are unscaled.
+
+        Args:
+          number: index of the subtask, for `multitask`.
+        """
+        if not self.target_means:
+            return 0.0, 1.0
+        return self.target_means[number], self.target_scales[number]
+
+    def columns_of(self, subtask: str) -> tuple[str, ...]:
+        """Returns the text columns of a subtask: those of `text_columns` that begin with its name.
+
+        Args:
+          subtask: name of the subtask.
+
+        Example:
+          >>> TaskConfig(text_columns=("mnli/sentence1", "sst2/sentence")).columns_of("sst2")
+          ('sentence',)
+        """
+        prefix = f"{subtask}/"
+        columns = [column for column in self.text_columns if column.startswith(prefix)]
+        return tuple(column.removeprefix(prefix) for column in columns)

@@ -7,6 +7,9 @@ They are created by the readers in `data_prep.tasks` and encoded by the tasks in
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable
 
 Label = str | float | tuple[str, ...]
 
@@ -107,3 +110,23 @@ class RankingExample:
 
 
 Example = TextExample | ChoiceExample | QuestionExample | TaggedExample | RankingExample
+
+
+def examples_checksum(examples: Iterable[Example]) -> str:
+    """Returns the SHA-256 of what the examples say, in order.
+
+    Attributes with default values do not count, so that new ones do not change it.
+
+    Args:
+      examples: the examples.
+    """
+    digest = hashlib.sha256()
+    fields: dict[type, list[tuple[str, object]]] = {}
+    for example in examples:
+        kind = type(example)
+        if kind not in fields:
+            fields[kind] = [(field.name, field.default) for field in dataclasses.fields(kind)]
+        values = {name: getattr(example, name) for name, _ in fields[kind]}
+        said = {name: values[name] for name, default in fields[kind] if values[name] != default}
+        digest.update(json.dumps([kind.__name__, said], default=repr).encode() + b"\n")
+    return digest.hexdigest()

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.schema import MANIFEST_FILE, SCALAR_FEATURES, Manifest, SplitManifest
@@ -54,7 +55,8 @@ def pretraining_dataset(
         the data is bidirectional.
       split: `train` or `heldout`.
       config: the model's configuration, which is checked against the data set; also supplies
-        `data.phrases`. None skips the check.
+        `data.phrases`. Its `model.vocab_size` is set to that of the data set, see `ModelConfig`.
+        None skips the check.
       start_step: first step to read; earlier batches are skipped.
       epochs: number of passes over the data. None repeats `train` indefinitely and reads any other
         split once. B has to divide the total number of lanes over all epochs; see
@@ -327,11 +329,20 @@ def _check_config(manifest: Manifest, path: str, config: XLNetConfig | None) -> 
                 f"{path}: records were written with {name} {written}, "
                 f"but the configuration has data.{name} {expected}"
             )
-    if manifest.vocab_size > config.model.vocab_size:
+    settings = manifest.source.get("settings", {})
+    for name in TEXT_SETTINGS:
+        written, expected = settings.get(name), getattr(config.data, name)
+        if written not in (None, expected):
+            raise DataError(
+                f"{path}: text was tokenized with {name} {written}, "
+                f"but the configuration has data.{name} {expected}"
+            )
+    if manifest.vocab_size > config.model.num_embeddings > 0:
         raise DataError(
             f"{path}: records were written with a vocabulary of {manifest.vocab_size} pieces, "
             f"but the configuration has model.vocab_size {config.model.vocab_size}"
         )
+    config.model.fit_vocabulary(manifest.vocab_size, path)
 
 
 def _check_batch_size(

@@ -1,4 +1,4 @@
-"""Checksums of the files of an exported version, as `sha256sum` writes and checks them.
+"""Checksums of files: those of an exported version, as `sha256sum` has them, and others.
 
 cd exported/1 && sha256sum --check assets.extra/sha256sums
 """
@@ -9,6 +9,7 @@ import hashlib
 import io
 import os
 import re
+from collections.abc import Iterable
 from typing import cast
 
 from official.xlnet.errors import DataError
@@ -16,6 +17,7 @@ from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 
 CHECKSUMS_FILE = os.path.join("assets.extra", "sha256sums")  # TF Serving leaves it alone.
+_NUM_BLOCKS, _BLOCK_BYTES = 256, 1 << 16  # Files of up to 16 MiB are read as a whole.
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 
 
@@ -56,6 +58,30 @@ def check_checksums(folder: str) -> None:
                 f"{os.path.join(folder, match[2])} is damaged: expected SHA-256 {expected[:12]}…, "
                 f"as in {path}, got {found[:12]}…; copy or write the folder again"
             )
+
+
+def content_checksum(paths: Iterable[str]) -> str:
+    """Returns a checksum of the content of files: their sizes, and up to 256 blocks of each.
+
+    The blocks are 64 KiB long and evenly spaced, so that large files are not read as a whole.
+
+    Args:
+      paths: the files, in order.
+
+    Raises:
+      OSError: a file cannot be read.
+    """
+    digest = hashlib.sha256()
+    for path in paths:
+        size = file_system.size(path)
+        digest.update(b"%d " % size)
+        last = max(size - _BLOCK_BYTES, 0)
+        number = min(-(-size // _BLOCK_BYTES), _NUM_BLOCKS)
+        with file_system.open(path, "rb") as file:
+            for block in range(number):
+                file.seek(last * block // max(number - 1, 1))
+                digest.update(file.read(_BLOCK_BYTES))
+    return digest.hexdigest()
 
 
 def _sha256(path: str) -> str:

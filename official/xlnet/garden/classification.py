@@ -14,7 +14,7 @@ from official.core import exp_factory, task_factory
 from official.modeling import optimization
 from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.checkpoints import model_directory
-from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
 from official.xlnet.garden.model_task import ModelTask
@@ -66,8 +66,7 @@ class ClassificationTask(ModelTask):
     def initialize(self, model: XLNetTaskModel) -> None:
         """Restores the encoder of `init_checkpoint`."""
         path = self.task_config.init_checkpoint
-        saved, keys = load_config(path), model_directory.ARCHITECTURE
-        model_directory.check_same(saved, model.config, "model", keys, path)
+        model_directory.check_compatible(model.config, path)
         model_directory.restore(path, encoder=model.encoder)
 
     def build_inputs(

@@ -13,6 +13,7 @@ from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
+from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import ConfigError
 from official.xlnet.garden.model_task import ModelTask
 from official.xlnet.garden.optimizer import adamw
@@ -62,8 +63,7 @@ class PretrainingTask(ModelTask):
         """Restores `init_checkpoint`, if there is one."""
         path = self.task_config.init_checkpoint
         if path:
-            saved, keys = load_config(path), model_directory.ARCHITECTURE
-            model_directory.check_same(saved, model.config, "model", keys, path)
+            model_directory.check_compatible(model.config, path)
             model_directory.restore(path, encoder=model.encoder, lm_head=model.lm_head)
 
     def build_inputs(
@@ -91,6 +91,10 @@ class PretrainingTask(ModelTask):
         sizes = [data.global_batch_size for data in (config.train_data, config.validation_data)]
         result = load_config(config.recipe, list(config.overrides))
         result.training.batch_size = max(*sizes, 1)  # Rows that the memory has room for.
+        for data in (config.train_data, config.validation_data):
+            if data.input_path:
+                pieces = Manifest.load(data.input_path).vocab_size
+                result.model.fit_vocabulary(pieces, data.input_path)
         result.check()
         return result
 

@@ -19,6 +19,7 @@ from official.xlnet.inference.task_prediction import (
 from official.xlnet.tasks.ensembles import combination_of, combine
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
+from official.xlnet.tokenization.unknown_text import check_unknown
 
 
 class Ensemble:
@@ -90,7 +91,8 @@ class Ensemble:
         metrics: dict[str, Any] = {
             name: float(value) for name, value in self.task.evaluate(examples, predictions).items()
         }
-        metrics |= {"models": len(self._members), "examples": len(examples), **self.task.counts}
+        counts = {**self.task.counts, **check_unknown(self.task.counts, "data")}
+        metrics |= {"models": len(self._members), "examples": len(examples), **counts}
         if report_dir:
             write_report(report_dir, self.task, examples, predictions, metrics)
         return metrics

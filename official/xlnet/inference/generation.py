@@ -175,7 +175,7 @@ def _predict(
     model: XLNetPretrainer, tokenizer: Tokenizer, rows: list[_Row], sampling: Sampling
 ) -> list[tuple[list[int], np.ndarray]]:
     """Ids and log-likelihoods of the targets of every row."""
-    is_allowed_GV = _allowed(tokenizer)
+    is_allowed_GV = _allowed(tokenizer, model.config.model.vocab_size)
     results = []
     for first in range(0, len(rows), BATCH_SIZE):
         batch = rows[first : first + BATCH_SIZE]
@@ -224,7 +224,7 @@ def _template(rows: list[_Row], is_allowed_GV: np.ndarray, causal: bool) -> Temp
     )
 
 
-def _allowed(tokenizer: Tokenizer) -> np.ndarray:
+def _allowed(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
     """Which pieces each group of targets may become, bool [G, V].
 
     Special tokens are no text, but for the end of a paragraph, and of the document where that
@@ -238,7 +238,7 @@ def _allowed(tokenizer: Tokenizer) -> np.ndarray:
     is_text_V = np.arange(len(pieces)) >= NUM_SPECIAL
     text_or_end_V = is_text_V.copy()
     text_or_end_V[[EOD_ID, EOP_ID]] = True
-    return np.stack(
+    is_allowed_GV = np.stack(
         [
             text_or_end_V,
             is_text_V & (follows_space_V | is_unspaced_V) & ~is_space_V,
@@ -246,6 +246,7 @@ def _allowed(tokenizer: Tokenizer) -> np.ndarray:
             is_text_V & ~is_space_V,
         ]
     )
+    return np.pad(is_allowed_GV, [(0, 0), (0, vocab_size - len(pieces))])
 
 
 def _check_length(

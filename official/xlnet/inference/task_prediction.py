@@ -29,6 +29,7 @@ from official.xlnet.tasks.batching import Unit, bucket, collate
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
+from official.xlnet.tokenization.unknown_text import check_unknown
 
 Forward = Callable[[Batch], Batch]
 _CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
@@ -57,7 +58,8 @@ def evaluate_task(
     require_labels(examples)
     model, task = load_task(model_dir)
     predictions, metrics = _evaluate(packed_forward(model), model, task, examples)
-    metrics |= {"examples": len(examples), **task.counts}
+    unknown = check_unknown(task.counts, "data")
+    metrics |= {"examples": len(examples), **task.counts, **unknown}
     if report_dir:
         write_report(report_dir, task, examples, predictions, metrics)
     return metrics

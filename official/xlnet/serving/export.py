@@ -11,8 +11,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from official.xlnet.data.graph_names import COLUMNS_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.checksums import write_checksums
+from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.graph.settings import Settings
@@ -56,6 +58,7 @@ def export(
       A dictionary with
         path: directory of the version.
         signatures: {name: {"inputs": [...], "outputs": [...]}}.
+        columns: {text input: column of the training data}; in `COLUMNS_FILE` of the version, too.
         bytes: size of the version.
         buckets: lengths that inputs are padded to, in tokens.
         warmup_requests: number of warmup requests.
@@ -103,6 +106,7 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
             tf.saved_model.SaveOptions(experimental_custom_gradients=False),
         )
         warmup_requests = write_warmup(temporary, service)
+        write_json(os.path.join(temporary, COLUMNS_FILE), service.columns)
         write_checksums(temporary)
         number = version or 1 + max(versions(output), default=0)
         path = os.path.join(output, str(number))
@@ -114,13 +118,12 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         "path": path,
         "signatures": {
             name: {
-                "inputs": sorted(
-                    spec.name for spec in tf.nest.flatten(function.structured_input_signature)
-                ),
+                "inputs": _input_names(function),
                 "outputs": sorted(function.structured_outputs),
             }
             for name, function in signatures.items()
         },
+        "columns": service.columns,
         "bytes": _size(path),
         "buckets": list(service.settings.lengths),
         "warmup_requests": warmup_requests,
@@ -130,6 +133,15 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
 def versions(output: str) -> Sequence[int]:
     """Returns the version numbers in a base path, ascending."""
     return sorted(int(name) for name in os.listdir(output) if name.isdigit())
+
+
+def _input_names(function: Any) -> list[str]:
+    """Names of the inputs of a concrete function, as its signature has them.
+
+    Those of keyword arguments are their keys; the names of their specs are in lower case.
+    """
+    positional, by_name = function.structured_input_signature
+    return sorted([*(spec.name for spec in positional), *by_name])
 
 
 def _size(path: str) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import tf_keras
 
@@ -11,6 +12,7 @@ from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.choices import SERVED_HEADS
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.graph_names import graph_names
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.language_model import load_language_model
 from official.xlnet.inference.network.length_buckets import default_lengths
@@ -60,7 +62,8 @@ def create_service(
       max_length: maximum input length in tokens. None: `task.max_length`, or `data.seq_len`
         without a task.
       weights: storage dtype of matrices; see `Settings`.
-      text_columns: names of the text inputs. Empty: those of the task, or `text`.
+      text_columns: names of the text inputs. Empty: those of the task's columns (`graph_names`),
+        or `text`.
       max_characters: maximum length of a text in code points; longer ones are rejected.
       max_windows: maximum number of windows of a text; longer ones are rejected.
 
@@ -83,15 +86,16 @@ def create_service(
     task = config.task
     longest = max_length or (task.max_length if head == "task" else config.data.seq_len)
     columns = _text_columns(config, head, text_columns)
-    shortest = max(2 + len(columns), task.start_n_top, task.end_n_top)
+    texts_of_each = columns.get("texts_of_subtasks") or (columns["text_columns"],)
+    shortest = max(2 + max(map(len, texts_of_each)), task.start_n_top, task.end_n_top)
     if lengths and max_length and lengths[-1] != max_length:
         raise ConfigError(f"buckets: expected {max_length} as the last bucket, got {lengths[-1]}")
     settings = Settings(
         lengths=tuple(lengths) or default_lengths(longest, shortest),
         weights=weights,
-        text_columns=columns,
         max_characters=max_characters,
         max_windows=max_windows,
+        **columns,
     )
     settings.check(shortest)
     graph_tokenizer = GraphTokenizer(tokenizer)
@@ -136,17 +140,44 @@ def task_service(
     return _SERVICES[name](model, graph_tokenizer, settings)
 
 
-def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names of the text inputs: the chosen ones, those of the task, or `text`."""
-    columns = list(chosen)
-    if not columns and head == "task":
-        columns = [_input_name(column) for column in config.task.text_columns]
-    columns = columns or ["text"]
-    if head == "lm" and len(columns) > 1:
-        raise ConfigError(f"text columns: expected one for a language model, got {len(columns)}")
-    return tuple(columns)
+def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> dict[str, Any]:
+    """Returns the text inputs, as arguments of `Settings`: those of the task, or `text`.
 
+    Args:
+      config: configuration of the model.
+      head: see `create_service`.
+      chosen: names of the inputs; empty: those of the columns, made valid and distinct.
 
-def _input_name(column: str) -> str:
-    """Converts a column name to a valid input name: letters, digits and underscores."""
-    return re.sub(r"\W", "_", column, flags=re.ASCII)
+    Raises:
+      ConfigError: the chosen names are not valid, or of another number than the task's columns.
+    """
+    if head == "lm" and len(chosen) > 1:
+        raise ConfigError(f"text columns: expected one for a language model, got {len(chosen)}")
+    if graph_names(chosen) != tuple(chosen) or len(set(chosen)) < len(chosen):
+        raise ConfigError(
+            "text columns: expected different names that begin with a letter, of letters, digits "
+            f"and underscores, none of which is a keyword of Python, got {', '.join(chosen)}"
+        )
+    task = config.task
+    names = task.subtasks if head == "task" and task.name == "multitask" else ("",)
+    known = task.text_columns if head == "task" else ()
+    of_each = [task.columns_of(name) if name else known for name in names]
+    if chosen:
+        for name, columns in zip(names, of_each, strict=True):
+            if columns and len(columns) != len(chosen):
+                raise ConfigError(
+                    f"text columns: expected {len(columns)}, for "
+                    f"{', '.join(columns)}{f' of {name}' if name else ''}, got {', '.join(chosen)}"
+                )
+        columns = of_each[0] if len(names) == 1 and of_each[0] else tuple(chosen)
+        return {"text_columns": tuple(chosen), "columns": columns}
+    of_each = [columns or ("text",) for columns in of_each]
+    columns = of_each[0] if len(names) == 1 else tuple(dict.fromkeys(itertools.chain(*of_each)))
+    inputs = dict(zip(columns, graph_names(columns), strict=True))
+    return {
+        "text_columns": tuple(inputs[column] for column in columns),
+        "columns": columns,
+        "texts_of_subtasks": tuple(tuple(inputs[column] for column in each) for each in of_each)
+        if len(names) > 1
+        else (),
+    }

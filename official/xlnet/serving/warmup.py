@@ -49,7 +49,7 @@ def _inputs(service: Service, length: int) -> dict[str, dict]:
         features[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
     example = tf.train.Example(features=tf.train.Features(feature=features))
     return {
-        "serving_default": texts,
+        **{name: service.sample_texts(length, name) for name in service.texts_of_signatures},
         "token_ids": service.sample_tokens(length),
         "examples": {"examples": [example.SerializeToString(deterministic=True)]},
     }

@@ -10,7 +10,7 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Task, register_task
-from official.xlnet.tasks.text_classification import Classification, Regression
+from official.xlnet.tasks.text_classification import Classification, Regression, target_of
 
 
 @register_task("multitask")
@@ -32,21 +32,33 @@ class MultiTask(Task):
             labels = [x.removeprefix(f"{name}/") for x in config.task.labels if _is_of(name, x)]
             part.task.labels, part.task.metric = tuple(labels), ""
             self.parts[name] = (Classification if labels else Regression)(part, tokenizer)
-            self.parts[name].counts = self.counts
 
     @classmethod
     def complete(cls, config, examples):
         labels: list[str] = []
+        targets: list[tuple[float, float]] = []
         for name in config.task.subtasks:
+            if not name or "/" in name:
+                raise DataError(
+                    f"multitask data: expected names without '/', which separates them from "
+                    f"classes and metrics, got {name!r}"
+                )
             own = [example for example in examples if example.subtask == name]
             found = {example.label for example in own}
             if len(found) < 2:
                 raise DataError(
                     f"training data of {name}: expected at least two different labels, got one"
                 )
-            if not any(isinstance(label, float) for label in found):
+            if any(isinstance(label, float) for label in found):
+                targets.append(
+                    target_of([example.label for example in own], f"training data of {name}")
+                )
+            else:
                 labels += sorted(f"{name}/{label}" for label in found)
+                targets.append((0.0, 1.0))
         config.task.labels = tuple(labels)
+        if not config.task.target_means:
+            config.task.target_means, config.task.target_scales = zip(*targets, strict=True)
 
     @property
     def num_sequences(self) -> int:

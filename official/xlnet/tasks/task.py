@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -27,7 +26,8 @@ class Task:
 
     Attributes:
       metric: name of the metric that checkpoints are compared by; higher is better.
-      counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`.
+      counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`, and
+        those of tokens, see `Tokenizer.counts`.
     """
 
     metric = "accuracy"
@@ -35,7 +35,7 @@ class Task:
     def __init__(self, config: XLNetConfig, tokenizer: Tokenizer):
         self.config = config
         self.tokenizer = tokenizer
-        self.counts: collections.Counter[str] = collections.Counter()
+        self.counts = tokenizer.counts
 
     @classmethod
     def complete(cls, config: XLNetConfig, examples: Sequence[Example]) -> None:

@@ -13,6 +13,9 @@ from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Prediction, Task, one_hot, register_task
 
+_FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
+_LEAST_SCALE = 1e-18  # Its square is a normal number of float32.
+
 
 class TextTask(Task):
     """Base class of tasks with one label per text or group of texts."""
@@ -185,8 +188,9 @@ class Regression(TextTask):
 
     @classmethod
     def complete(cls, config, examples):
-        if len({example.label for example in examples}) < 2:
-            raise DataError("training data: expected at least two different labels, got one")
+        target = target_of([example.label for example in examples], "training data")
+        if not config.task.target_means:
+            config.task.target_means, config.task.target_scales = (target[0],), (target[1],)
 
     def label(self, example):
         return np.float32(example.label)
@@ -235,6 +239,34 @@ def complete_labels(config: XLNetConfig, found: Sequence[str]) -> tuple[str, ...
     for label in found if listed else ():
         label_index(listed, label, "training data")
     return listed or tuple(found)
+
+
+def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
+    """Returns mean and standard deviation of the labels of a regression.
+
+    Args:
+      labels: the training labels.
+      where: names the data in the error.
+
+    Raises:
+      DataError: the labels are the same, or differ by less than float32 resolves.
+
+    Example:
+      >>> target_of([1150.0, 3300.0], "training data")
+      (2225.0, 1075.0)
+    """
+    values = np.array(labels, np.float64)
+    if np.ptp(values) == 0:
+        raise DataError(f"{where}: expected at least two different labels, got one")
+    mean, scale = float(np.mean(values)), float(np.std(values))
+    least = max(_FLOAT32_RESOLUTION * abs(mean), _LEAST_SCALE)
+    if scale < least:
+        raise DataError(
+            f"{where}: expected labels whose standard deviation is at least {least:.1g}, as they "
+            f"are about {mean:g} and computed in float32, got {scale:.1g}; subtract a constant "
+            "from the labels, or multiply them by one"
+        )
+    return mean, scale
 
 
 def label_index(labels: Sequence[str], label, where: str) -> int:

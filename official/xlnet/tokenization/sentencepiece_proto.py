@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import functools
 
+from absl import logging
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
+
+from official.xlnet.tokenization.special_tokens import CONTROL_IDS, SPECIAL_PIECES
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4  # ModelProto.SentencePiece.Type.
 UNIGRAM = 1  # TrainerSpec.ModelType.
@@ -18,13 +21,39 @@ UNKNOWN_PENALTY = 10  # An unknown character scores so much less than any piece:
 def parse_model(model_proto: bytes) -> message.Message:
     """Parses the contents of a `spiece.model` file.
 
+    Special tokens become control symbols if they are not, so that text with `<sep>` in it does not
+    become SEP.
+
     Returns:
       A `ModelProto` with `pieces` (each with `piece`, `score` and `type`), `trainer_spec` and
       `normalizer_spec`. Fields that are not declared here are preserved.
     """
     model = _model_class()()
     model.ParseFromString(model_proto)
+    for i in CONTROL_IDS:
+        if i < len(model.pieces) and model.pieces[i].piece == SPECIAL_PIECES[i]:
+            model.pieces[i].type = CONTROL
     return model
+
+
+def obstacle_to_export(model_proto: bytes) -> str:
+    """Says why a model cannot run as TensorFlow operations; empty if it can."""
+    model = parse_model(model_proto)
+    odd = [p.piece for p in model.pieces if not NORMAL <= p.type <= USER_DEFINED]
+    for expected, holds, got in (
+        ("of unigram type", model.trainer_spec.model_type == UNIGRAM, "another type"),
+        ("with a normalizer", bool(model.normalizer_spec.precompiled_charsmap), "none"),
+        ("without unused or byte pieces", not odd, " ".join(odd[:3])),
+    ):
+        if not holds:
+            return f"expected a model {expected}, got {got}"
+    return ""
+
+
+def warn_of_export(model_proto: bytes) -> None:
+    """Warns that a model with this vocabulary cannot be exported, if it cannot."""
+    if obstacle := obstacle_to_export(model_proto):
+        logging.warning("a model with this vocabulary cannot be exported: %s", obstacle)
 
 
 @functools.cache

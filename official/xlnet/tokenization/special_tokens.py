@@ -7,6 +7,7 @@ VOCAB_FILE = "spiece.model"
 
 # Special ids of the published vocabularies; `xlnet vocab` assigns the same ids.
 UNK_ID, BOS_ID, EOS_ID, CLS_ID, SEP_ID, PAD_ID, MASK_ID, EOD_ID, EOP_ID = range(9)
+CONTROL_IDS = range(BOS_ID, EOP_ID)  # Never the tokens of a text, even one that spells them out.
 NUM_SPECIAL = 9
 SPECIAL_PIECES = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")
 

@@ -30,9 +30,9 @@ from google.protobuf import message
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.sentencepiece_proto import (
     NORMAL,
-    UNIGRAM,
     UNKNOWN_PENALTY,
     USER_DEFINED,
+    obstacle_to_export,
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import UNK_ID
@@ -134,13 +134,6 @@ def _unknown_characters(pieces: set[str], model_proto: bytes) -> tuple[list[str]
 
 
 def _parse(model_proto: bytes) -> message.Message:
-    model = parse_model(model_proto)
-    odd = [p.piece for p in model.pieces if not NORMAL <= p.type <= USER_DEFINED]
-    for expected, holds, got in (
-        ("of unigram type", model.trainer_spec.model_type == UNIGRAM, "another type"),
-        ("with a normalizer", bool(model.normalizer_spec.precompiled_charsmap), "none"),
-        ("without unused or byte pieces", not odd, " ".join(odd[:3])),
-    ):
-        if not holds:
-            raise DataError(f"vocabulary in a graph: expected a model {expected}, got {got}")
-    return model
+    if obstacle := obstacle_to_export(model_proto):
+        raise DataError(f"vocabulary in a graph: {obstacle}")
+    return parse_model(model_proto)

@@ -13,6 +13,7 @@ This module does not import TensorFlow, which keeps data workers small and fast 
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import numbers
 import os
@@ -27,12 +28,15 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.tokenization.packing import cut_columns, input_length, pack_columns
+from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
+    CONTROL_IDS,
     NUM_SPECIAL,
     PAD_ID,
     SEP_ID,
     SPECIAL_PIECES,
+    UNK_ID,
     VOCAB_FILE,
 )
 from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
@@ -44,6 +48,10 @@ from official.xlnet.tokenization.unspaced_scripts import (
 
 WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # Marks the space before a word in SentencePiece.
 
+
+# In UTF-8: bytes after the first one of a character; first bytes of U+3000 to U+9FFF.
+_CONTINUATION_BYTES = range(0x80, 0xC0)
+_FIRST_BYTES_OF_UNSPACED = range(0xE3, 0xEA)
 
 _RECORD = ".sha256"  # Added to the name of a vocabulary.
 
@@ -59,12 +67,16 @@ class Tokenizer:
       lowercase: whether text is lower-cased.
       keep_accents: whether accents are kept.
       is_word_start: bool [V], whether a piece begins a word wherever it stands: it starts with `▁`
-        or `<`, is an ASCII punctuation mark, or is of a script without spaces between words.
+        or `<`, is an ASCII punctuation mark, or is of a script without spaces between words. The
+        bytes of a byte-fallback vocabulary continue a word, except the first byte of kana and Han.
       is_start_after_unspaced: bool [V], whether a piece begins a word after a piece of such a
         script, as `2024` in `在2024年`.
       ends_unspaced: bool [V], whether a piece ends in such a script.
       letter_case: int32 [V], of pieces that begin a word with a letter: 1 for a capital letter, 0
         for a small one; -1 for all other pieces, also where letters have no case.
+      num_characters: int64 [V], number of characters of a piece, spaces included; of the bytes of a
+        character, the first one counts.
+      counts: numbers of `tokens` and `unknown_tokens` (`<unk>`) of the texts tokenized so far.
       splits: {id of a piece that ends in a digit and a comma: ids that replace it}.
 
     Example:
@@ -85,7 +97,8 @@ class Tokenizer:
 
         Raises:
           DataError: the file is missing, empty, not a SentencePiece model, not the one that the
-            checksum beside it belongs to, or its first pieces are not the special tokens.
+            checksum beside it belongs to, or a model of another kind: its first pieces are not the
+            special tokens, or it marks the ends of words instead of their beginnings.
         """
         self.model_file = model_file
         self.model_proto = _read(model_file)
@@ -93,6 +106,7 @@ class Tokenizer:
         _check_record(model_file, self.sha256)
         self.lowercase = lowercase
         self.keep_accents = keep_accents
+        self.counts: collections.Counter[str] = collections.Counter()
         self._processor = _processor(model_file, self.model_proto)
         self.vocab_size = self._processor.vocab_size()
         try:
@@ -107,15 +121,26 @@ class Tokenizer:
                 f"vocabulary {model_file!r}: expected its first pieces to be "
                 f"{' '.join(SPECIAL_PIECES)}, got {' '.join(found)}"
             )
+        self._check_kind()
+        self.num_characters = np.array([len(piece) for piece in pieces])
         self.is_word_start = np.array([_begins_word(piece) for piece in pieces])
         self.is_start_after_unspaced = np.array([not continues_word(piece) for piece in pieces])
+        self._is_byte = np.array([self._processor.is_byte(i) for i in range(self.vocab_size)])
+        self._continues_character = np.zeros(self.vocab_size, bool)
+        for i in np.flatnonzero(self._is_byte):
+            byte = int(pieces[i][1:-1], 16)
+            self._continues_character[i] = byte in _CONTINUATION_BYTES
+            self.num_characters[i] = byte not in _CONTINUATION_BYTES
+            self.is_word_start[i] = byte in _FIRST_BYTES_OF_UNSPACED
+            self.is_start_after_unspaced[i] = byte not in _CONTINUATION_BYTES
         self.ends_unspaced = np.array([ends_unspaced(piece) for piece in pieces])
         self.letter_case = np.array([_letter_case(piece) for piece in pieces], np.int32)
-        self.splits = {
-            i: [self._processor.piece_to_id(p) for p in self._split_digit_comma(piece)]
+        self._parts = {
+            i: self._split_digit_comma(piece)
             for i, piece in enumerate(pieces)
             if len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
         }
+        self.splits = {i: [*map(self.piece_to_id, parts)] for i, parts in self._parts.items()}
         self._is_split = np.zeros(self.vocab_size, bool)
         self._is_split[list(self.splits)] = True
 
@@ -200,7 +225,9 @@ class Tokenizer:
           TypeError: a text is not a string.
         """
         if isinstance(text, str):
-            return self._split(self._processor.encode(self.clean(text), return_type=int))
+            ids = self._split(self._processor.encode(self.clean(text), return_type=int))
+            self._count(len(ids), ids.count(UNK_ID))
+            return ids
         return [row.tolist() for row in self.encode_batch(checked_texts(text))]
 
     def encode_batch(self, texts: Iterable[str]) -> list[np.ndarray]:
@@ -214,12 +241,13 @@ class Tokenizer:
         """
         cleaned = [clean(text, self.lowercase, self.keep_accents) for text in texts]
         rows = self._processor.encode(cleaned, return_type="numpy", num_threads=1)
-        if not self.splits or not rows:
+        if not rows:
             return rows
-        lengths = np.array([len(row) for row in rows])
-        needing = np.flatnonzero(self._is_split[np.concatenate(rows)])
+        lengths, ids = np.array([len(row) for row in rows]), np.concatenate(rows)
+        needing = np.flatnonzero(self._is_split[ids])
         for row in np.unique(np.searchsorted(np.cumsum(lengths), needing, side="right")):
             rows[row] = np.array(self._split(rows[row].tolist()), np.int32)
+        self._count(sum(map(len, rows)), int(np.count_nonzero(ids == UNK_ID)))
         return rows
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
@@ -231,7 +259,8 @@ class Tokenizer:
         Returns:
           ids: token ids, equal to `encode(text)`.
           offsets: (start, end) of each token in code points of `text`, excluding surrounding
-            whitespace; start equals end for a token that is only the space before a word.
+            whitespace; start equals end for a token that is only the space before a word. All bytes
+            of a character have its offsets.
 
         Example:
           >>> tokenizer.encode_with_offsets(" in  1,000")  # ▁in ▁1,000
@@ -255,9 +284,14 @@ class Tokenizer:
         spans: list[tuple[int, int]] = []
         first = 0  # Index in `visible` of the next piece's first character.
         for i, piece in zip(mapping["ids"], mapping["pieces"], strict=True):
-            parts = [(j, self.id_to_piece(j)) for j in self.splits.get(i, ())] or [(i, piece)]
+            parts = zip(self.splits.get(i, (i,)), self._parts.get(i, (piece,)), strict=True)
             for j, part in parts:
-                last = first + len(part) - part.count(WORD_START)
+                if self._continues_character[j]:
+                    ids.append(j)
+                    spans.append(spans[-1])
+                    continue
+                visible_length = len(part) - part.count(WORD_START)
+                last = first + (1 if self._is_byte[j] else visible_length)
                 start = end = visible[first][0] if first < len(visible) else len(cleaned)
                 if last > first:
                     end = visible[last - 1][1]
@@ -266,6 +300,7 @@ class Tokenizer:
                 ids.append(j)
                 spans.append((starts[start], ends[end - 1] if last > first else starts[start]))
                 first = last
+        self._count(len(ids), ids.count(UNK_ID))
         return ids, spans
 
     @overload
@@ -312,6 +347,22 @@ class Tokenizer:
         """Normalizes text for SentencePiece; see `text_cleaning.clean`."""
         return clean(text, self.lowercase, self.keep_accents)
 
+    def _check_kind(self) -> None:
+        """Raises `DataError` if the SentencePiece model has other conventions than ours."""
+        if self._processor.unk_id() != UNK_ID:
+            raise DataError(
+                f"vocabulary {self.model_file!r}: expected unk_id {UNK_ID}, got "
+                f"{self._processor.unk_id()}"
+            )
+        if "".join(self._processor.encode("a", return_type=str)).endswith(WORD_START):
+            raise DataError(
+                f"vocabulary {self.model_file!r}: expected a space before a word, got one after it "
+                "(treat_whitespace_as_suffix)"
+            )
+
+    def _count(self, tokens: int, unknown_tokens: int) -> None:
+        self.counts.update(tokens=tokens, unknown_tokens=unknown_tokens)
+
     def _check(self, ids: Sequence[int]) -> None:
         wrong = [i for i in ids if not 0 <= i < self.vocab_size]
         if wrong:
@@ -330,6 +381,15 @@ class Tokenizer:
         if piece[0] != WORD_START and parts[0][0] == WORD_START:
             parts = [parts[0][1:], *parts[1:]] if len(parts[0]) > 1 else parts[1:]
         return [*parts, ","]
+
+
+def num_pieces(model_file: str) -> int:
+    """Returns the number of pieces of a vocabulary.
+
+    Raises:
+      DataError: the file is missing or not a SentencePiece model.
+    """
+    return _processor(model_file, _read(model_file)).vocab_size()
 
 
 def copy_vocabulary(vocab_file: str, directory: str) -> None:
@@ -401,6 +461,8 @@ def _processor(model_file: str, model_proto: bytes) -> sentencepiece.SentencePie
     processor = sentencepiece.SentencePieceProcessor()
     try:
         processor.load_from_serialized_proto(model_proto)
+        if not all(map(processor.is_control, CONTROL_IDS[: processor.vocab_size()])):
+            processor.load_from_serialized_proto(parse_model(model_proto).SerializeToString())
     except RuntimeError:
         raise DataError(
             f"vocabulary {model_file!r}: expected a SentencePiece model, got another file of "

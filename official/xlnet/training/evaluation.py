@@ -113,7 +113,7 @@ def _text_units(tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
         [piece.startswith(WORD_START) or begins_unspaced_word(piece) for piece in pieces],
         np.float64,
     )
-    return words_V, np.array([len(piece) for piece in pieces], np.float64)
+    return words_V, tokenizer.num_characters.astype(np.float64)
 
 
 def _sum_over_targets(

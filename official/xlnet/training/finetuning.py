@@ -15,11 +15,13 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.checkpoints import model_directory
-from official.xlnet.checkpoints.any_format import load_config
-from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
+from official.xlnet.checkpoints.any_format import load_config, weights_checksum
+from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
+from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import describe_settings
-from official.xlnet.data.examples import Example
+from official.xlnet.data.examples import Example, examples_checksum
+from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import ConfigError, DataError, PreemptedError
 from official.xlnet.files.locks import only_writer
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
@@ -37,14 +39,24 @@ from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Task
+from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.unknown_text import check_unknown
 from official.xlnet.training.finetuning_callback import (
     RUN_DIR,
     EvaluationState,
     FineTuningCallback,
 )
 from official.xlnet.training.optimization import create_optimizer
+
+# Settings of `training` that say how a run is computed, not what it learns; it may be resumed with
+# other ones.
+_MAY_CHANGE = {
+    *("accumulate_steps", "parallel_slices", "release_memory", "precision", "jit_compile"),
+    *("steps_per_execution", "checkpoint_steps", "keep_checkpoints", "evaluation_steps"),
+    *("on_bad_step", "json_log"),
+}
 
 
 def finetune(
@@ -88,10 +100,13 @@ def finetune(
     """
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     require_training_memory(config, config.task.max_length, distribution.num_replicas_in_sync)
+    inputs = inputs_of(train, dev, init_from)
+    _keep_targets(config, output)
     task, batches, counts = _prepare(config, train, dev, init_from, vocab)
     _check_batch_size(config, distribution.num_replicas_in_sync)
     with only_writer(output, is_chief(distribution)):
         latest = newest_checkpoint(os.path.join(output, RUN_DIR))
+        check_inputs(output, inputs, latest is not None, is_chief(distribution))
         if latest:
             _check_resumable(config, output, task.tokenizer)
         with distribution.scope():
@@ -132,7 +147,7 @@ def _prepare(
     dev: Sequence[Example],
     init_from: str | None,
     vocab: str | None,
-) -> tuple[Task, TrainingBatches, dict[str, int]]:
+) -> tuple[Task, TrainingBatches, dict[str, float]]:
     """Validates the input, completes the configuration and creates the task and its batches.
 
     Returns:
@@ -151,11 +166,10 @@ def _prepare(
     if vocab is None:
         raise ConfigError("expected init_from or a vocabulary file, got neither")
     tokenizer = Tokenizer(vocab, config.data.lowercase, config.data.keep_accents)
-    if tokenizer.vocab_size != config.model.vocab_size:
-        raise ConfigError(
-            f"model.vocab_size: expected {tokenizer.vocab_size}, as in the vocabulary, got "
-            f"{config.model.vocab_size}"
-        )
+    config.model.fit_vocabulary(tokenizer.vocab_size, vocab)
+    if init_from:
+        model_directory.check_compatible(config, init_from)
+    warn_of_export(tokenizer.model_proto)
     task = kind(config, tokenizer)
     lengths = unit_lengths(config)
     training = config.training
@@ -163,20 +177,52 @@ def _prepare(
     batches = TrainingBatches(units, lengths[-1], lengths, training.batch_size, training.seed)
     set_num_steps(config, batches.steps_per_epoch)
     config.check()
-    counts = {f"train_{name}": count for name, count in task.counts.items()}
-    task.counts.clear()
+    counts = _counts_of("train", task)
     for example in dev:
         task.units(example)
-    counts |= {f"dev_{name}": count for name, count in task.counts.items()}
+    counts |= _counts_of("dev", task)
     return task, batches, counts
+
+
+def inputs_of(
+    train: Sequence[Example], dev: Sequence[Example], init_from: str | None
+) -> dict[str, str | None]:
+    """Returns the checksums of the inputs of a run, for `check_inputs`; see `finetune`."""
+    return {
+        "training examples": examples_checksum(train),
+        "validation examples": examples_checksum(dev),
+        "initial weights": weights_checksum(init_from),
+    }
+
+
+def _keep_targets(config: XLNetConfig, output: str) -> None:
+    """A run of a version that did not scale the targets of a regression is resumed as it was."""
+    task = config.task
+    has_targets = task.name in ("regression", "multitask")
+    if not (has_targets and has_records(os.path.join(output, RUN_DIR))):
+        return
+    saved = XLNetConfig.load(output).task
+    if not (task.target_means or saved.target_means):
+        number = len(saved.subtasks) or 1
+        task.target_means, task.target_scales = (0.0,) * number, (1.0,) * number
+
+
+def _counts_of(split: str, task: Task) -> dict[str, float]:
+    """Returns and resets the counts of a task, with the name of a split in front.
+
+    Raises:
+      DataError: too many tokens are unknown.
+    """
+    unknown = check_unknown(task.counts, f"{split} data", task.config.data.max_unknown)
+    counts = {f"{split}_{name}": n for name, n in [*task.counts.items(), *unknown.items()]}
+    task.counts.clear()
+    return counts
 
 
 def _create_run(config: XLNetConfig, init_from: str | None) -> tf.train.Checkpoint:
     """Creates the model, its optimizer and the evaluation history of a new run."""
     model = XLNetTaskModel(config)
     if init_from:
-        saved = load_config(init_from)
-        model_directory.check_same(saved, config, "model", model_directory.ARCHITECTURE, init_from)
         parts = {"encoder": model.encoder}
         if model.language_model is not None:
             parts["lm_head"] = model.language_model.lm_head
@@ -241,11 +287,15 @@ def _check_batch_size(config: XLNetConfig, num_replicas: int) -> None:
 
 def _check_resumable(config: XLNetConfig, output: str, tokenizer: Tokenizer) -> None:
     """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
-    saved = XLNetConfig.load(output)
+    saved = load_config(output)
+    for key in ("target_means", "target_scales", "text_columns"):  # Not in earlier versions.
+        if not getattr(saved.task, key):
+            setattr(saved.task, key, getattr(config.task, key))
     for section, keys in (
         ("model", tuple(saved.model.as_dict())),
+        ("data", TEXT_SETTINGS),
         ("task", tuple(set(saved.task.as_dict()) - {"null_threshold", "patience"})),
-        ("training", ("batch_size", "seed", "num_steps", "learning_rate")),
+        ("training", tuple(set(saved.training.as_dict()) - _MAY_CHANGE)),
     ):
         model_directory.check_same(saved, config, section, keys, output)
     if Tokenizer(os.path.join(output, VOCAB_FILE)).sha256 != tokenizer.sha256:

@@ -16,7 +16,7 @@ import tf_keras
 from absl import logging
 
 from official.xlnet.checkpoints import model_directory
-from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.checkpoints.checkpoint_files import (
     CheckpointWriter,
     SavedState,
@@ -24,6 +24,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
 )
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading_errors
+from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import DataError, PreemptedError
 from official.xlnet.files.locks import only_writer
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -85,15 +86,15 @@ def pretrain(
         config = load_config(config)
     steps = config.training.num_steps if steps is None else steps
     distribution = prepare_devices(config.training, strategy, cpu_devices)
-    require_training_memory(config, config.data.seq_len, distribution.num_replicas_in_sync)
-    tf_keras.utils.set_random_seed(config.training.seed)
     # Checked before anything is written, so that wrong data leaves no incomplete model directory.
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     pretraining_dataset(data_dir, config.training.batch_size, config=config, vocab=vocab)
+    require_training_memory(config, config.data.seq_len, distribution.num_replicas_in_sync)
+    tf_keras.utils.set_random_seed(config.training.seed)
     data = RunData(config, data_dir, os.path.join(model_dir, VOCAB_FILE), distribution)
     with only_writer(model_dir, is_chief(distribution)):
         saved = newest_checkpoint(model_dir)
-        _write_model_dir(config, model_dir, vocab, saved, is_chief(distribution))
+        _write_model_dir(config, model_dir, vocab, saved, data, init_from, is_chief(distribution))
         with distribution.scope():
             state = _create_state(config, init_from if saved is None else None)
         if saved is not None:
@@ -151,9 +152,17 @@ def _announce(
 
 
 def _write_model_dir(
-    config: XLNetConfig, model_dir: str, vocab: str, saved: SavedState | None, chief: bool
+    config: XLNetConfig,
+    model_dir: str,
+    vocab: str,
+    saved: SavedState | None,
+    data: RunData,
+    init_from: str | None,
+    chief: bool,
 ) -> None:
     """Creates the model directory of a new run, or updates the configuration of a resumed one."""
+    inputs = {"records": data.checksum, "initial weights": weights_checksum(init_from)}
+    check_inputs(model_dir, inputs, saved is not None, chief)
     if saved is not None:
         _check_resumable(config, model_dir)
     if chief:
@@ -180,7 +189,7 @@ def _check_resumable(config: XLNetConfig, model_dir: str) -> None:
         raise DataError(
             f"{model_dir}: expected a model directory, got a checkpoint without {CONFIG_FILE}"
         )
-    saved = XLNetConfig.load(model_dir)
+    saved = load_config(model_dir)
     for section, keys in (
         ("model", tuple(saved.model.as_dict())),
         ("data", tuple(saved.data.as_dict())),

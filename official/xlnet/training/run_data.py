@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +13,7 @@ from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.pretraining_dataset import evaluation_batch_size, pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.json_files import json_text
 from official.xlnet.files.schema import conform
 
 
@@ -27,6 +29,7 @@ class RunData:
     Attributes:
       path: data set directory.
       lanes: manifest entry of the training split.
+      checksum: checksum of the training records.
       start_step: step at which the run starts or resumes; set by `go_to`.
       schedule: the windows of each step from `start_step` on; set by `go_to`.
 
@@ -44,6 +47,7 @@ class RunData:
         self._strategy = strategy
         manifest = Manifest.load(path)
         self.lanes = manifest.splits["train"]
+        self.checksum = hashlib.sha256(json_text(self.lanes.files).encode()).hexdigest()
         replicas = strategy.num_replicas_in_sync
         multiple = 2 * replicas if manifest.bidirectional else replicas
         batch_size = config.training.batch_size

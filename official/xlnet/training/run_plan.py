@@ -75,7 +75,7 @@ def warnings(
         )
     rate = config.training.learning_rate
     model = config.model
-    usual = usual_learning_rate(model.num_parameters - model.vocab_size * model.d_model)
+    usual = usual_learning_rate(model.num_parameters - model.num_embeddings * model.d_model)
     is_low = rate < usual / _FAR and not is_continued
     if config.training.optimizer == "adamw" and (is_low or rate > usual * _FAR):
         found.append(

@@ -6,7 +6,7 @@ into the budget of `data.num_predict` tokens, and a step learns from fewer targe
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 
 import tensorflow as tf
 from absl import logging
@@ -32,9 +32,8 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> float:
     Raises:
       DataError: the data set cannot be read, or does not match the configuration.
     """
-    vocab_size = Manifest.load(data_dir).vocab_size  # That of the model is checked in training.
-    model = dataclasses.replace(config.model, vocab_size=vocab_size)
-    config = dataclasses.replace(config, model=model)
+    config = copy.deepcopy(config)
+    config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
     batch_size = split_batch_size(data_dir, "train", _NUM_ROWS)
     data = pretraining_dataset(data_dir, batch_size, config=config, epochs=1)
     counts = [count_targets(batch, config) for batch in data.take(_NUM_WINDOWS)]

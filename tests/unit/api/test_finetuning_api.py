@@ -6,15 +6,21 @@ import random
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import tf_keras
+import yaml
 
 from data_prep.tasks.task_data import read_task
 from official import xlnet
 from official.xlnet import cli
 from official.xlnet.api.finetuning import task_configuration
+from official.xlnet.checkpoints.convert import convert, open_source
+from official.xlnet.checkpoints.convert.variable_map import Weights
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.serving.export import export
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.task_corpora import labelled, task_config, write_table
 
@@ -94,6 +100,112 @@ def test_pairs_and_numbers(base, rows, tmp_path):
     assert "pearson" in metrics
     (row,) = xlnet.predict(output, [("now", "then")])
     assert isinstance(row["score"], float)
+
+
+def numbered(rows, scale, offset):
+    """Regression examples: numbers around `offset` that follow from the text."""
+    return [(text, scale * (len(text) / 20 + (label == "good")) + offset) for text, label in rows]
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(700.0, 1150.0), (0.003, 5.0), (1e7, -1e9)])
+def test_a_regression_answers_in_the_units_of_its_labels(base, rows, scale, offset, tmp_path):
+    """Linear labels change nothing but the units, in every place that answers."""
+    settings = [*SETTINGS, "num_steps=40", "checkpoint_steps=40"]
+    plain, scaled = numbered(rows, 1.0, 0.0), numbered(rows, scale, offset)
+    texts = [text for text, _ in rows[:20]]
+
+    def scores(model):
+        return np.array([prediction["score"] for prediction in xlnet.predict(model, texts)])
+
+    def tune(name, data):
+        output = f"{tmp_path}/{name}"
+        return output, xlnet.finetune(
+            base, data[20:], data[:20], output, "regression", overrides=settings
+        )
+
+    (one, metrics), (other, others) = tune("plain", plain), tune("scaled", scaled)
+    tolerance = abs(scale) * 2e-3 + abs(offset) * 2e-7
+    np.testing.assert_allclose(scores(other), scores(one) * scale + offset, atol=tolerance)
+    assert others["pearson"] == pytest.approx(metrics["pearson"], abs=1e-3)
+    assert others["loss"] == pytest.approx(metrics["loss"], rel=0.02)
+    expected = metrics["mean_squared_error"] * scale**2
+    assert others["mean_squared_error"] == pytest.approx(expected, rel=0.02)
+    assert xlnet.evaluate(other, scaled[:20])["pearson"] == pytest.approx(others["pearson"])
+    np.testing.assert_allclose(scores([other, other]), scores(other), rtol=1e-6)
+    model, _ = load_task(other)
+    assert type(model).from_config(model.get_config()).head.scale == model.head.scale
+    for form in ("hf", "tf1", "xlnet"):
+        convert(other, f"{tmp_path}/{form}", form, ["model.activation=gelu"])
+        # TF1 has no place for the summary that the network uses.
+        if form != "tf1":
+            np.testing.assert_allclose(scores(f"{tmp_path}/{form}"), scores(other), rtol=1e-5)
+    tf1, hf = (open_source(f"{tmp_path}/{form}") for form in ("tf1", "hf"))
+    for name in ("kernel", "bias"):
+        ours, theirs = (Weights(x, "xlnet").read(f"head/logits/{name}") for x in (tf1, hf))
+        np.testing.assert_array_equal(ours, theirs)
+    export(other, f"{tmp_path}/exported")
+    service = tf.saved_model.load(f"{tmp_path}/exported/1").signatures["serving_default"]
+    np.testing.assert_allclose(service(text=tf.constant(texts))["score"], scores(other), rtol=1e-5)
+
+
+def test_labels_that_float32_cannot_tell_apart_are_refused(base, rows, tmp_path):
+    data = numbered(rows, 1.0, 1e9)
+    with pytest.raises(DataError, match=r"standard deviation is at least 1e\+04.* subtract"):
+        xlnet.finetune(base, data, data, f"{tmp_path}/x", "regression", overrides=SETTINGS)
+
+
+def test_a_regression_from_before_targets_were_scaled_is_as_it_was(base, rows, tmp_path):
+    data = numbered(rows[:40], 3.0, 5.0)
+    output = f"{tmp_path}/model"
+    unscaled = ["task.target_means=[0]", "task.target_scales=[1]"]
+
+    def tune(*settings):
+        return xlnet.finetune(
+            base, data, data, output, "regression", overrides=[*SETTINGS, "num_steps=9", *settings]
+        )
+
+    first = tune(*unscaled)
+    path = tmp_path / "model" / "config.yaml"
+    tree = yaml.safe_load(path.read_text())
+    del tree["task"]["target_means"], tree["task"]["target_scales"]
+    path.write_text(yaml.safe_dump(tree))
+    assert XLNetConfig.load(output).task.target_means == ()
+    (tmp_path / "model" / "inputs.json").unlink()
+    score = xlnet.predict(output, "now")["score"]
+    assert tune() == first and xlnet.predict(output, "now")["score"] == score
+
+
+@pytest.mark.parametrize("several", [{}, {"num_runs": 2}, {"search": 2}], ids=str)
+def test_other_inputs_than_those_of_the_run_are_refused(base, rows, several, tmp_path):
+    """The same command means the same input; nothing is trained, or told, for another one."""
+    output = f"{tmp_path}/model"
+    inputs = {"model": base, "train": rows[20:60], "dev": rows[:20]}
+    settings = [*SETTINGS, "num_steps=3", "checkpoint_steps=3"]
+
+    def tune(**changes):
+        return xlnet.finetune(**(inputs | changes), output=output, overrides=settings, **several)
+
+    first = tune()
+    other = f"{tmp_path}/other"
+    encoder = xlnet.load_encoder(base)
+    encoder.trainable_variables[0].assign_add(tf.ones_like(encoder.trainable_variables[0]))
+    xlnet.save_pretrained(encoder, other, f"{vocabulary_dir()}/spiece.model")
+    corrected = [*inputs["train"][:-1], (inputs["train"][-1][0], "bad")]
+    assert corrected != inputs["train"]
+    for changes, what in (
+        ({"train": corrected}, "training examples"),
+        ({"train": [*inputs["train"], ("now", "good")]}, "training examples"),
+        ({"train": inputs["train"][::-1]}, "training examples"),
+        ({"dev": inputs["dev"][1:]}, "validation examples"),
+        ({"model": other}, "initial weights"),
+    ):
+        with pytest.raises(ConfigError, match=f"expected the {what} .*; choose another output"):
+            tune(**changes)
+    with pytest.raises(ConfigError, match=r"weight_decay|expected the configuration"):
+        settings.append("weight_decay=0.5")
+        tune()
+    settings.pop()
+    assert tune() == first
 
 
 def test_wrong_arguments_are_named(base, rows, tmp_path):

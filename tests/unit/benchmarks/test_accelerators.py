@@ -20,6 +20,7 @@ from official.xlnet.modeling.ops.device_forms import built_for
 
 # Two layers; sizes with many binary digits, blocks of the content stream and dropout.
 SETTINGS = (
+    "model.vocab_size=4000",
     "model.num_layers=2",
     "model.mem_len=64",
     "training.optimizer=adamw",

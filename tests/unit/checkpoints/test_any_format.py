@@ -109,7 +109,7 @@ def test_tokenizer_of_a_model_directory(tmp_path, vocab_file):
     assert (tokenizer.lowercase, tokenizer.keep_accents) == (True, True)
     config.model.vocab_size = 1999
     config.save(str(tmp_path))
-    with pytest.raises(DataError, match=r"expected 1999 pieces, .* got 2000"):
+    with pytest.raises(ConfigError, match=r"expected at least 2000, .* has 2000 .* got 1999"):
         xlnet.load_tokenizer(str(tmp_path))
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import struct
 import zipfile
 
@@ -13,7 +14,9 @@ import safetensors.numpy
 import tensorflow as tf
 
 from official.xlnet import cli
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.convert import convert
+from official.xlnet.checkpoints.convert.differences import differences
 from official.xlnet.checkpoints.convert.folders import read_json
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
@@ -316,10 +319,10 @@ WRONG = {
         lambda d: edit(f"{d}/model.safetensors", lambda b: b[:-100]),
         "not a valid safetensors file",
     ),
-    "another vocabulary in the weights": (
+    "another width in the weights": (
         "hf",
-        lambda d: change_json(d, "config.json", vocab_size=1999),
-        "'transformer.word_embedding.weight': expected shape [1999, 22], got [2000, 22]",
+        lambda d: change_json(d, "config.json", d_model=24),
+        "'transformer.word_embedding.weight': expected shape [2000, 24], got [2000, 22]",
     ),
     "no vocabulary": ("hf", lambda d: os.unlink(f"{d}/spiece.model"), "no vocabulary at"),
     "damaged vocabulary": (
@@ -347,7 +350,7 @@ def test_vocabulary_of_another_size(tmp_path, vocab_file):
     source = checkpoints.write_tf1(
         tmp_path / "tf1", vocab_file, checkpoints.random_values(shapes), vocab_size=1999
     )
-    with pytest.raises(DataError, match=r"expected 1999 pieces, .* got 2000"):
+    with pytest.raises(ConfigError, match=r"expected at least 2000, .* got 1999"):
         convert(source, f"{tmp_path}/out")
 
 
@@ -362,7 +365,80 @@ def test_an_output_that_exists_is_left_alone(tmp_path, tf1):
 def test_command_prints_the_report(tmp_path, hf, capsys):
     assert cli.main(["convert", f"--source={hf}", f"--output={tmp_path}/tf1", "--to=tf1"]) == 0
     report = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert set(report) == {"variables", "parameters", "left_over", "not_filled"}
+    assert set(report) == {"variables", "parameters", "left_over", "not_filled", "differences"}
+
+
+# By what becomes of a setting of a task in another format.
+CONVERTED = {"name", "labels", "scope", "target_means", "target_scales", "start_n_top"}
+CONVERTED |= {"end_n_top", "max_length", "subtasks"}
+SAID_OR_REFUSED = {"summary", "long_texts", "text_columns", "null_threshold", "truncation_side"}
+SAID_OR_REFUSED |= {"answer_module"}
+OF_SETTINGS_THAT_ARE_SAID = {"max_windows", "window_stride", "pooling", "pooled_segments"}
+OF_SETTINGS_THAT_ARE_SAID |= {"answer_steps", "answer_dropout"}
+OF_TRAINING = {"patience", "class_weights", "label_smoothing", "lm_weight", "epochs", "metric"}
+OF_TRAINING |= {"freeze_encoder", "num_buckets"}
+OF_READING_FILES = {"columns", "label_column", "num_choices", "query_length", "answer_length"}
+OF_READING_FILES |= {"n_best"}
+OF_HEADS_THAT_ARE_SAID = {"scoring", "num_candidates", "cutoff", "highest_grade", "rerank_depth"}
+
+
+def test_it_is_known_what_becomes_of_every_setting_of_a_task():
+    known = CONVERTED | SAID_OR_REFUSED | OF_SETTINGS_THAT_ARE_SAID | OF_TRAINING
+    known |= OF_READING_FILES | OF_HEADS_THAT_ARE_SAID
+    assert known == set(XLNetConfig().task.as_dict())
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "hf", "tf1"),
+    [
+        ("classification", {}, "", "numbers the classes: bad, good"),
+        ("regression", {"summary": "mean"}, "includes padding .* one at a time", "pads every text"),
+        ("regression", {"summary": "first"}, "the first token includes", "--summary_type=first"),
+        ("multiple_choice", {"summary": "mean"}, "mean of all tokens", "--summary_type=mean"),
+        ("question_answering", {"summary": "mean"}, "", ""),  # It has no summary.
+        ("regression", {"long_texts": "windows"}, "one sequence.* 128 tokens", "one sequence"),
+        ("regression", {"long_texts": "memory"}, "as one sequence", "as one sequence"),
+        ("regression", {"text_columns": ("a", "b", "c")}, "at most two texts", "at most two"),
+        ("regression", {"truncation_side": "left"}, "", "truncates texts on the right"),
+        ("question_answering", {"null_threshold": 0.25}, "exceed 0.25", "exceed 0.25"),
+        ("multi_label", {}, "", "no head for multi_label; only the encoder"),
+        ("token_classification", {}, "", "no head for token_classification"),
+        ("ranking", {}, "no head for ranking", "no head for ranking"),
+        ("multitask", {"subtasks": ("a",)}, "no head for multitask", "no head for multitask"),
+        ("", {"data.lowercase": True}, "", "--uncased"),
+        ("", {"data.keep_accents": True}, "", "keep_accents"),
+        ("", {"model.clamp_len": 5}, "", "--clamp_len"),
+        ("", {"model.attention_type": "uni"}, "", "attn_type"),
+    ],
+    ids=str,
+)
+def test_what_a_format_does_not_have_is_said(name, settings, hf, tf1):
+    tree = {"task": {"name": name, "labels": ["bad", "good"]}, "data": {}, "model": {}}
+    for key, value in settings.items():
+        section, _, key = key.rpartition(".")
+        tree[section or "task"][key] = list(value) if isinstance(value, tuple) else value
+    config = XLNetConfig.from_dict(tree)
+    assert differences(config, "xlnet") == []
+    for form, expected in (("hf", hf), ("tf1", tf1)):
+        found = "; ".join(differences(config, form))
+        assert re.search(expected, found) if expected else not found
+
+
+def test_differences_are_in_the_folder_and_the_report(tmp_path, vocab_file, capsys):
+    head = "classification_mnli"
+    values = checkpoints.random_values(checkpoints.tf1_shapes(True, head))
+    source = checkpoints.write_tf1(tmp_path / "tf1", vocab_file, values, True)
+    sets = ["task.summary=mean", "task.truncation_side=left", "task.max_length=37"]
+    report = convert(source, f"{tmp_path}/hf", "hf", sets)
+    (sentence,) = report["differences"]
+    assert sentence.startswith("task.summary=mean: ")
+    assert f"- {sentence}.\n" in (tmp_path / "hf" / "README.md").read_text()
+    task = load_config(f"{tmp_path}/hf").task
+    assert (task.summary, task.truncation_side, task.max_length) == ("mean", "left", 37)
+    report = convert(source, f"{tmp_path}/plain", "hf")
+    assert not report["differences"] and not (tmp_path / "plain" / "README.md").exists()
+    with pytest.raises(ConfigError, match=r"task.answer_module: expected summary.* got 'san'"):
+        convert(source, f"{tmp_path}/san", "hf", ["task.answer_module=san"])
 
 
 class Malicious:

@@ -78,7 +78,7 @@ def test_next_sentence_is_kept(tmp_path, vocabulary):
 
 def test_a_tokenizer_that_does_not_fit(tmp_path, vocabulary):
     folder = str(tmp_path / "model")
-    with pytest.raises(ConfigError, match=r"vocab_size 53, as model\.vocab_size.* got 211"):
+    with pytest.raises(ConfigError, match=r"model\.vocab_size: expected at least 211.* got 53"):
         xlnet.save_pretrained(tiny_encoder(), folder, vocabulary)
     encoder = tiny_encoder(vocab_size=VOCAB_SIZE)
     with pytest.raises(ConfigError, match=r"lowercase False, as data\.lowercase.* got True"):

@@ -50,7 +50,7 @@ def test_epochs_and_batches():
 
 
 def test_all_is_chosen_if_nothing_is_given():
-    config = chosen(2003, recipe="tiny")
+    config = chosen(2003, "vocab_size=4000", recipe="tiny")
     training, task = config.training, config.task
     assert (training.learning_rate, training.batch_size) == (3e-3, 32)
     assert (task.epochs, task.summary) == (8, "mean")

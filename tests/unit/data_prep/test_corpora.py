@@ -207,12 +207,6 @@ def lines_of(documents, lines):
     return good
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_shares_out_of_range(share):
-    with pytest.raises(DataError, match="max_lost: expected a share from 0 to 1"):
-        ReadOptions(max_lost=share)
-
-
 def test_missing_texts_of_parquet_are_counted(tmp_path):
     documents = random_documents(random.Random(5), 40)
     texts = ["\n".join(lines) for lines in documents]
@@ -422,17 +416,6 @@ def test_a_part_of_text_without_spaces_is_enough(monkeypatch):
     spaced = [line for document in random_documents(random.Random(0), 900) for line in document]
     vocabulary.train_unigram(spaced, 150)
     assert seen[-1] == spaced and sum(map(len, spaced)) > 100_000
-
-
-@pytest.mark.parametrize("text", ["".join(map(chr, range(0x4E00, 0x4E30))), "ab abc abd " * 9])
-def test_sizes_that_are_refused_name_the_nearest_that_works(text):
-    for refused in (18, 50_000):
-        with pytest.raises(DataError, match=r"expected --size of at (least|most) \d+$") as raised:
-            vocabulary.train_unigram([text], refused)
-        nearest = int(str(raised.value).rsplit(" ", 1)[1])
-        vocabulary.train_unigram([text], nearest)
-        with pytest.raises(DataError, match="expected --size of at"):
-            vocabulary.train_unigram([text], nearest - 1 if refused < nearest else nearest + 1)
 
 
 def test_paths_may_be_paths(tmp_path):

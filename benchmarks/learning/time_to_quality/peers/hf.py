@@ -18,6 +18,7 @@ from benchmarks.learning.time_to_quality.peers.common import arguments, steps
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.cores import num_cores
 from official.xlnet.tokenization.special_tokens import CLS_ID, MASK_ID, PAD_ID, SEP_ID, UNK_ID
+from official.xlnet.tokenization.tokenizer import num_pieces
 
 _PROBABILITY = 1 / 3  # Of a token to be a target, about.
 
@@ -38,6 +39,7 @@ def main() -> None:
     torch.manual_seed(flags.seed)
     torch.set_num_threads(num_cores())
     config = XLNetConfig.load(flags.config)
+    config.model.fit_vocabulary(num_pieces(flags.vocab), flags.vocab)
     windows = torch.from_numpy(np.load(flags.windows)).long()
     model = create_model(config).train()
     training = config.training

@@ -30,6 +30,7 @@ from benchmarks.learning.time_to_quality.peers.common import (  # noqa: E402
 from official.xlnet.configs.experiment import XLNetConfig  # noqa: E402
 from official.xlnet.data.pretraining_dataset import pretraining_dataset  # noqa: E402
 from official.xlnet.modeling.objectives import create_objective  # noqa: E402
+from official.xlnet.tokenization.tokenizer import num_pieces  # noqa: E402
 from official.xlnet.training.unigram_baseline import (  # noqa: E402
     split_batch_size,
     unigram_distribution,
@@ -40,6 +41,7 @@ def main() -> None:
     flags = arguments()
     tf_keras.utils.set_random_seed(flags.seed)
     config = XLNetConfig.load(flags.config)
+    config.model.fit_vocabulary(num_pieces(flags.vocab), flags.vocab)
     config.model = dataclasses.replace(config.model, mem_len=0)
     config.training = dataclasses.replace(config.training, seed=flags.seed)
     training = config.training

@@ -5,16 +5,23 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from absl import logging
+
 from official.xlnet.checkpoints.convert import hf_format, tf1_format
+from official.xlnet.checkpoints.convert.differences import (
+    check_convertible,
+    differences,
+    readme,
+)
 from official.xlnet.checkpoints.convert.folders import new_folder
 from official.xlnet.checkpoints.convert.hf_format import HfSource, write_hf
 from official.xlnet.checkpoints.convert.tf1_format import Tf1Source, write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_xlnet
 from official.xlnet.configs.experiment import CONFIG_FILE
-from official.xlnet.configs.validation import require
-from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 
 
 def convert(
@@ -37,6 +44,8 @@ def convert(
         parameters: number of converted parameters.
         left_over: names of source variables that were not converted.
         not_filled: our names of the variables missing from the source.
+        differences: a sentence for each setting that the output format does not have and with
+          which it computes something else; also in `README.md` of the output, if there are any.
 
     Raises:
       DataError: the format of the source is not recognized, it is damaged, incomplete or
@@ -51,28 +60,10 @@ def convert(
     for override in overrides:
         opened.config.set(override)
     opened.config.check()
-    require(
-        opened.config.model.network == "xlnet",
-        "model.network",
-        "xlnet to convert between formats of XLNet models",
-        opened.config.model.network,
-    )
-    if opened.config.task.summary == "attn":
-        raise ConfigError(
-            "task.summary: expected last, first or mean, got attn, which no other format supports"
-        )
-    if opened.config.model.depth != "stacked":
-        raise ConfigError(
-            f"model.depth: expected stacked, got {opened.config.model.depth}, which no other "
-            "format supports"
-        )
+    check_convertible(opened.config)
+    found = differences(opened.config, to)
     weights = Weights(opened, to)
-    vocab_size = Tokenizer(opened.vocab_file).vocab_size
-    if vocab_size != opened.config.model.vocab_size:
-        raise DataError(
-            f"vocabulary {opened.vocab_file!r}: expected {opened.config.model.vocab_size} pieces, "
-            f"as in the model's configuration, got {vocab_size}"
-        )
+    Tokenizer(opened.vocab_file)  # Checked before anything is written.
     with new_folder(output) as folder:
         if to == "xlnet":
             write_xlnet(folder, weights, opened.vocab_file)
@@ -80,11 +71,17 @@ def convert(
             write_hf(folder, weights, opened.vocab_file)
         else:
             write_tf1(folder, weights, opened.vocab_file)
+        if found:
+            with atomic_write(os.path.join(folder, "README.md")) as file:
+                file.write(readme(found).encode())
+    for sentence in found:
+        logging.warning("%s: %s", output, sentence)
     return {
         "variables": len(weights.shapes),
         "parameters": weights.num_parameters,
         "left_over": weights.left_over,
         "not_filled": weights.not_filled,
+        "differences": found,
     }
 
 
@@ -96,6 +93,7 @@ def open_source(path: str) -> Source:
 
     Raises:
       DataError: the format is not recognized.
+      ConfigError: the vocabulary has more pieces than the word embedding has rows.
     """
     for name, form in (
         (CONFIG_FILE, XLNetSource),
@@ -103,7 +101,11 @@ def open_source(path: str) -> Source:
         (hf_format.CONFIG_FILE, HfSource),
     ):
         if os.path.isfile(os.path.join(path, name)):
-            return form(path)
+            source = form(path)
+            if os.path.isfile(source.vocab_file):
+                pieces = num_pieces(source.vocab_file)
+                source.config.model.fit_vocabulary(pieces, source.vocab_file)
+            return source
     if not os.path.isdir(path):
         raise DataError(f"{path!r}: expected the directory of a model, got none")
     raise DataError(

@@ -32,6 +32,7 @@ WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")
 _PREFIX = "transformer."  # Prefix of encoder variables, except in files of `XLNetModel`.
 _EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
 _LAYER_NORM_EPSILON = 1e-12
+_UNLIMITED = 1_000_000  # HF writes 1e30 as the length of a tokenizer without a limit.
 _BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 
 # HF's "gelu" is the exact (erf) form; the other names are variants of either form.
@@ -114,7 +115,7 @@ class HfSource:
         config = XLNetConfig()
         model = config.model
         model.vocab_size = value_of(
-            tree, "vocab_size", path, int, default=tree.get("n_token", model.vocab_size)
+            tree, "vocab_size", path, int, default=tree.get("n_token", 32000)
         )
         # HF's defaults; its files may omit keys with default values.
         model.num_layers = value_of(tree, "n_layer", path, int, default=24)
@@ -146,6 +147,12 @@ class HfSource:
             settings = read_json(tokenizer)
             data.lowercase = value_of(settings, "do_lower_case", tokenizer, bool, default=False)
             data.keep_accents = value_of(settings, "keep_accents", tokenizer, bool, default=False)
+            length = value_of(settings, "model_max_length", tokenizer, float, default=0)
+            if 0 < length < _UNLIMITED:
+                config.task.max_length = int(length)
+            config.task.truncation_side = value_of(
+                settings, "truncation_side", tokenizer, str, default="right"
+            )
         self._read_task(tree, path, config)
         return config
 
@@ -244,8 +251,15 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
             "tokenizer_class": "XLNetTokenizer",
             "do_lower_case": config.data.lowercase,
             "keep_accents": config.data.keep_accents,
+            **(_truncation(config) if config.task.name else {}),
         },
     )
+
+
+def _truncation(config: XLNetConfig) -> dict[str, Any]:
+    """How HF's tokenizer truncates texts, as this model does."""
+    task = config.task
+    return {"truncation_side": task.truncation_side, "model_max_length": task.max_length}
 
 
 def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
@@ -253,7 +267,7 @@ def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
     tree = {
         "model_type": "xlnet",
         "architectures": [architecture],
-        "vocab_size": model.vocab_size,
+        "vocab_size": model.num_embeddings,
         "d_model": model.d_model,
         "n_layer": model.num_layers,
         "n_head": model.num_heads,

@@ -124,7 +124,7 @@ def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
         "ff_activation": model.activation,
         "n_head": model.num_heads,
         "n_layer": model.num_layers,
-        "n_token": model.vocab_size,
+        "n_token": model.num_embeddings,
         "untie_r": model.untie_r,
     }
     objective = weights.config.objective.kind

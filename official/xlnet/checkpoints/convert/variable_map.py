@@ -1,8 +1,9 @@
 """Mapping of variable names and shapes between our format, the TF1 release's and HF's.
 
 Each row gives the name and shape of a variable in every format that has it. Dimension letters:
-V vocabulary size, D hidden size (S: of the summary), E = 2 D, N heads, H head size, F feed-forward
-size, L layers, C classes; digits stand for themselves. A row determines the conversion:
+V rows of the word embedding, D hidden size (S: of the summary), E = 2 D, N heads, H head size,
+F feed-forward size, L layers, C classes; digits stand for themselves. A row determines the
+conversion:
 
 * a different order of letters is a transposition, and 1 is an axis of length one;
 * `{layer}` in our name but not in theirs: their variable stacks all layers along the axis L;
@@ -68,6 +69,7 @@ def _row(ours: str, shape: str, tf1: str | None, tf1_shape: str, hf: str, hf_sha
 _OURS, _TF1, _HF = "encoder/blocks/{layer}/", "model/transformer/", "transformer."
 _TF1_LAYER, _HF_LAYER = _TF1 + "layer_{layer}/", _HF + "layer.{layer}."
 _MASK_EMBEDDING = "encoder/mask_embedding"
+_LM_BIAS, _NEVER = "lm_head/bias", -1e4  # A logit whose probability is 0.
 _BIASES = (("content", "r_w"), ("position", "r_r"), ("segment", "r_s"))
 
 # fmt: off
@@ -107,7 +109,7 @@ _SHARED_BIASES = tuple(
     for ours, theirs in _BIASES
 )
 _LM_HEAD = (
-    _row("lm_head/bias", "V", "model/lm_loss/bias", "V", "lm_loss.bias", "V"),
+    _row(_LM_BIAS, "V", "model/lm_loss/bias", "V", "lm_loss.bias", "V"),
 )
 
 
@@ -197,7 +199,7 @@ class Weights:
         self.config = source.config
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.not_filled: list[str] = []
-        self._source = source
+        self._source, self._to = source, to
         self._origins: dict[str, tuple[str, str, str, int]] = {}
         self._stacks: dict[str, np.ndarray] = {}
         sizes, shapes = _sizes(source.config), shapes_of(source.config)
@@ -232,7 +234,10 @@ class Weights:
             if name not in self._stacks:
                 self._stacks[name] = self._source.read(name)
             return _reorder(self._stacks[name][layer], source_shape.replace("L", ""), shape)
-        return _reorder(self._source.read(name), source_shape, shape)
+        value = _reorder(self._source.read(name), source_shape, shape)
+        if ours == _LM_BIAS and self._to != "xlnet" and self.config.model.embedding_rows:
+            value[self.config.model.vocab_size :] = _NEVER  # Other formats do not know padding.
+        return value
 
     def _check_shape(self, name: str, expected: list[int]) -> None:
         found = list(self._source.shapes[name])
@@ -265,7 +270,16 @@ def variables_of(form: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]
             continue
         for number, name in enumerate(names):
             value = weights.read(ours[min(number, len(ours) - 1)])
+            if form != "xlnet":
+                value = _in_units_of_labels(row.xlnet.name, value, weights.config)
             yield name, _reorder(value, row.xlnet.shape, theirs.shape)
+
+
+def _in_units_of_labels(name: str, value: np.ndarray, config: XLNetConfig) -> np.ndarray:
+    """Includes mean and scale of a regression in its last layer, as other formats have neither."""
+    mean, scale = config.task.target() if config.task.name == "regression" else (0.0, 1.0)
+    folded = {"head/logits/kernel": value * scale, "head/logits/bias": value * scale + mean}
+    return folded[name].astype(value.dtype) if name in folded else value
 
 
 def _expand(name: Name, config: XLNetConfig) -> list[str]:
@@ -279,7 +293,7 @@ def _sizes(config: XLNetConfig) -> dict[str, int]:
     """{dimension letter: size}."""
     model = config.model
     return {
-        "V": model.vocab_size,
+        "V": model.num_embeddings,
         "D": model.d_model,
         "S": model.d_model,
         "E": 2 * model.d_model,

@@ -35,7 +35,9 @@ class LanguageModelNetwork(tf.Module):
         self.encoder = PackedEncoder(
             model.encoder, max_length, storage=storage, with_memory=with_memory
         )
-        self._bias_V = tf.Variable(model.lm_head.bias.numpy(), trainable=False)
+        self._vocab_size = model.config.model.vocab_size
+        bias_V = model.lm_head.bias.numpy()[: self._vocab_size]
+        self._bias_V = tf.Variable(bias_V, trainable=False)
 
     def left_to_right(
         self,
@@ -80,7 +82,8 @@ class LanguageModelNetwork(tf.Module):
           labels: int32 [..., P], the tokens.
         """
         vectors_XD = tf.reshape(vectors, [-1, vectors.shape[-1]])
-        logits_XV = self.encoder.embedding.multiply(vectors_XD, transpose=True) + self._bias_V
+        logits_XV = self.encoder.embedding.multiply(vectors_XD, transpose=True)
+        logits_XV = logits_XV[:, : self._vocab_size] + self._bias_V  # Without padding rows.
         labels_X = tf.reshape(labels, [-1])
         losses_X = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_X, logits_XV)
         return tf.reshape(-losses_X, tf.shape(labels))

@@ -92,10 +92,30 @@ class MultiLabelHead(SummaryHead):
 
 @register_head("regression")
 class RegressionHead(SummaryHead):
-    """Regression of one number with squared-error loss. Labels: `label` float32 [U]."""
+    """Regression of one number with squared-error loss. Labels: `label` float32 [U].
 
-    def __init__(self, config: XLNetConfig, num_logits: int = 1, **kwargs):
+    The output is scale · z + mean, in the units of the labels; the loss is that of z:
+
+        z = W · summary + b,   loss = (z - (label - mean) / scale)²
+
+    Args:
+      config: the experiment configuration; uses `model` and `task`.
+      number: index in `task.target_means` and `task.target_scales`.
+    """
+
+    def __init__(self, config: XLNetConfig, num_logits: int = 1, number: int = 0, **kwargs):
         super().__init__(config, num_logits, **kwargs)
+        self.number = number
+        self.mean, self.scale = config.task.target(number)
+
+    def call(self, content_USTD, inputs, seed=None):
+        return {
+            "logits": super().call(content_USTD, inputs, seed)["logits"] * self.scale + self.mean
+        }
 
     def loss(self, outputs, labels):
-        return tf.square(outputs["logits"][:, 0] - tf.cast(labels["label"], tf.float32))
+        label_U = tf.cast(labels["label"], tf.float32)
+        return tf.square((outputs["logits"][:, 0] - label_U) / self.scale)
+
+    def get_config(self):
+        return {**super().get_config(), "number": self.number}

@@ -7,6 +7,7 @@ import functools
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.graph_names import graph_names
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.classification import ClassificationHead, RegressionHead
 
@@ -31,8 +32,8 @@ class MultiTaskHead(Head):
         self.heads = list(heads.values())
 
     def build(self, input_shape):
-        for name, head in zip(self.names, self.heads, strict=True):
-            with tf.name_scope(name):
+        for head in self.heads:
+            with tf.name_scope(head.name):
                 head.build(input_shape)
         super().build(input_shape)
 
@@ -63,10 +64,11 @@ def multitask_head(config: XLNetConfig, **kwargs) -> MultiTaskHead:
     """
     heads: dict[str, Head] = {}
     dtype = kwargs.get("dtype")
-    for subtask in config.task.subtasks:
+    scopes = graph_names(config.task.subtasks, "task")
+    for number, (subtask, scope) in enumerate(zip(config.task.subtasks, scopes, strict=True)):
         num_labels = sum(label.startswith(f"{subtask}/") for label in config.task.labels)
         if num_labels:
-            heads[subtask] = ClassificationHead(config, num_labels, name=subtask, dtype=dtype)
+            heads[subtask] = ClassificationHead(config, num_labels, name=scope, dtype=dtype)
         else:
-            heads[subtask] = RegressionHead(config, name=subtask, dtype=dtype)
+            heads[subtask] = RegressionHead(config, number=number, name=scope, dtype=dtype)
     return MultiTaskHead(config, heads, **kwargs)

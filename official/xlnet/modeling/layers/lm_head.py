@@ -12,25 +12,36 @@ from official.xlnet.modeling.ops.shapes import sizes
 class LMHead(tf_keras.layers.Layer):
     """logits = g·Eᵀ + bias, float32.
 
+    Rows of the word embedding after the V pieces are padding, and have no logits.
+
     Args:
       vocab_size: V.
+      embedding_rows: number of rows of the word embedding; 0: V.
     """
 
-    def __init__(self, vocab_size: int, **kwargs):
+    def __init__(self, vocab_size: int, embedding_rows: int = 0, **kwargs):
         super().__init__(**kwargs)
-        self.vocab_size = vocab_size
+        self.vocab_size, self.embedding_rows = vocab_size, embedding_rows
 
     def build(self, input_shape=None):
-        self.bias = self.add_weight("bias", [self.vocab_size], initializer="zeros")
+        rows = max(self.vocab_size, self.embedding_rows)
+        self.bias = self.add_weight("bias", [rows], initializer="zeros")
         super().build(input_shape)
 
     def call(self, query_BPD: tf.Tensor, embedding_VD: tf.Tensor) -> tf.Tensor:
-        """[B, P, D] and the word embedding [V, D] → float32 [B, P, V]."""
+        """[B, P, D] and the word embedding [V or more, D] → float32 [B, P, V]."""
+        bias_V = tf.cast(self.bias, tf.float32)
+        if self.embedding_rows > self.vocab_size:
+            embedding_VD, bias_V = embedding_VD[: self.vocab_size], bias_V[: self.vocab_size]
         embedding_VD = tf.cast(embedding_VD, query_BPD.dtype)
         _, num_targets, width = sizes(query_BPD)
         logits = tf.matmul(tf.reshape(query_BPD, [-1, width]), embedding_VD, transpose_b=True)
-        logits = tf.cast(logits, tf.float32) + tf.cast(self.bias, tf.float32)
+        logits = tf.cast(logits, tf.float32) + bias_V
         return tf.reshape(logits, [-1, num_targets, self.vocab_size])
 
     def get_config(self):
-        return {**super().get_config(), "vocab_size": self.vocab_size}
+        return {
+            **super().get_config(),
+            "vocab_size": self.vocab_size,
+            "embedding_rows": self.embedding_rows,
+        }

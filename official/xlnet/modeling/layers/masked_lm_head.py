@@ -20,6 +20,7 @@ class MaskedLMHead(LMHead):
       width: D.
       activation: a key of `ACTIVATIONS`.
       init_std: standard deviation of the truncated normal initializer.
+      embedding_rows: number of rows of the word embedding; 0: V.
     """
 
     def __init__(
@@ -28,9 +29,10 @@ class MaskedLMHead(LMHead):
         width: int,
         activation: str = "gelu",
         init_std: float = 0.02,
+        embedding_rows: int = 0,
         **kwargs,
     ):
-        super().__init__(vocab_size, **kwargs)
+        super().__init__(vocab_size, embedding_rows, **kwargs)
         self.width, self.activation, self.init_std = width, activation, init_std
         self.dense = tf_keras.layers.Dense(
             width,
@@ -50,7 +52,7 @@ class MaskedLMHead(LMHead):
         super().build(input_shape)
 
     def call(self, content_BPD: tf.Tensor, embedding_VD: tf.Tensor) -> tf.Tensor:
-        """[B, P, D] and the word embedding [V, D] → float32 [B, P, V]."""
+        """[B, P, D] and the word embedding [V or more, D] → float32 [B, P, V]."""
         transformed_BPD = self.layer_norm(self.dense(content_BPD))
         return super().call(tf.cast(transformed_BPD, self.compute_dtype), embedding_VD)
 

@@ -32,7 +32,8 @@ class AuxiliaryLanguageModel(tf_keras.layers.Layer):
         self.kind = config.objective.kind
         key = "objective.kind of a model that is fine-tuned with task.lm_weight"
         require_one_of(key, self.kind, ("permutation", "causal"))
-        self.lm_head = LMHead(config.model.vocab_size, dtype=self.dtype_policy, name="lm_head")
+        sizes = config.model.vocab_size, config.model.embedding_rows
+        self.lm_head = LMHead(*sizes, dtype=self.dtype_policy, name="lm_head")
 
     def build(self, input_shape=None):
         with tf.name_scope("lm_head"):

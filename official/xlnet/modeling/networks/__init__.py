@@ -32,12 +32,13 @@ class _Network(NamedTuple):
 
 
 def _tied(config: XLNetConfig, **kwargs) -> LMHead:
-    return LMHead(config.model.vocab_size, **kwargs)
+    return LMHead(config.model.vocab_size, config.model.embedding_rows, **kwargs)
 
 
 def _transformed(config: XLNetConfig, **kwargs) -> LMHead:
     model = config.model
-    return MaskedLMHead(model.vocab_size, model.d_model, model.activation, model.init_std, **kwargs)
+    settings = model.d_model, model.activation, model.init_std, model.embedding_rows
+    return MaskedLMHead(model.vocab_size, *settings, **kwargs)
 
 
 _NETWORKS = {

@@ -72,12 +72,13 @@ class BertEncoder(BertEncoderV2):
         if isinstance(config, dict):
             config = XLNetConfig.from_dict(config)
         config.check()
+        config.model.require_size()
         require_memory(config)
         model = config.model
         kwargs.setdefault("name", f"{model.network}_encoder")
         with _policy_of_parts(kwargs.get("dtype")):
             super().__init__(
-                vocab_size=model.vocab_size,
+                vocab_size=model.num_embeddings,
                 hidden_size=model.d_model,
                 num_layers=model.num_layers,
                 num_attention_heads=model.num_heads,

@@ -94,13 +94,14 @@ class XLNetEncoder(tf_keras.layers.Layer):
         if isinstance(config, dict):
             config = XLNetConfig.from_dict(config)
         config.check()
+        config.model.require_size()
         require_memory(config)
         self.config = config
         self.reuse_len = config.data.reuse_len if reuse_len is None else reuse_len
         model = config.model
         policy = self.dtype_policy
         self.word_embedding = tf_keras.layers.Embedding(
-            model.vocab_size,
+            model.num_embeddings,
             model.d_model,
             normal(model.init_std),
             dtype=policy,

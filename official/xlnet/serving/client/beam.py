@@ -8,6 +8,7 @@ rows do not stop the pipeline: they are written to a separate file with the erro
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 import tempfile
@@ -16,29 +17,42 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
+from absl import logging
 from apache_beam.coders import BytesCoder
 from apache_beam.io import ReadFromText, WriteToText
 from apache_beam.ml.inference.base import ModelHandler, RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from official.xlnet.data.graph_names import COLUMNS_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.checksums import check_checksums
-from official.xlnet.files.json_files import json_text, parse_json
+from official.xlnet.files.compression import without_compression
+from official.xlnet.files.json_files import json_text, parse_json, read_json
 from official.xlnet.files.paths import plain_folder
+from official.xlnet.files.schema import conform
 from official.xlnet.files.staging import local_copy
 from official.xlnet.serving.client.prediction import row_of
 
 _WRONG = "wrong"
+_TABLES = (".csv", ".tsv")
 Row = dict[str, Any]
+
+
+@dataclasses.dataclass
+class _Exported:
+    """A loaded version, and {text input: column of the training data}."""
+
+    saved_model: Any
+    columns: dict[str, str]
 
 
 class SavedModelHandler(ModelHandler[Row, Row, Any]):
     """Beam model handler that runs `serving_default` of an exported model in `RunInference`.
 
-    Elements are dictionaries with the inputs of the signature and optionally an `id`, which is
-    passed through. Outputs are predictions as `xlnet predict` writes them, or
-    `{"error": …, "row": …}` for an invalid row.
+    Elements are dictionaries with the inputs of the signature, by their names or those of the
+    columns that they stand for, and optionally an `id`, which is passed through. Outputs are
+    predictions as `xlnet predict` writes them, or `{"error": …, "row": …}` for an invalid row.
 
     Args:
       version_dir: directory of an exported version, in a bucket or on a file system that all
@@ -53,13 +67,15 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         super().__init__(max_batch_size=batch_size)
         self._version_dir = version_dir
 
-    def load_model(self) -> Any:
+    def load_model(self) -> _Exported:
         """Loads the exported model."""
         import tensorflow as tf
         import tensorflow_text  # noqa: F401  Registers the operations.
 
         with local_copy(self._version_dir) as copy, plain_folder(copy) as folder:
-            return tf.saved_model.load(folder)
+            path = os.path.join(folder, COLUMNS_FILE)
+            columns = read_json(path) if os.path.exists(path) else {}
+            return _Exported(tf.saved_model.load(folder), conform(columns, dict[str, str], path))
 
     def run_inference(
         self, batch: Sequence[Row], model: Any, inference_args: dict[str, Any] | None = None
@@ -67,15 +83,20 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         """Returns the prediction or error of each row."""
         import tensorflow as tf
 
-        signature = model.signatures["serving_default"]
+        signature = model.saved_model.signatures["serving_default"]
         names = list(signature.structured_input_signature[1])
+        column_of = {name: model.columns.get(name, name) for name in names}
         try:
-            columns = {name: [row[name] for row in batch] for name in names}
+            columns = {
+                name: [row[name] if name in row else row[column_of[name]] for row in batch]
+                for name in names
+            }
             outputs = signature(**{n: _tensor(column) for n, column in columns.items()})
         except (KeyError, ValueError, TypeError, tf.errors.InvalidArgumentError) as error:
             if len(batch) > 1:
                 return [self.run_inference([row], model)[0] for row in batch]  # type: ignore[index]
-            what = f"expected {', '.join(names)}" if isinstance(error, KeyError) else str(error)
+            is_missing = isinstance(error, KeyError)
+            what = f"expected {', '.join(column_of.values())}" if is_missing else str(error)
             return [{"error": what, "row": batch[0]}]
         arrays = {name: x.numpy() for name, x in outputs.items()}
         ids = [{"id": row["id"]} if "id" in row else {} for row in batch]
@@ -110,7 +131,8 @@ def predict_in_bulk(
 
     Raises:
       DataError: `version_dir` holds no exported model, or its files do not have the checksums of
-        the export; or Beam does not know the options.
+        the export; an input is a table, or no row of the input is valid; or Beam does not know the
+        options.
       OSError: an input is a directory, or `output` cannot be written.
     """
     if not file_system.exists(os.path.join(version_dir, "saved_model.pb")):
@@ -119,8 +141,13 @@ def predict_in_bulk(
             "saved_model.pb"
         )
     check_checksums(version_dir)
-    for path in () if file_system.is_remote(pattern) else file_system.glob(pattern):
-        if file_system.is_dir(path):
+    for path in (pattern,) if file_system.is_remote(pattern) else file_system.glob(pattern):
+        if os.path.splitext(without_compression(path))[1].lower() in _TABLES:
+            raise DataError(
+                f"{path}: expected JSON lines for --saved_model, got a table, which --model and "
+                "--endpoint read"
+            )
+        if not file_system.is_remote(path) and file_system.is_dir(path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not file_system.is_remote(output):
         _check_writable(output)
@@ -147,10 +174,16 @@ def predict_in_bulk(
         result = pipeline.run()
         result.wait_until_finish()
     counters = result.metrics().query()["counters"]  # One for each step that counts.
-    return {
+    counts = {
         name: sum(c.committed for c in counters if c.key.metric.name == name)
         for name in ("rows", "wrong_rows")
     }
+    if counts["wrong_rows"]:
+        message = f"{counts['wrong_rows']} invalid rows of {pattern} are in {output}-wrong…"
+        if not counts["rows"]:
+            raise DataError(f"expected valid rows, got none: {message}")
+        logging.warning("%s", message)
+    return counts
 
 
 def _check_writable(prefix: str) -> None:

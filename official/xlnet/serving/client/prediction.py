@@ -35,12 +35,10 @@ def task_of(input_names: list[str], kind: str | None = None) -> TaskConfig:
 
     Args:
       input_names: names of the signature's inputs.
-      kind: name of the task. None: inferred from the input names, with a table of those columns
-        (classification) as the fallback.
+      kind: name of the task. None: inferred from the input names, with a table of text columns
+        (classification) as the fallback; `columns_of_inputs` finds its columns.
     """
-    kind = kind or _TASKS.get(tuple(sorted(input_names)), "classification")
-    columns = tuple(input_names) if kind == "classification" else ()
-    return TaskConfig(name=kind, text_columns=columns)
+    return TaskConfig(name=kind or _TASKS.get(tuple(sorted(input_names)), "classification"))
 
 
 def predict_remotely(

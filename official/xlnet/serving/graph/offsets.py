@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
+from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import UNK_ID
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer, PagedTable
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
@@ -39,7 +40,7 @@ class OffsetTokenizer(tf.Module):
         super().__init__(name="offset_tokenizer")
         self._graph = graph_tokenizer
         self._tracking = tensorflow_text.SentencepieceTokenizer(
-            tokenizer.model_proto, out_type=tf.int32
+            parse_model(tokenizer.model_proto).SerializeToString(), out_type=tf.int32
         )
         pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
         self._visible = tf.constant([len(p) - p.count(WORD_START) for p in pieces], tf.int32)

@@ -16,7 +16,9 @@ class Settings:
       lengths: bucket lengths that inputs are padded to, in tokens, ascending. The last one is the
         maximum input length.
       weights: storage dtype of matrices, one of `WEIGHT_STORAGE`. Computation is in float32.
-      text_columns: names of the text inputs, 1 to 3.
+      text_columns: names of the text inputs, 1 to 3; for several tasks, those of all of them.
+      columns: the columns of the data that the text inputs stand for; empty: those of their names.
+      texts_of_subtasks: for several tasks, names of the text inputs of each; empty: all of them.
       max_characters: maximum length of a text; longer ones are rejected.
       max_windows: maximum number of windows of a text; longer ones are rejected.
     """
@@ -24,6 +26,8 @@ class Settings:
     lengths: tuple[int, ...]
     weights: str = "float32"
     text_columns: tuple[str, ...] = ("text",)
+    columns: tuple[str, ...] = ()
+    texts_of_subtasks: tuple[tuple[str, ...], ...] = ()
     max_characters: int = 200_000
     max_windows: int = 512
 
@@ -45,10 +49,16 @@ class Settings:
             raise ConfigError(
                 f"weights: expected one of {', '.join(WEIGHT_STORAGE)}, got {self.weights}"
             )
-        if not 1 <= len(self.text_columns) <= 3:
-            raise ConfigError(
-                f"text columns: expected 1 to 3, got {', '.join(self.text_columns) or 'none'}"
-            )
+        for names in self.texts_of_subtasks or (self.text_columns,):
+            if not 1 <= len(names) <= 3:
+                raise ConfigError(
+                    f"text columns: expected 1 to 3, got {', '.join(names) or 'none'}"
+                )
+
+    @property
+    def num_texts(self) -> int:
+        """Largest number of texts in one sequence."""
+        return max(map(len, self.texts_of_subtasks or (self.text_columns,)))
 
     @property
     def max_length(self) -> int:

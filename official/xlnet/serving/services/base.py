@@ -10,6 +10,7 @@ REST API.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -57,6 +58,19 @@ class Service(tf.Module):
         """Names of the text inputs."""
         return self.settings.text_columns
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """{text input: column of the data}; empty if the task gives the inputs their names."""
+        names, columns = self.settings.text_columns, self.settings.columns
+        if self.text_names != names:
+            return {}
+        return dict(zip(names, columns or names, strict=True))
+
+    @property
+    def texts_of_signatures(self) -> dict[str, tuple[str, ...]]:
+        """{signature: its text inputs}."""
+        return {"serving_default": self.text_names}
+
     def from_texts(self, texts: Tensors) -> Tensors:
         """Computes the outputs for validated text inputs, string [B]."""
         raise NotImplementedError
@@ -84,9 +98,10 @@ class Service(tf.Module):
             ),
         }
 
-    def text_specs(self) -> dict[str, tf.TensorSpec]:
-        """Returns the specs of the text inputs, by name."""
-        shapes = {n: [None, None] if n == self.with_list else [None] for n in self.text_names}
+    def text_specs(self, names: Sequence[str] | None = None) -> dict[str, tf.TensorSpec]:
+        """Returns the specs of the text inputs, or of some of them, by name."""
+        names = self.text_names if names is None else names
+        shapes = {n: [None, None] if n == self.with_list else [None] for n in names}
         return {name: tf.TensorSpec(shape, tf.string, name) for name, shape in shapes.items()}
 
     def token_specs(self) -> dict[str, tf.TensorSpec]:
@@ -109,12 +124,13 @@ class Service(tf.Module):
         length = length or self.settings.max_length
         return self.tokenizer.pack(columns, length, self.truncation_side)
 
-    def sample_texts(self, num_words: int) -> dict[str, list]:
+    def sample_texts(
+        self, num_words: int, signature: str = "serving_default"
+    ) -> dict[str, list[Any]]:
         """Returns example text inputs with one row of about `num_words` tokens."""
         text = " ".join([_WORD] * num_words)
-        return {
-            name: [[_WORD, text]] if name == self.with_list else [text] for name in self.text_names
-        }
+        names = self.texts_of_signatures[signature]
+        return {name: [[_WORD, text]] if name == self.with_list else [text] for name in names}
 
     def sample_tokens(self, length: int) -> dict[str, Any]:
         """Returns example token inputs with one row of `length` tokens."""
@@ -129,9 +145,13 @@ class Service(tf.Module):
 
     def serve_texts(self, **texts: tf.Tensor) -> Tensors:
         """Validates the text inputs of a request and computes the outputs."""
+        return self.from_texts(self.checked(texts))
+
+    def checked(self, texts: Tensors) -> Tensors:
+        """Validates the text inputs of a request."""
         tensors = dict(zip(texts, checked_rows(**texts), strict=True))
         limit = self.settings.max_characters
-        return self.from_texts({n: checked_text(n, x, limit) for n, x in tensors.items()})
+        return {name: checked_text(name, x, limit) for name, x in tensors.items()}
 
     def serve_examples(self, examples: tf.Tensor) -> Tensors:
         """Computes the outputs for serialized `tf.Example`s, string [B]."""

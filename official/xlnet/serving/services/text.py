@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import tensorflow as tf
 
+from official.xlnet.data.graph_names import graph_names
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.inference.network.task_network import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -15,6 +17,8 @@ from official.xlnet.serving.services.base import Service, repeated, with_sequenc
 from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
 from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+
+_SIGNATURES = ("serving_default", "token_ids", "examples")
 
 
 class TextService(Service):
@@ -36,18 +40,21 @@ class TextService(Service):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         self._task = model.config.task
         self.truncation_side = self._task.truncation_side
-        self.num_texts = len(settings.text_columns)
+        self.num_texts = settings.num_texts
         if self._task.long_texts != "truncate":
             self.sequences = self._task.max_windows
         self._network = TaskNetwork(model, settings.lengths, settings.weights, self.num_segments)
 
     def from_texts(self, texts):
-        columns = [self.tokenizer(texts[name]) for name in self.text_names]
-        readers = {"truncate": self._cut, "windows": self._windows, "memory": self._segments}
-        return self._answer(readers[self._task.long_texts](columns))
+        return self._answer(self._read([texts[name] for name in self.text_names]))
 
     def from_tokens(self, inputs):
         return self._answer(with_sequence_axis(inputs) if self.sequences is None else inputs)
+
+    def _read(self, texts: list[tf.Tensor]) -> Tensors:
+        """Converts texts to inputs of the network [U, S, T]."""
+        readers = {"truncate": self._cut, "windows": self._windows, "memory": self._segments}
+        return readers[self._task.long_texts]([self.tokenizer(text) for text in texts])
 
     def _cut(self, columns):
         return with_sequence_axis(self.pack(columns))
@@ -97,17 +104,61 @@ class TextService(Service):
 
 
 class MultiTaskService(TextService):
-    """Multi-task service. Outputs are those of each subtask, as `<subtask>_<output>`."""
+    """Multi-task service.
+
+    Each task reads its own texts. `serving_default` takes the texts of all tasks and returns the
+    outputs of each, as `<task>_<output>`. The signature `<task>` takes the texts of one task and
+    returns its outputs, as the service of that task alone.
+    """
+
+    def __init__(self, model, tokenizer, settings):
+        super().__init__(model, tokenizer, settings)
+        subtasks = self._task.subtasks
+        self._texts = settings.texts_of_subtasks or (settings.text_columns,) * len(subtasks)
+        self._names = graph_names(subtasks, "task", _SIGNATURES)
+
+    @property
+    def texts_of_signatures(self):
+        return super().texts_of_signatures | dict(zip(self._names, self._texts, strict=True))
+
+    def signatures(self):
+        alone = {
+            name: self._function(functools.partial(self._serve_one, number))
+            for number, name in enumerate(self._names)
+        }
+        return super().signatures() | {
+            name: function.get_concrete_function(**self.text_specs(self.texts_of_signatures[name]))
+            for name, function in alone.items()
+        }
+
+    def from_texts(self, texts):
+        outputs: Tensors = {}
+        for names in dict.fromkeys(self._texts):  # Texts that tasks share are read once.
+            logits = self._network(self._read([texts[name] for name in names]))
+            numbers = [number for number, its in enumerate(self._texts) if its == names]
+            outputs |= self._answers_of(numbers, logits)
+        return outputs
+
+    def _serve_one(self, number, **texts):
+        texts = self.checked(texts)
+        logits = self._network(self._read([texts[name] for name in self._texts[number]]))
+        return self._answer_of(number, logits)
 
     def _answer(self, inputs):
-        logits = self._network(inputs)
-        outputs: Tensors = {}
-        for name in self._task.subtasks:
-            labels = [label for label in self._task.labels if label.startswith(f"{name}/")]
-            own = tuple(label.removeprefix(f"{name}/") for label in labels)
-            answer = _classes if own else _number
-            outputs |= {f"{name}_{output}": x for output, x in answer(logits[name], own).items()}
-        return outputs
+        return self._answers_of(range(len(self._names)), self._network(inputs))
+
+    def _answers_of(self, numbers, logits):
+        return {
+            f"{self._names[number]}_{output}": x
+            for number in numbers
+            for output, x in self._answer_of(number, logits).items()
+        }
+
+    def _answer_of(self, number, logits):
+        name = self._task.subtasks[number]
+        labels = [label for label in self._task.labels if label.startswith(f"{name}/")]
+        own = tuple(label.removeprefix(f"{name}/") for label in labels)
+        return (_classes if own else _number)(logits[name], own)
 
 
 def _classes(logits_BC, labels):

@@ -50,7 +50,10 @@ def read_finished(config: XLNetConfig, output: str, name: str) -> list[dict[str,
             raise ConfigError(f"{output}: expected {kind} or nothing, got a model directory")
         return []
     saved = conform(read_json(path), _Runs, path)
-    if _as_json(XLNetConfig.from_dict(saved.config, path)) != _as_json(config):
+    begun_with = XLNetConfig.from_dict(saved.config, path)
+    if not begun_with.task.text_columns:  # Earlier versions kept none of several tasks.
+        begun_with.task.text_columns = config.task.text_columns
+    if _as_json(begun_with) != _as_json(config):
         raise ConfigError(
             f"{output}: expected the configuration of its earlier runs, got another one; choose "
             "another directory"

@@ -29,12 +29,13 @@ from official.xlnet.analysis.search_report import search_table, write_picture, w
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
+from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import DataError, DivergedError
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.registry import task_class
-from official.xlnet.training.finetuning import finetune
+from official.xlnet.training.finetuning import finetune, inputs_of
 from official.xlnet.training.finetuning_callback import metric_of
 from official.xlnet.training.several_runs.finetuning_runs import (
     SEARCH_FILE,
@@ -102,6 +103,7 @@ def search_settings(
 
     with only_writer(output, chief):
         runs = _Runs(config, output, train_candidate, chief)
+        check_inputs(output, inputs_of(train, dev, init_from), bool(runs.finished), chief)
         finalists = successive_halving(num_candidates, runs.value)
         best = max(finalists, key=lambda candidate: runs.value(candidate, 1))
         run = runs.run(best, 1)

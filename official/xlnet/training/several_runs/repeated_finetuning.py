@@ -19,10 +19,11 @@ import tf_keras
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
+from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tasks.registry import task_class
-from official.xlnet.training.finetuning import finetune
+from official.xlnet.training.finetuning import finetune, inputs_of
 from official.xlnet.training.finetuning_callback import metric_of
 from official.xlnet.training.several_runs.finetuning_runs import (
     RUNS_FILE,
@@ -77,6 +78,7 @@ def finetune_repeatedly(
     chief = is_chief(distribution)
     with only_writer(output, chief):
         finished = read_finished(config, output, RUNS_FILE)
+        check_inputs(output, inputs_of(train, dev, init_from), bool(finished), chief)
         if chief:
             write_finished(config, output, RUNS_FILE, finished)
         for number in range(num_runs):

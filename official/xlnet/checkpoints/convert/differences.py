@@ -1,0 +1,116 @@
+"""Settings that other checkpoint formats do not have: refused, or described for the user."""
+
+from __future__ import annotations
+
+from official.xlnet.checkpoints.convert.variable_map import rows_of
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require
+
+_NAMES = {"hf": "HF", "tf1": "the TF1 release"}
+
+
+def check_convertible(config: XLNetConfig) -> None:
+    """Raises `ConfigError` if no other format has the network or the head of a model."""
+    for holds, key, expected, got in (
+        (
+            config.model.network == "xlnet",
+            "model.network",
+            "xlnet to convert between formats of XLNet models",
+            config.model.network,
+        ),
+        (
+            config.model.depth == "stacked",
+            "model.depth",
+            "stacked, as in every other format",
+            config.model.depth,
+        ),
+        (
+            config.task.summary != "attn",
+            "task.summary",
+            "last, first or mean, as in every other format",
+            config.task.summary,
+        ),
+        (
+            config.task.answer_module == "summary" or config.task.name != "classification",
+            "task.answer_module",
+            "summary, as in every other format",
+            config.task.answer_module,
+        ),
+    ):
+        require(holds, key, expected, got)
+
+
+def differences(config: XLNetConfig, to: str) -> list[str]:
+    """Returns a sentence for each setting with which a converted model computes something else.
+
+    Args:
+      config: configuration of the model.
+      to: output format, one of `CHECKPOINT_FORMS`.
+
+    Example:
+      >>> task = {"name": "regression", "summary": "mean"}
+      >>> len(differences(XLNetConfig.from_dict({"task": task}), "hf"))
+      1
+    """
+    if to == "xlnet":
+        return []
+    name, task = _NAMES[to], config.task
+    found = []
+    if task.name:
+        found += _of_task(config, to)
+    if to == "tf1":
+        flags = {
+            "data.lowercase": (config.data.lowercase, "--uncased"),
+            "data.keep_accents": (config.data.keep_accents, "keep_accents in its code"),
+            "model.clamp_len": (config.model.clamp_len, "--clamp_len"),
+            "model.attention_type": (config.model.attention_type == "uni", "attn_type in its code"),
+        }
+        found += [
+            f"{key}: {name} does not store it; set {flag}"
+            for key, (is_set, flag) in flags.items()
+            if is_set
+        ]
+    return found
+
+
+def _of_task(config: XLNetConfig, to: str) -> list[str]:
+    name, task = _NAMES[to], config.task
+    if not any(row.xlnet.name.startswith("head/") for row in rows_of(config, to)):
+        return [f"task.name: {name} has no head for {task.name}; only the encoder is converted"]
+    found = []
+    has_summary = any("summary" in row.xlnet.name for row in rows_of(config, to))
+    if has_summary and task.summary != "last":
+        what = {"mean": "the mean of all tokens", "first": "the first token"}[task.summary]
+        how = {
+            "hf": "pass texts one at a time, or batches of texts of equal length",
+            "tf1": f"it pads every text; set --summary_type={task.summary}",
+        }[to]
+        found.append(
+            f"task.summary={task.summary}: {what} includes padding in {name}, and not here, so "
+            f"logits of padded texts differ; {how}"
+        )
+    if has_summary and task.long_texts != "truncate":
+        found.append(
+            f"task.long_texts={task.long_texts}: {name} reads a text as one sequence; texts of "
+            f"more than {task.max_length} tokens have other logits"
+        )
+    if len(task.text_columns) > 2:
+        number = len(task.text_columns)
+        found.append(f"task.text_columns: {name} takes at most two texts, this model {number}")
+    if task.name == "question_answering" and task.null_threshold:
+        found.append(
+            f"task.null_threshold: {name} does not store it; there is no answer if the log odds "
+            f"exceed {task.null_threshold:g}"
+        )
+    if to == "tf1":
+        if task.truncation_side == "left":
+            found.append(f"task.truncation_side: {name} truncates texts on the right")
+        if task.name == "classification":
+            found.append(f"task.labels: {name} numbers the classes: {', '.join(task.labels)}")
+    return found
+
+
+def readme(found: list[str]) -> str:
+    """Returns the text of a README that lists the differences."""
+    lines = "\n".join(f"- {sentence}." for sentence in found)
+    return f"Converted by `xlnet convert`. This model differs from its source:\n\n{lines}\n"

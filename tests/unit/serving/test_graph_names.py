@@ -1,0 +1,207 @@
+"""Names of columns and tasks, as inputs and outputs of exported models."""
+
+import csv
+import json
+import keyword
+import random
+import re
+from unittest import mock
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet import cli
+from official.xlnet.data.graph_names import columns_of_inputs, graph_names
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.serving.client import endpoint
+from official.xlnet.serving.client.beam import SavedModelHandler
+from official.xlnet.serving.export import export
+from tests.helpers.served_models import mixed_texts, random_task, save_task
+
+VALID = re.compile("[A-Za-z][A-Za-z0-9_]*")
+NAMES = (
+    *("text", "Text", "text_a", "text-a", "Review Text", "#1 String", "1", "class", "None", "self"),
+    *(
+        "Überschrift",
+        "标题",
+        "正文",
+        "",
+        "_",
+        "__init__",
+        "a" * 300,
+        "a" * 299 + "-",
+        "é e",
+        "examples",
+    ),
+    *("text_1_String", "token_ids", "serving_default", "id\t", "🏳️‍🌈", "x/y", "x.y", "%s"),
+)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_names_are_valid_distinct_and_found_again(seed):
+    rng = random.Random(seed)
+    names = rng.sample(NAMES, rng.randint(1, rng.choice([3, len(NAMES)])))
+    inputs = graph_names(names, reserved=["examples"])
+    assert len({name.lower() for name in inputs}) == len(names)
+    for name, given in zip(names, inputs, strict=True):
+        assert VALID.fullmatch(given) and given not in ("self", "examples")
+        assert not keyword.iskeyword(given) and len(given) <= max(len(name), 80)
+    before = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
+    taken = {name.lower() for name in before} - {"self", "examples"}
+    is_valid = [VALID.fullmatch(x) and not keyword.iskeyword(x) for x in before]
+    if all(is_valid) and len(taken) == len(names):
+        assert list(inputs) == before  # As in earlier versions.
+    order = rng.sample(range(len(names)), len(names))
+    columns = [*rng.sample(names, len(names)), "label of another kind"]
+    found = columns_of_inputs([inputs[n] for n in order], columns, "file")
+    assert found == tuple(names[n] for n in order)
+
+
+def test_a_table_without_the_column_of_an_input_is_refused():
+    with pytest.raises(DataError, match="one column for the input 'b', got none among a, c"):
+        columns_of_inputs(["a", "b"], ["a", "c"], "t.csv")
+    with pytest.raises(DataError, match="got 'b-c', 'b c' among b-c, b c"):
+        columns_of_inputs(["b_c"], ["b-c", "b c"], "t.csv")
+
+
+class Local(endpoint.Endpoint):
+    """An exported version in this process, as if it were served."""
+
+    def __init__(self, version, signature):
+        super().__init__("local", "model", signature, 1.0, 0)
+        self._model = tf.saved_model.load(version)
+
+    def _signatures(self):
+        signatures = {
+            n: list(s.structured_input_signature[1]) for n, s in self._model.signatures.items()
+        }
+        return {name: names[::-1] for name, names in signatures.items()}
+
+    def _predict(self, inputs):
+        tensors = {name: tf.constant(value) for name, value in inputs.items()}
+        return {n: x.numpy() for n, x in self._model.signatures[self.signature](**tensors).items()}
+
+    def close(self):
+        pass
+
+
+def predictions_of(tmp_path, *arguments, local=None):
+    output = tmp_path / "predictions.jsonl"
+    with mock.patch.object(endpoint, "connect", return_value=local):
+        assert cli.main(["predict", f"--output={output}", *arguments]) == 0
+    return [json.loads(line) for line in output.read_text().splitlines()]
+
+
+def assert_same(found, expected):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        other = {name: value for name, value in other.items() if name != "subtask"}
+        assert one.keys() == other.keys() and one["id"] == other["id"]
+        for name in one.keys() - {"id"}:
+            assert one[name] == (
+                pytest.approx(other[name], abs=2e-5, rel=1e-5) if name != "label" else other[name]
+            )
+
+
+def write_rows(path, columns, texts, rng):
+    """A table with other columns among those of the texts, in any order."""
+    header = rng.sample([*columns, "id", "note to self", "label"], len(columns) + 3)
+    rows = [dict(zip(columns, row, strict=True)) | {"id": f"r{n}"} for n, row in enumerate(texts)]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, header, restval="x", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return str(path), rows
+
+
+@pytest.mark.parametrize(
+    "columns", [("text-a", "text_a", "标题"), ("class", "#1 String", "Review Text"), None], ids=str
+)
+def test_every_way_to_predict_reads_the_same_columns(columns, tmp_path):
+    rng = random.Random(str(columns))
+    columns = columns or tuple(rng.sample([name for name in NAMES if name.strip()], 2))
+    model, _ = random_task("classification", text_columns=columns)
+    directory = save_task(model, str(tmp_path / "model"))
+    texts = [
+        [text.replace("\0", "") for text in mixed_texts(7, seed)] for seed in range(len(columns))
+    ]
+    path, rows = write_rows(tmp_path / "t.csv", columns, list(zip(*texts, strict=True)), rng)
+    expected = predictions_of(tmp_path, f"--model={directory}", f"--input={path}")
+    report = export(directory, str(tmp_path / "exported"))
+    assert tuple(report["columns"].values()) == columns
+    assert report["signatures"]["serving_default"]["inputs"] == sorted(report["columns"])
+    local = Local(report["path"], "serving_default")
+    served = {name: sorted(names) for name, names in local._signatures().items()}
+    assert served == {name: its["inputs"] for name, its in report["signatures"].items()}
+    assert_same(
+        predictions_of(tmp_path, "--endpoint=x:1", f"--input={path}", local=local), expected
+    )
+    handler = SavedModelHandler(report["path"])
+    loaded = handler.load_model()
+    assert_same(handler.run_inference(rows, loaded), expected)
+    by_input = {input_: column for input_, column in report["columns"].items()}
+    named = [{"id": r["id"]} | {i: r[column] for i, column in by_input.items()} for r in rows]
+    assert_same(handler.run_inference(named, loaded), expected)
+
+
+def test_several_tasks_read_their_own_texts_each(tmp_path):
+    """The names of tasks, too, are valid and distinct; a task has a signature of its own."""
+    rng = random.Random(3)
+    columns = {
+        "标题": ("text", "Review Text"),
+        "a": ("text",),
+        "a-b": ("b", "text", "1"),
+        "class": ("b",),
+    }
+    model, _ = random_task(
+        "multitask",
+        subtasks=tuple(columns),
+        labels=("标题/bad", "标题/good", "a/1", "a/2", "a/3", "class/x", "class/y"),
+        text_columns=tuple(f"{task}/{name}" for task, names in columns.items() for name in names),
+        target_means=(0.0, 0.0, 2000.0, 0.0),
+        target_scales=(1.0, 1.0, 500.0, 1.0),
+    )
+    directory = save_task(model, str(tmp_path / "model"))
+    report = export(directory, str(tmp_path / "exported"))
+    names = graph_names(tuple(columns), "task")
+    assert {"serving_default", "token_ids", "examples", *names} == report["signatures"].keys()
+    everything = set()
+    texts = {
+        name: [text.replace("\0", "") for text in mixed_texts(5, seed)]
+        for seed, name in enumerate(("text", "Review Text", "b", "1"))
+    }
+    together = tf.saved_model.load(report["path"]).signatures["serving_default"](
+        **{name: tf.constant(texts[column]) for name, column in report["columns"].items()}
+    )
+    for number, (task, its) in enumerate(columns.items()):
+        rows = list(zip(*(texts[name] for name in its), strict=True))
+        path, _ = write_rows(tmp_path / f"{number}.csv", its, rows, rng)
+        with mock.patch.dict("data_prep.tasks.task_data.DATASETS", {"a-b": {"name": "regression"}}):
+            expected = predictions_of(tmp_path, f"--model={directory}", f"--input={task}={path}")
+        local = Local(report["path"], names[number])
+        found = predictions_of(tmp_path, "--endpoint=x:1", f"--input={path}", local=local)
+        assert_same(found, expected)
+        prefix = f"{names[number]}_"
+        outputs = {name for name in together if name.startswith(prefix)}
+        everything |= outputs
+        if task == "a-b":
+            scores = [row["score"] for row in expected]
+            np.testing.assert_allclose(together[f"{prefix}score"], scores, rtol=1e-5)
+        else:
+            labels = [label.decode() for label in together[f"{prefix}label"].numpy()]
+            assert labels == [row["label"] for row in expected]
+    assert everything == set(together)
+
+
+def test_chosen_names_have_to_be_valid_and_as_many_as_the_columns(tmp_path):
+    model, _ = random_task("classification", text_columns=("a", "b"))
+    directory = save_task(model, str(tmp_path / "model"))
+    for chosen, message in (
+        (["a b", "c"], "expected different names that begin with a letter"),
+        (["a", "a"], "expected different names"),
+        (["a", "class"], "none of which is a keyword of Python, got a, class"),
+        (["a"], "expected 2, for a, b, got a"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            export(directory, str(tmp_path / "exported"), text_columns=chosen)
