@@ -60,6 +60,7 @@ def test_a_run_of_the_old_version_continues(old, expected, capsys, tmp_path):
 
 def test_fine_tuned_model(old, expected, capsys, tmp_path):
     got = xlnet(capsys, "evaluate", f"--model={old}/classifier", f"--data={old}/dev.tsv")
+    got = {name: got[name] for name in expected["evaluate_task"]}
     assert got == pytest.approx(expected["evaluate_task"], rel=1e-5)
     output = tmp_path / "predictions.jsonl"
     model = f"--model={old}/classifier"
