@@ -36,9 +36,10 @@ def test_score_prints_texts_and_totals(capsys, model_dir, tmp_path):
     assert [row["text"] for row in rows] == [
         "First",
         "The cat sat.",
+        "",
         "A longer text: it goes on, and on.",
     ]
-    assert figures["texts"] == 3
+    assert figures["texts"] == 4
     assert figures["tokens"] == sum(len(row["tokens"]) for row in rows)
     assert all(len(row["tokens"]) == len(row["log_likelihoods"]) for row in rows)
     assert figures["log_likelihood"] == pytest.approx(sum(row["total"] for row in rows))
@@ -60,7 +61,7 @@ def test_generate_continues_and_fills_in(capsys, model_dir):
     texts = ["--text=The ____ sat", "--text=Once upon a", "--text=____{2} and ____."]
     status, [*rows, figures], _ = run(capsys, *arguments, *texts, "--max_blank_length=2")
     assert status == 0
-    assert figures == {"continued": 1, "filled": 2}
+    assert (figures["continued"], figures["filled"]) == (1, 2)
     outputs = [row["output"] for row in rows]
     assert outputs[0].startswith("The ") and outputs[0].endswith(" sat")
     assert outputs[1].startswith("Once upon a")
