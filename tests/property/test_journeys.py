@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.property.journeys.draws.configuration import DRAWN_ELSEWHERE, keys, values_of
+from tests.property.journeys.draws.configuration import keys, values_of
 from tests.property.journeys.draws.drawing import draw
 from tests.property.journeys.journey import known, travel
 from tests.property.journeys.table import table
@@ -16,10 +16,10 @@ def test_short_journey(number):
     assert not travelled.violation or known(travelled.violation)
 
 
-def test_every_key_is_drawn():
+def test_every_key_with_a_range_is_drawn():
     drawn = {key for number in range(300) for key in draw(number)["config"]}
-    assert set(keys()) - drawn == DRAWN_ELSEWHERE
-    assert all(len(values_of(key)) > 1 for key in drawn)
+    assert drawn >= {key for key in keys() if values_of(key)}
+    assert len(drawn) > 90
 
 
 def test_table_names_the_command_that_repeats_a_violation():

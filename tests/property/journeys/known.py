@@ -10,8 +10,6 @@ KNOWN: tuple[tuple[str, str], ...] = (
         "34: a vocabulary of another size",
     ),
     (r"all input arrays must have the same shape", "34: a vocabulary of another size"),
-    (r"pretrain refuses .* records were written with a vocabulary of", "43: prepare compares both"),
-    (r"export refuses .* expected a model of unigram type", "a vocabulary that export cannot take"),
     (r"rows are those that were meant: .*\"p\d+\"", "34: columns such as pair_ID"),
     (r"rows are those that were meant: \('\[\[\"\d+\", ", "34: the index of pandas' to_csv"),
     (r"no row is made up", "34: an empty label"),

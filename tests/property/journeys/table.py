@@ -65,9 +65,9 @@ def _coverage(journeys: list[dict]) -> list[str]:
         read = dict(journey["config"])
         if journey["route"] not in _TASK_ROUTES:
             read = {key: value for key, value in read.items() if not key.startswith("task.")}
-        drawn |= {*read, "model.vocab_size"}
+        drawn |= {*read, "model.vocab_size", "model.embedding_rows"}
         if journey["route"] in _TASK_ROUTES:
-            drawn |= {"task.name", "task.labels"}
+            drawn |= {"task.name", "task.labels", "task.text_columns", "task.label_column"}
         values = {key: read.get(key, options[0]) for key, options in IMPORTANT.items()}
         if journey["route"] not in _TASK_ROUTES:
             values = {key: value for key, value in values.items() if not key.startswith("task.")}

@@ -52,6 +52,7 @@ _TINY = {
     "data.max_span": (1, 2, 5, 40),
     "data.num_lanes": (1, 2, 4, 6, 8),
     "data.heldout_fraction": (0.05, 0.3, 0.5),
+    "data.max_unknown": (0.2, 0.5, 0.99),
     "data.seed": (0, -5, 2**63 - 1),
     "data.phrases": (["of the", "New York"], ["the water"]),
     "objective.kind": ("permutation", "denoising", "causal"),
@@ -97,13 +98,8 @@ _TINY = {
     "task.rerank_depth": (0, 2),
     "task.scope": ("", "mnli"),
 }
-# Drawn by the part of a journey that they belong to.
-DRAWN_ELSEWHERE = {
-    "model.vocab_size",
-    *("task.name", "task.labels", "task.subtasks", "task.columns", "task.text_columns"),
-    *("task.label_column", "task.num_choices", "task.metric"),
-    *("objective.auxiliary_steps", "objective.auxiliary_weights"),
-}
+# Drawn by the part of a journey that they belong to; keys without a table are, too.
+_DRAWN_ELSEWHERE = ("model.vocab_size", "model.embedding_rows", "task.num_choices")
 # Each pair of values of these is forced on a journey, by turns.
 IMPORTANT = {
     "model.network": ("xlnet", "bert", "gpt"),
@@ -144,7 +140,9 @@ def keys() -> list[str]:
 
 @functools.cache
 def values_of(key: str) -> tuple:
-    """Values of a key that a journey may have."""
+    """Values of a key that a journey may have; none if it is not drawn by itself."""
+    if key in _DRAWN_ELSEWHERE:
+        return ()
     if key in _TINY:
         return _TINY[key]
     section, name = key.split(".")
@@ -158,7 +156,7 @@ def values_of(key: str) -> tuple:
     default = getattr(getattr(_defaults(), section), name)
     if isinstance(default, bool):
         return (True, False)
-    allowed = tables[section]._ALLOWED[name]
+    allowed = tables[section]._ALLOWED.get(name, ())
     if not isinstance(allowed, Range):
         return allowed
     share = (0.0, 0.1, 0.5) if isinstance(default, float) or default is None else (1, 2)
@@ -169,11 +167,15 @@ def draw_configuration(rng: random.Random, number: int) -> dict:
     """{key: value} beyond the defaults; the pair of important values goes by the number."""
     config = dict(BASE)
     for key in keys():
-        if key not in DRAWN_ELSEWHERE and rng.random() < _SHARE:
+        if values_of(key) and rng.random() < _SHARE:
             config[key] = rng.choice(values_of(key))
     pairs = important_pairs()
     for key, value in pairs[number % len(pairs)]:
         config[key] = value
+    names = config.get("objective.auxiliary")
+    if names and rng.random() < 0.5:
+        config["objective.auxiliary_steps"] = [str(2 * n) for n in range(len(names))]
+        config["objective.auxiliary_weights"] = ["0.5"] * len(names)
     return config
 
 
