@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from data_prep.tasks.rows import Row, WrongRowError, text, texts, usable
-from data_prep.tasks.tables import read_rows
+from data_prep.tasks.table_files import read_rows
 from official.xlnet.data.examples import ChoiceExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
@@ -40,7 +40,7 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
         os.path.join(folder, name)
         for folder, _, names in os.walk(reading.path)
         for name in names
-        if name.endswith((".txt", ".json"))
+        if name.lower().endswith((".txt", ".json"))
     )
     if not paths:
         raise DataError(f"{reading.path}: expected passage files of RACE, got none")

@@ -37,7 +37,7 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
     for label in sorted(found):
         folder = os.path.join(reading.path, label)
         for name in sorted(os.listdir(folder)):
-            if not name.endswith(".txt"):
+            if not name.lower().endswith(".txt"):
                 reading.counts["other_files"] += 1
                 continue
             path = os.path.join(folder, name)
@@ -47,5 +47,5 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
             except DataError as error:
                 reading.reject("bad_utf8", str(error))
                 continue
-            name = f"{label}/{name.removesuffix('.txt')}"
+            name = f"{label}/{os.path.splitext(name)[0]}"
             yield TextExample(mended(name), (text,), mended(label))

@@ -16,7 +16,7 @@ import os
 from collections.abc import Collection, Iterator
 
 from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, number, text, usable
-from data_prep.tasks.tables import read_rows
+from data_prep.tasks.table_files import read_rows
 from official.xlnet.data.examples import RankingExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
@@ -161,11 +161,15 @@ def _top(run: dict[str, dict[str, float]], depth: int) -> dict[str, dict[str, fl
 
 def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:
     """Reads the texts of some ids from a file of tab-separated ids and texts."""
-    texts = {}
+    texts: dict[str, str] = {}
     for place, line in _lines(path):
         name, tab, content = line.rstrip("\r\n").partition("\t")
         if not tab:
             raise DataError(f"{path}, line {place}: expected an id, a tab and a text")
+        if texts.get(name, content) != content:
+            raise DataError(
+                f"{path}, line {place}: expected one text for {name!r}, got another one"
+            )
         if name in wanted:
             texts[name] = content
     return texts
@@ -188,7 +192,13 @@ def _read_columns(
             value = number({"score": fields[score_column]}, "score", most)
         except WrongRowError as error:
             raise DataError(f"{path}, line {line_number}: {error}") from None
-        table.setdefault(fields[0], {})[fields[2]] = value
+        documents = table.setdefault(fields[0], {})
+        if fields[2] in documents:
+            raise DataError(
+                f"{path}, line {line_number}: expected each document once for a query, got "
+                f"{fields[2]!r} again"
+            )
+        documents[fields[2]] = value
     return table
 
 

@@ -47,7 +47,7 @@ def usable(
 
 
 def text(row: Row, column: str) -> str:
-    """A text; numbers of JSON are texts, too."""
+    """A text; finite numbers of JSON are texts, too."""
     return _text(row.get(column), column)
 
 
@@ -73,6 +73,8 @@ def number(row: Row, column: str, most: float = MAX_NUMBER) -> float:
 
 
 def _text(value: Any, column: str) -> str:
-    if not isinstance(value, str | int | float):
+    if not isinstance(value, str | int | float) or not math.isfinite(
+        value if isinstance(value, float) else 0
+    ):
         raise WrongRowError(f"expected text in {column!r}, got {shown(value)}")
     return str(value)

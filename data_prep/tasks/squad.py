@@ -5,6 +5,8 @@ Format: `{"data": [{"paragraphs": [{"context": …, "qas": […]}]}]}`.
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,10 +16,18 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
 
+_FORM = '{"data": [{"paragraphs": [{"context": "…", "qas": […]}]}]}'
+# An answer with what no prediction begins or ends with: spaces of all kinds, the byte order mark,
+# and characters of zero width.
+_EDGE = r"[\s\ufeff\u2060\u200b-\u200f]*"
+_WITH_EDGES = re.compile(f"{_EDGE}(.*?){_EDGE}", re.DOTALL)
+
 
 @register_reader("question_answering")
 def read_squad(reading: Reading) -> Iterator[QuestionExample]:
     """Reads questions; rejects those whose answer does not occur at the given offset.
+
+    Spaces and invisible characters at the ends of an answer are left out, and counted.
 
     Args:
       reading: the file and reading options.
@@ -26,29 +36,39 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
       One example per question.
 
     Raises:
-      DataError: the file is not valid SQuAD JSON, or a question is invalid in strict mode.
+      DataError: the file is not valid SQuAD JSON, two questions have the same id, or a question is
+        invalid in strict mode.
     """
     try:
         questions = _questions(reading)
     except DataError as error:
-        raise DataError(f"{reading.path}: expected SQuAD's JSON: {error}") from None
-    for example in questions:
+        raise DataError(
+            f"{reading.path}: expected SQuAD's JSON, one object of the form {_FORM}: {error}"
+        ) from None
+    seen: set[str] = set()
+    for example, is_impossible in questions:
+        where = f"{reading.path}: question {example.id}"
+        if example.id in seen:
+            raise DataError(f"{where}: expected an id of its own, got that of another question")
+        seen.add(example.id)
         if not example.question.strip() or not example.context.strip():
-            reading.reject("empty", f"{reading.path}: question {example.id} has no text")
-            continue
-        wrong = next(((t, s) for t, s in example.answers if not _occurs(example, t, s)), None)
-        if wrong:
-            text, start = wrong
+            reading.reject("empty", f"{where} has no text")
+        elif example.has_label and is_impossible == bool(example.answers):
             reading.reject(
-                "answers_not_in_paragraph",
-                f"{reading.path}: question {example.id}: expected the answer {text!r} at "
-                f"{start}, got {example.context[start : start + len(text)]!r}",
+                "contradictory_answers",
+                f"{where}: expected answers unless is_impossible is true, got "
+                f"{len(example.answers)} and is_impossible {str(is_impossible).lower()}",
             )
-            continue
-        yield example
+        elif wrong := _wrong(example):
+            reading.reject("answers_not_in_paragraph", f"{where}: {wrong}")
+        else:
+            answers = tuple(without_edges(*answer) for answer in example.answers)
+            if answers != example.answers:
+                reading.counts["answers_stripped"] += 1
+            yield dataclasses.replace(example, answers=answers)
 
 
-def _questions(reading: Reading) -> list[QuestionExample]:
+def _questions(reading: Reading) -> list[tuple[QuestionExample, bool]]:
     path = reading.path
     tree = conform(read_json(path), dict[str, Any], path)
     articles = conform(tree.get("data"), list[dict[str, Any]], f"{path}: data")
@@ -65,26 +85,48 @@ def _list(tree: dict[str, Any], key: str, path: str) -> list[dict[str, Any]]:
     return conform(tree.get(key), list[dict[str, Any]], f"{path}: {key}")
 
 
-def _example(reading: Reading, qa: dict[str, Any], context: str) -> QuestionExample:
+def _example(reading: Reading, qa: dict[str, Any], context: str) -> tuple[QuestionExample, bool]:
+    """The question, and whether it is said to be unanswerable."""
     where = f"{reading.path}: question {shown(qa.get('id'))}"
-    answers = _list({"answers": [], **qa}, "answers", where)
-    return QuestionExample(
+    has_label = reading.with_labels and "answers" in qa
+    answers = _list(qa, "answers", where) if has_label else []
+    is_impossible = conform(qa.get("is_impossible", not answers), bool, f"{where}: is_impossible")
+    example = QuestionExample(
         id=str(conform(qa.get("id"), int if isinstance(qa.get("id"), int) else str, where)),
         question=conform(qa.get("question"), str, f"{where}: question"),
         context=context,
-        answers=()
-        if qa.get("is_impossible")
-        else tuple(
+        answers=tuple(
             (
                 conform(answer.get("text"), str, f"{where}: text"),
                 conform(answer.get("answer_start"), int, f"{where}: answer_start"),
             )
             for answer in answers
         ),
-        has_label=reading.with_labels and "answers" in qa,
+        has_label=has_label,
     )
+    return example, is_impossible
 
 
-def _occurs(example: QuestionExample, text: str, start: int) -> bool:
-    """Whether an answer occurs at an offset of the paragraph."""
-    return bool(text) and start >= 0 and example.context[start : start + len(text)] == text
+def _wrong(example: QuestionExample) -> str | None:
+    """What is wrong with the first wrong answer; None if there is none."""
+    for text, start in example.answers:
+        found = example.context[max(start, 0) : max(start, 0) + len(text)]
+        if not without_edges(text, start)[0] or start < 0 or found != text:
+            return f"expected the answer {text!r} at {start}, got {found!r}"
+    return None
+
+
+def without_edges(text: str, start: int) -> tuple[str, int]:
+    r"""Returns an answer without the spaces and invisible characters at its ends.
+
+    Args:
+      text: the answer.
+      start: its offset in the paragraph.
+
+    Example:
+      >>> without_edges(" the water\xa0", 7)
+      ('the water', 8)
+    """
+    match = _WITH_EDGES.fullmatch(text)
+    assert match is not None
+    return match[1], start + match.start(1)

@@ -1,30 +1,26 @@
-"""Readers of tables: TSV, CSV and JSON lines with named columns, and TFDS data sets.
+"""Reader of tables with texts and labels, and the roles of their columns.
 
-TSV lines are split at tabs without quoting, as required for GLUE; CSV uses quoting. Files may be
-compressed with gzip. Columns named `id`, `guid`, `idx` or `index` are not used as text.
+The label is `task.label_column`, the texts are `task.text_columns`. Without the latter, all other
+columns are texts, except ids and row numbers, which are known by their names: the last word is
+id, idx, index, guid or uuid (`pair_ID`, `PassengerId`), or there is no name (the index of pandas).
 """
 
 from __future__ import annotations
 
-import csv
-import os
-import sys
+import re
 from collections.abc import Iterator
-from typing import Any
 
-from data_prep.corpus.corpus import find_shards
-from data_prep.settings import ReadOptions
-from data_prep.tasks.rows import Row, number, text, texts, usable
+from data_prep.tasks.rows import Row, WrongRowError, number, text, texts, usable
+from data_prep.tasks.table_files import needed_columns, read_rows
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
-from official.xlnet.files.compression import without_compression
-from official.xlnet.files.json_files import parse_json
-from official.xlnet.files.schema import conform
-from official.xlnet.files.text import open_text
 
 _LABEL_SEPARATOR = ","  # Separates the classes of a multi-label row.
-_ID_COLUMNS = ("id", "guid", "idx", "index")
+_ID_COLUMNS = ("id", "guid", "uuid", "idx", "index")  # The first of them is the id of a row.
+_ID_WORDS = {*_ID_COLUMNS, "ids"}
+_UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")  # As pandas reads its own index.
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+")
 
 
 @register_reader("classification")
@@ -34,7 +30,8 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
     """Reads the examples of a classification, multi-label or regression table.
 
     Args:
-      reading: the file and reading options.
+      reading: the file and reading options. Empty `settings.text_columns` are set by the first
+        labelled row, and what each column is read as is said in one line.
 
     Yields:
       One example per row.
@@ -44,18 +41,16 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
     """
     text_columns: tuple[str, ...] = ()
     label_column, kind = reading.settings.label_column, reading.settings.name
+    id_column: str | None = None
 
     def example_of(row: Row, number: int) -> TextExample:
-        nonlocal text_columns
+        nonlocal text_columns, id_column
         if not text_columns:
             text_columns = text_columns_of(reading, row)
-            if reading.with_labels and label_column not in row:
-                raise DataError(
-                    f"{reading.path}: expected a column {label_column!r}, got {', '.join(row)}; "
-                    "set task.label_column to use another column"
-                )
+            id_column = _id_column(row, (*text_columns, label_column))
+        row_id = row.get(id_column) if id_column else None
         return TextExample(
-            id=next((text(row, c) for c in _ID_COLUMNS if row.get(c)), str(number)),
+            id=str(number) if row_id in (None, "") else text(row, id_column or ""),
             texts=tuple(text(row, column) for column in text_columns),
             label=read_label(row, label_column, kind) if reading.with_labels else None,
         )
@@ -82,129 +77,69 @@ def read_label(row: Row, column: str, kind: str) -> Label:
       >>> read_label({"label": "news, sports"}, "label", "multi_label")
       ('news', 'sports')
     """
-    if kind == "regression":
-        return number(row, column)
     if kind == "multi_label":
         is_list = isinstance(row.get(column), list)
         parts = texts(row, column) if is_list else text(row, column).split(_LABEL_SEPARATOR)
         return tuple(part.strip() for part in parts if part.strip())
-    return text(row, column)
+    if row.get(column) is None or not str(row[column]).strip():
+        raise WrongRowError(f"expected a label in {column!r}, got none", "missing_labels")
+    return number(row, column) if kind == "regression" else text(row, column)
 
 
 def text_columns_of(reading: Reading, row: Row) -> tuple[str, ...]:
     """Returns the names of the text columns of a table.
 
     Args:
-      reading: the file and reading options; `settings.text_columns` takes precedence.
+      reading: the file and reading options; `settings.text_columns` takes precedence, and is set
+        if it is empty and the table is labelled.
       row: the first row.
 
     Returns:
-      The configured columns, or all columns except the label and ids.
+      The configured columns, or all columns except the label, ids and row numbers.
 
     Raises:
-      DataError: a configured column is missing, or there is no text column.
+      DataError: a needed column is missing, or there is no text column.
     """
     settings = reading.settings
-    for column in settings.text_columns:
-        if column not in row:
-            raise DataError(
-                f"{reading.path}: expected a column {column!r}, got {', '.join(row)}; "
-                "set task.text_columns to use other columns"
-            )
-    rest = [c for c in row if c != settings.label_column and c.lower() not in _ID_COLUMNS]
-    if not (settings.text_columns or rest):
-        raise DataError(f"{reading.path}: expected a column of text, got {', '.join(row)}")
-    return settings.text_columns or tuple(rest)
+    names = ", ".join(row) if all(column.strip() == column for column in row) else str([*row])
+    for column in sorted(needed_columns(reading) - row.keys()):
+        key = "text_columns" if column in settings.text_columns else "label_column"
+        raise DataError(
+            f"{reading.path}: expected a column {column!r}, got {names}; set task.{key} to use "
+            "another column"
+        )
+    if settings.text_columns:
+        return settings.text_columns
+    label = settings.label_column
+    unnamed = [column for column in row if _UNNAMED.fullmatch(column)]
+    ids = [c for c in row if c not in unnamed and c != label and is_id(c)]
+    found = tuple(c for c in row if c not in (label, *ids, *unnamed))
+    if not found:
+        raise DataError(f"{reading.path}: expected a column of text, got {names}")
+    if reading.with_labels:
+        settings.text_columns = found
+        not_read = [f"ids {', '.join(ids)}"] * bool(ids) + ["a column without a name"] * bool(
+            unnamed
+        )
+        reading.say(
+            f"texts are read from {', '.join(found)}, labels from {label}"
+            + "".join(f"; not read as text: {', '.join(not_read)}" for _ in not_read[:1])
+        )
+    return found
 
 
-def read_rows(reading: Reading) -> Iterator[Row]:
-    """Reads the rows of a table.
+def is_id(column: str) -> bool:
+    """Whether a column holds ids, by its name: the last word is one of `id`, `idx`, `index`, ….
 
-    Args:
-      reading: the file and reading options.
-
-    Yields:
-      Each row as {column: value}.
-
-    Raises:
-      DataError: the file cannot be read, or a row is invalid in strict mode.
+    Example:
+      >>> [is_id(name) for name in ("pair_ID", "PassengerId", "uuid", "idea", "grid", "text")]
+      [True, True, True, False, False, False]
     """
-    path = reading.path
-    if path.startswith("tfds:"):
-        yield from _tfds_rows(path)
-        return
-    extension = os.path.splitext(without_compression(path))[1].lower()
-    try:
-        with open_text(path, newline="") as file:
-            if extension in (".jsonl", ".json", ".ndjson"):
-                yield from _json_rows(reading, file)
-            else:
-                rows = _csv_fields(file) if extension == ".csv" else _tsv_fields(file)
-                yield from _named(reading, rows)
-    except csv.Error as error:
-        raise DataError(f"{path} cannot be read: {error}") from None
+    words = _WORD.findall(column)
+    return bool(words) and words[-1].lower() in _ID_WORDS
 
 
-def _tsv_fields(file) -> Iterator[list[str]]:
-    for line in file:
-        yield line.rstrip("\r\n").split("\t")
-
-
-def _csv_fields(file) -> Iterator[list[str]]:
-    csv.field_size_limit(sys.maxsize)
-    yield from csv.reader(file)
-
-
-def _named(reading: Reading, rows: Iterator[list[str]]) -> Iterator[Row]:
-    columns = list(reading.settings.columns) or next(rows, [])
-    repeated = {column for column in columns if column and columns.count(column) > 1}
-    if repeated:
-        raise DataError(f"{reading.path}: expected each column once, got {min(repeated)!r} again")
-    if not columns or columns == [""]:
-        raise DataError(f"{reading.path}: expected a header with column names, got an empty file")
-    first_line = 1 if reading.settings.columns else 2
-    for line, fields in enumerate(rows, start=first_line):
-        if fields in ([], [""]):
-            if reading.strict:
-                raise DataError(f"{reading.path}, line {line}: expected a row, got an empty line")
-            reading.counts["blank_lines"] += 1
-        elif len(fields) != len(columns):
-            reading.reject(
-                "malformed_rows",
-                f"{reading.path}, line {line}: expected {len(columns)} columns "
-                f"({', '.join(columns)}), got {len(fields)}",
-            )
-        else:
-            yield dict(zip(columns, fields, strict=True))
-
-
-def _json_rows(reading: Reading, file) -> Iterator[Row]:
-    for place, line in enumerate(file, start=1):
-        where = f"{reading.path}, line {place}"
-        try:
-            row = conform(parse_json(line, where), dict[str, Any], where)
-        except DataError as error:
-            reading.reject("malformed_rows", str(error))
-            continue
-        yield row
-
-
-def _tfds_rows(path: str) -> Iterator[Row]:
-    import tensorflow_datasets as tfds
-
-    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
-    _, name, *split = path.split(":")
-    builder = tfds.builder(name)
-    dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
-    for record in tfds.as_numpy(dataset):
-        yield {
-            column: _tfds_value(builder.info.features[column], value)
-            for column, value in record.items()
-        }
-
-
-def _tfds_value(feature, value):
-    """Class name of a label (None for the hidden labels of test sets); other values as string."""
-    if hasattr(feature, "int2str"):
-        return feature.int2str(int(value)) if value >= 0 else None
-    return value.decode() if isinstance(value, bytes) else str(value)
+def _id_column(row: Row, others: tuple[str, ...]) -> str | None:
+    """The column with the ids of the rows; None if there is none."""
+    by_name = {column.lower(): column for column in reversed(row) if column not in others}
+    return next((by_name[name] for name in _ID_COLUMNS if name in by_name), None)

@@ -1,10 +1,12 @@
-"""Reader of token classification data in CoNLL format.
+"""Reader of token classification data in CoNLL format, and of plain sentences to predict.
 
-One word per line with its tag in the last column; sentences are separated by blank lines.
+In CoNLL format every line is a word with its columns, separated by tabs or else by spaces, and its
+tag in the last one; sentences are separated by blank lines.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from official.xlnet.data.examples import TaggedExample
@@ -13,11 +15,16 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.text import open_text
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
+_TAG = re.compile(r"O|[BIESLU]-\S+")  # Of the schemes BIO, BIOES and BILOU.
+_FEW_LINES = 2  # So many sentences may have the same number of words by chance.
 
 
 @register_reader("token_classification")
 def read_conll(reading: Reading) -> Iterator[TaggedExample]:
-    """Reads sentences; without labels, only the first column is read.
+    """Reads sentences.
+
+    Without labels, the first column is read, or a file of plain sentences, one on each line, whose
+    words are separated by spaces.
 
     Args:
       reading: the file and reading options.
@@ -26,25 +33,64 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
       One example per sentence.
 
     Raises:
-      DataError: the file is not UTF-8, or a line has no tag.
+      DataError: the file is not UTF-8, a line has another number of columns than the first or no
+        tag, or it cannot be told whether a file to predict has columns.
     """
-    number = 0
-    words: list[str] = []
-    tags: list[str] = []
     with open_text(reading.path) as file:
-        for line_number, line in enumerate([*file, "\n"], start=1):
-            fields = line.split()
-            if not fields or fields[0] == _DOCUMENT:
-                if words:
-                    yield TaggedExample(
-                        str(number), tuple(words), tuple(tags) if reading.with_labels else None
-                    )
-                    number, words, tags = number + 1, [], []
-                continue
-            if reading.with_labels and len(fields) < 2:
+        text = file.read().split("\n")
+    lines = [_fields(line) for line in text]
+    if not reading.with_labels and _has_sentences(reading, text, lines):
+        reading.say("every line is read as a sentence of words that are separated by spaces")
+        lines = [fields for line in text for fields in [*([word] for word in line.split()), []]]
+    number, width = 0, 0
+    sentence: list[list[str]] = []
+    for line_number, fields in enumerate([*lines, []], start=1):
+        if fields and fields[0] != _DOCUMENT:
+            width = width or len(fields)
+            if (
+                len(fields) != width
+                or (reading.with_labels and width < 2)
+                or "" in (fields[0], fields[-1])
+            ):
+                expected = "a word and its tag" if width < 2 else f"{width} columns, as above"
                 raise DataError(
-                    f"{reading.path}, line {line_number}: expected a word and its tag, got "
-                    f"{line.strip()!r}"
+                    f"{reading.path}, line {line_number}: expected {expected}, got "
+                    f"{' '.join(fields)!r}"
                 )
-            words.append(fields[0])
-            tags.append(fields[-1])
+            sentence.append(fields)
+        elif sentence:
+            words, tags = ([fields[i] for fields in sentence] for i in (0, -1))
+            yield TaggedExample(
+                str(number), tuple(words), tuple(tags) if reading.with_labels else None
+            )
+            number, sentence = number + 1, []
+
+
+def _fields(line: str) -> list[str]:
+    """The columns of a line: between tabs, or else between spaces."""
+    line = line.strip(" \t\n")
+    if not line.strip():
+        return []
+    return line.split("\t") if "\t" in line else [field for field in line.split(" ") if field]
+
+
+def _has_sentences(reading: Reading, text: list[str], lines: list[list[str]]) -> bool:
+    """Whether a file to predict has a sentence on each line, and no columns.
+
+    It has columns if a line has a tab, or every line is one word, or every line ends in a tag of
+    the task or of a usual scheme.
+    """
+    words = [fields for fields in lines if fields and fields[0] != _DOCUMENT]
+    widths = {len(fields) for fields in words}
+    tags = {fields[-1] for fields in words}
+    is_tagged = all(tag in reading.settings.labels or _TAG.fullmatch(tag) for tag in tags)
+    has_tabs = any("\t" in line.strip() for line in text)
+    if not words or has_tabs or widths == {1} or (is_tagged and min(widths) > 1):
+        return False
+    if len(widths) == 1 and len(words) > _FEW_LINES:
+        raise DataError(
+            f"{reading.path}: expected words with their columns, of which the last is a tag, or "
+            f"words alone, or sentences, got {len(words)} lines of {min(widths)} columns without a "
+            "tag; leave only the words, one on each line, or separate columns by tabs"
+        )
+    return True

@@ -117,6 +117,7 @@ def finetune(
         complete_settings(settings, given, len(train_examples), num_replicas)
     settings.check()
     start: dict[str, Any] = {"init_from": model, "vocab": vocab, "strategy": distribution}
+    start["max_lost"] = max_lost
     data = train_examples, dev_examples
     if search:
         metrics = search_settings(settings, *data, output, search, **start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from official.xlnet.errors import DataError
 
 # Tasks with the layout (text, …, label).
 TEXT_TASKS = ("classification", "multi_label", "regression")
+_MISSING = ("None", "nan", "NaT", "<NA>")  # What Python, NumPy and pandas call a missing value.
 
 
 def labelled_examples(rows: Sequence[Any], task: TaskConfig) -> list[Example]:
@@ -101,9 +103,15 @@ def _texts(parts: Any, number: int) -> tuple[str, ...]:
 def _label(label: Any, kind: str, number: int) -> Label:
     if kind == "regression":
         try:
-            return float(label)
+            value = float(label)
         except (TypeError, ValueError):
-            raise DataError(f"example {number}: expected a number, got {label!r}") from None
+            value = math.nan
+        if not math.isfinite(value):
+            raise DataError(f"example {number}: expected a number, got {label!r}")
+        return value
+    is_missing = not isinstance(label, str) and str(label) in _MISSING
+    if is_missing or (kind == "classification" and not str(label).strip()):
+        raise DataError(f"example {number}: expected a label, got {label!r}")
     if kind == "multi_label":
         if isinstance(label, str):
             raise DataError(f"example {number}: expected a list of classes, got {label!r}")

@@ -18,7 +18,8 @@ from typing import Any
 from absl import flags
 
 from data_prep.tasks.datasets import DATASETS
-from data_prep.tasks.task_data import TEXT_KINDS, columns_of, stream_task
+from data_prep.tasks.table_files import TEXT_KINDS
+from data_prep.tasks.task_data import columns_of, stream_task
 from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import split_options

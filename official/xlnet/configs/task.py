@@ -60,10 +60,11 @@ class TaskConfig(Config):
       labels: class names in the order of the logits; empty: inferred from the training data.
       scope: data set name in variable names of the TF1 release, e.g. `mnli`.
       subtasks: for `multitask`, names of the data sets in the order of the heads.
+      regressions: for `multitask`, names of own data sets whose labels are numbers.
       columns: column names of a table without a header row.
       text_columns: text columns, each encoded as its own segment; empty: all columns but the
-        label and ids. For `multitask`, `subtask/column`.
-      label_column: name of the label column.
+        label and ids. For `multitask`, `NAME/COLUMN` is a column of one data set.
+      label_column: name of the label column; for `multitask`, of all data sets of its own.
       target_means: for `regression`, the mean of the training labels, and for `multitask` that of
         each data set (0 where it has classes); empty: computed from the training data. The head
         computes `target_scale` · z + `target_mean`, and its loss is that of z.
@@ -113,6 +114,7 @@ class TaskConfig(Config):
     labels: tuple[str, ...] = ()
     scope: str = ""
     subtasks: tuple[str, ...] = ()
+    regressions: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
     label_column: str = "label"

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from official.xlnet.configs.registry import Registry
 from official.xlnet.errors import DataError
+from official.xlnet.runtime.progress import Progress
 
 
 class Settings(Protocol):
     """The fields of `TaskConfig` that determine how a file is read."""
 
     name: str
+    labels: tuple[str, ...]
     columns: tuple[str, ...]
     text_columns: tuple[str, ...]
     label_column: str
@@ -43,6 +46,10 @@ class Reading:
     counts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     lost: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     first_lost: str = ""
+
+    def say(self, message: str) -> None:
+        """Says in one line how the file is read, where that is not given by its format."""
+        Progress(sys.stderr).keep(f"{self.path}: {message}")
 
     def reject(self, reason: str, message: str) -> None:
         """Handles an invalid row.

@@ -38,8 +38,28 @@ def parse_json(text: str, where: str) -> Any:
       >>> parse_json('{"label": "\\ud800", "score": 1e3}', "row 1")
       {'label': '\ufffd', 'score': 1000.0}
     """
+    return _parsed(text, where, _DECODER)
+
+
+def parse_data(text: str, where: str) -> Any:
+    """Returns the tree of a row of data, of which only some values are read.
+
+    As `parse_json`, except that NaN and infinities are numbers, and an integer of more than 20
+    digits is the text of its digits; whoever reads the value checks it.
+
+    Args:
+      text: the row.
+      where: file and line, for error messages.
+
+    Raises:
+      DataError: it is not JSON, or it has more than 64 levels of nesting.
+    """
+    return _parsed(text, where, _LENIENT_DECODER)
+
+
+def _parsed(text: str, where: str, decoder: json.JSONDecoder) -> Any:
     try:
-        tree = _DECODER.decode(text)
+        tree = decoder.decode(text)
         if text.count("[") + text.count("{") > MAX_DEPTH and _depth(tree) > MAX_DEPTH:
             raise RecursionError
     except RecursionError:
@@ -111,6 +131,9 @@ def _no_number(word: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_no_number)
+_LENIENT_DECODER = json.JSONDecoder(
+    parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits
+)
 
 
 def _depth(tree: Any) -> int:

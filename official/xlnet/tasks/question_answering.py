@@ -48,11 +48,21 @@ class QuestionAnswering(Task):
             config.task.null_threshold = _NEVER_NULL
 
     def units(self, example):
-        question, windows = self._read(example.question, example.context)
-        return [self._unit(example, question, *window) for window in windows]
+        question, offsets, windows = self._read(example.question, example.context)
+        answer = _answer_span(example, offsets) if example.has_label else None
+        units = [self._unit(example, question, answer, *window) for window in windows]
+        if example.has_label and example.answers:
+            is_held = any(not unit.labels["is_impossible"] for unit in units)
+            self.counts["answers_in_no_window"] += not is_held
+        return units
 
     def _read(self, question: str, context: str):
-        """Returns the question's ids, and (ids, offsets, first token, may_start) of each window."""
+        """Tokenizes a question and its paragraph.
+
+        Returns:
+          The question's ids, the offsets of the paragraph's tokens, and (ids, offsets, first token,
+          may_start) of each window.
+        """
         task = self.config.task
         question_ids = self.tokenizer.encode(question)[: task.query_length]
         ids, offsets = self.tokenizer.encode_with_offsets(context)
@@ -68,9 +78,9 @@ class QuestionAnswering(Task):
             (ids[start:stop], offsets[start:stop], start, best[start:stop] == number)
             for number, (start, stop) in enumerate(spans)
         ]
-        return question_ids, windows
+        return question_ids, offsets, windows
 
-    def _unit(self, example, question_ids, ids, offsets, first, may_start) -> Unit:
+    def _unit(self, example, question_ids, answer, ids, offsets, first, may_start) -> Unit:
         tail = [SEP_ID, *question_ids, SEP_ID, CLS_ID]
         segments = [SEGMENT_A] * (len(ids) + 1) + [SEGMENT_B] * (len(question_ids) + 1)
         sequence = {
@@ -81,29 +91,18 @@ class QuestionAnswering(Task):
         }
         labels = {}
         if example.has_label:
-            span = self._label(example, offsets)
-            length = len(sequence["token_ids"])
-            start, end = (0, 0) if span is None else (length - 1 - position for position in span)
+            is_held = answer is not None and first <= answer[0] <= answer[1] < first + len(ids)
+            last = first + len(sequence["token_ids"]) - 1  # Positions count from there.
+            start, end = (last - token for token in answer) if is_held else (0, 0)
             labels = {
                 "start": np.array(start, np.int32),
                 "end": np.array(end, np.int32),
-                "is_impossible": np.array(span is None, np.float32),
+                "is_impossible": np.array(not is_held, np.float32),
             }
         return Unit([sequence], labels, example.weight)
 
-    def _label(self, example: QuestionExample, offsets) -> tuple[int, int] | None:
-        """Returns the first and last token of the first answer; None if outside this window."""
-        if not example.answers:
-            return None
-        text, start = example.answers[0]
-        stop = start + len(text)
-        inside = [n for n, (a, b) in enumerate(offsets) if a < stop and b > start]
-        if not inside or offsets[inside[0]][0] > start or offsets[inside[-1]][1] < stop:
-            return None
-        return inside[0], inside[-1]
-
     def predict(self, example, outputs):
-        question_ids, windows = self._read(example.question, example.context)
+        question_ids, _, windows = self._read(example.question, example.context)
         tail = len(question_ids) + 3
         spans: dict[tuple[int, int], float] = {}
         for (ids, offsets, *_), output in zip(windows, outputs, strict=True):
@@ -263,6 +262,17 @@ def legal_spans(output: dict[str, np.ndarray]) -> list[tuple[float, int, int]]:
                 start, end = output["start_position"][a], output["end_position"][a, e]
                 spans.append((score, int(start), int(end)))
     return spans
+
+
+def _answer_span(
+    example: QuestionExample, offsets: Sequence[tuple[int, int]]
+) -> tuple[int, int] | None:
+    """Returns the first and last token of the paragraph that overlap the first answer, or None."""
+    if not example.answers:
+        return None
+    text, start = example.answers[0]
+    tokens = [n for n, (a, b) in enumerate(offsets) if a < start + len(text) and b > start]
+    return (tokens[0], tokens[-1]) if tokens else None
 
 
 def _as_squad(examples: Sequence[QuestionExample]) -> list[dict[str, Any]]:

@@ -15,6 +15,8 @@ from official.xlnet.tokenization.packing import pack_texts, truncated
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 Prediction = dict[str, Any]
+# Of `Task.counts`, those of training examples that the model learns nothing from.
+UNUSABLE = ("skipped_empty", "answers_in_no_window")
 
 
 class Task:

@@ -21,6 +21,7 @@ from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import describe_settings
 from official.xlnet.data.examples import Example, examples_checksum
+from official.xlnet.data.lost_rows import MAX_LOST, check_lost
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import ConfigError, DataError, PreemptedError
 from official.xlnet.files.locks import only_writer
@@ -38,7 +39,7 @@ from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import UNUSABLE, Task
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -69,6 +70,7 @@ def finetune(
     vocab: str | None = None,
     strategy: str | tf.distribute.Strategy = "one_device",
     cpu_devices: int = 1,
+    max_lost: float = MAX_LOST,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the checkpoint that is best on `dev`.
 
@@ -87,6 +89,7 @@ def finetune(
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
         number of replicas.
       cpu_devices: number of virtual CPU devices; see `create_strategy`.
+      max_lost: largest share of training examples that cannot be trained on.
 
     Returns:
       The metrics of the task and `loss` on `dev`, `step` of the best checkpoint, `steps` in
@@ -102,7 +105,7 @@ def finetune(
     require_training_memory(config, config.task.max_length, distribution.num_replicas_in_sync)
     inputs = inputs_of(train, dev, init_from)
     _keep_targets(config, output)
-    task, batches, counts = _prepare(config, train, dev, init_from, vocab)
+    task, batches, counts = _prepare(config, train, dev, init_from, vocab, max_lost)
     _check_batch_size(config, distribution.num_replicas_in_sync)
     with only_writer(output, is_chief(distribution)):
         latest = newest_checkpoint(os.path.join(output, RUN_DIR))
@@ -147,6 +150,7 @@ def _prepare(
     dev: Sequence[Example],
     init_from: str | None,
     vocab: str | None,
+    max_lost: float,
 ) -> tuple[Task, TrainingBatches, dict[str, float]]:
     """Validates the input, completes the configuration and creates the task and its batches.
 
@@ -177,6 +181,8 @@ def _prepare(
     batches = TrainingBatches(units, lengths[-1], lengths, training.batch_size, training.seed)
     set_num_steps(config, batches.steps_per_epoch)
     config.check()
+    lost = {name: task.counts[name] for name in UNUSABLE}
+    check_lost("training data", lost, len(train), max_lost, unit="examples")
     counts = _counts_of("train", task)
     for example in dev:
         task.units(example)

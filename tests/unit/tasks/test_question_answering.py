@@ -55,6 +55,32 @@ def test_every_window_has_the_weight_of_its_example(tokenizer):
     np.testing.assert_array_equal(batch["weight"], weights)
 
 
+@pytest.mark.parametrize("left", ["", " ", "\u00a0", "\ufeff", "\u200b", "\u3000 "])
+@pytest.mark.parametrize("right", ["", "\n", "\u00a0", "\ufeff", "\u2060"])
+def test_what_tokenization_leaves_out_belongs_to_no_label(left, right, tokenizer):
+    """An answer with it has the labels of the answer without."""
+    task = qa_task(tokenizer, max_length=61)
+    context = f"the café was{left or ' '}first people{right or ' '}of the café"
+    start = context.index("first")
+    plain = find("first people", context=context)
+    text = f"{left}first people{right}"
+    marked = dataclasses.replace(plain, answers=((text, start - len(left)),))
+    labels = [unit.labels for unit in task.units(plain)]
+    assert [unit.labels for unit in task.units(marked)] == labels
+    assert not any(label["is_impossible"] for label in labels)
+    assert not +task.counts
+
+
+def test_answers_that_no_window_holds_are_counted(tokenizer):
+    task = qa_task(tokenizer)
+    long = QuestionExample("q", "who?", CONTEXT, ((CONTEXT[:150], 0),))
+    unanswerable = dataclasses.replace(long, answers=())
+    unlabelled = dataclasses.replace(long, has_label=False)
+    for example in (long, find("Zürich"), unanswerable, unlabelled, long):
+        task.units(example)
+    assert task.counts == {"answers_in_no_window": 2}
+
+
 def test_windows_by_hand():
     assert window_spans(10, room=5, stride=3) == [(0, 5), (3, 8), (6, 10)]
     assert window_spans(4, room=5, stride=3) == [(0, 4)]

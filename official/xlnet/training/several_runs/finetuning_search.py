@@ -29,6 +29,7 @@ from official.xlnet.analysis.search_report import search_table, write_picture, w
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
+from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import DataError, DivergedError
 from official.xlnet.files.locks import only_writer
@@ -64,6 +65,7 @@ def search_settings(
     vocab: str | None = None,
     strategy: str | tf.distribute.Strategy = "one_device",
     cpu_devices: int = 1,
+    max_lost: float = MAX_LOST,
 ) -> dict[str, Any]:
     """Fine-tunes with several learning rates and lengths, and keeps the best model and its recipe.
 
@@ -80,6 +82,7 @@ def search_settings(
       vocab: see `finetune`.
       strategy: see `finetune`.
       cpu_devices: see `finetune`.
+      max_lost: see `finetune`.
 
     Returns:
       The metrics of the best run, its `learning_rate`, and `candidates`, `runs`, `metric` (the
@@ -94,6 +97,7 @@ def search_settings(
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     chief = is_chief(distribution)
     start: dict[str, Any] = {"init_from": init_from, "vocab": vocab, "strategy": distribution}
+    start["max_lost"] = max_lost
 
     def train_candidate(own: XLNetConfig, directory: str) -> tuple[str, dict[str, float]]:
         tf_keras.backend.clear_session()

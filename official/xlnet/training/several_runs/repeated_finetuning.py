@@ -19,6 +19,7 @@ import tf_keras
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import Example
+from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
@@ -47,6 +48,7 @@ def finetune_repeatedly(
     vocab: str | None = None,
     strategy: str | tf.distribute.Strategy = "one_device",
     cpu_devices: int = 1,
+    max_lost: float = MAX_LOST,
 ) -> dict[str, Any]:
     """Fine-tunes a model several times and keeps the one with the best metric on `dev`.
 
@@ -64,6 +66,7 @@ def finetune_repeatedly(
       vocab: see `finetune`.
       strategy: see `finetune`.
       cpu_devices: see `finetune`.
+      max_lost: see `finetune`.
 
     Returns:
       The metrics of the best run, and `runs`, `best_run`, `metric` (the name of the metric that is
@@ -95,6 +98,7 @@ def finetune_repeatedly(
                     init_from=init_from,
                     vocab=vocab,
                     strategy=distribution,
+                    max_lost=max_lost,
                 )
                 task = task_class(own.task.name)(own, load_tokenizer(directory))
                 metric = metric_of(task, metrics)

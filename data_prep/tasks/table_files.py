@@ -1,0 +1,245 @@
+"""Rows of tables: TSV, CSV, JSON lines, a JSON array of objects, and TFDS data sets.
+
+TSV lines are split at tabs without quoting, as required for GLUE; CSV is quoted, and strictly so.
+Extensions are read without case, and a compressed file by what it holds.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from data_prep.corpus.corpus import find_shards
+from data_prep.settings import ReadOptions
+from data_prep.tasks.rows import Row
+from official.xlnet.data.reading import Reading
+from official.xlnet.errors import DataError
+from official.xlnet.files.compression import without_compression
+from official.xlnet.files.json_files import parse_data
+from official.xlnet.files.schema import conform, shown
+from official.xlnet.files.text import open_text
+
+# Kinds of task whose tables have text columns and a label column by the settings.
+TEXT_KINDS = ("classification", "multi_label", "regression")
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
+
+def read_rows(reading: Reading) -> Iterator[Row]:
+    """Reads the rows of a table.
+
+    Args:
+      reading: the file and reading options.
+
+    Yields:
+      Each row as {column: value}.
+
+    Raises:
+      DataError: the file cannot be read, or a row is invalid in strict mode.
+    """
+    path = reading.path
+    if path.startswith("tfds:"):
+        yield from _tfds_rows(path)
+        return
+    extension = os.path.splitext(without_compression(path))[1].lower()
+    with open_text(path, newline="") as file:
+        if extension in (".jsonl", ".json", ".ndjson"):
+            yield from _json_rows(reading, file)
+        else:
+            own = "," if extension == ".csv" else "\t"
+            first = file.readline()
+            separator = _separator(reading, first, own)
+            is_quoted = own == "," or separator != own
+            lines = itertools.chain([first], file)
+            yield from _named(reading, _records(reading, lines, separator, is_quoted))
+
+
+def needed_columns(reading: Reading) -> set[str]:
+    """Returns the columns that a table must have, as far as the settings name them."""
+    settings = reading.settings
+    if settings.name not in TEXT_KINDS:
+        return set()
+    return {*settings.text_columns, *([settings.label_column] if reading.with_labels else [])}
+
+
+def _separator(reading: Reading, first: str, own: str) -> str:
+    """The separator of the format, or the one with which alone the first line is as expected."""
+
+    def fields(separator: str) -> list[str]:
+        try:
+            return next(csv.reader([first], delimiter=separator, strict=True), [])
+        except csv.Error:
+            return []
+
+    def fits(separator: str) -> bool:
+        found = fields(separator)
+        given = reading.settings.columns
+        if given and len(found) == len(given):
+            return True
+        return len(found) > 1 and needed_columns(reading) <= set(found) and not given
+
+    if len(first.split(own) if own == "\t" else fields(own)) > 1:
+        return own
+    other = next((s for s in _SEPARATORS if s != own and fits(s)), own)
+    if other != own:
+        reading.say(
+            f"columns are separated by {_SEPARATORS[other]}, as the first line says, not by "
+            f"{_SEPARATORS[own]}"
+        )
+    return other
+
+
+# A field with quotes in quotes, as a writer of CSV makes it.
+_QUOTED = re.compile(r'"(?:[^"]*"")+[^"]*"')
+
+# (line of the file where it begins, number of lines, fields)
+Record = tuple[int, int, list[str]]
+
+
+def _records(
+    reading: Reading, lines: Iterable[str], separator: str, is_quoted: bool
+) -> Iterator[Record]:
+    if not is_quoted:
+        num_quoted = 0
+        for number, line in enumerate(lines, start=1):
+            fields = line.rstrip("\r\n").split(separator) if line.strip("\r\n") else []
+            num_quoted += any(map(_QUOTED.fullmatch, fields))
+            yield number, 1, fields
+        if num_quoted and reading.with_labels:
+            reading.say(
+                f"{num_quoted} lines have fields in quotes, which TSV reads as part of the text; "
+                "with the extension .csv, quotes are read, and tabs are separators, too"
+            )
+        return
+    csv.field_size_limit(sys.maxsize)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    start = 1
+    try:
+        for row in reader:
+            yield start, reader.line_num - start + 1, row
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(
+            f"{reading.path}, line {start}: expected a row whose quotes are closed, got a quote "
+            f"that opens there and, up to line {reader.line_num}, is not closed at the end of a "
+            f"field ({error}); quotes within quotes are written twice"
+        ) from None
+
+
+def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:
+    path = reading.path
+    first = next(records, None)
+    if first is None or not first[2]:
+        raise DataError(f"{path}: expected a header with column names, got an empty file")
+    columns = _header(reading, first[2])
+    if columns is None:
+        columns = _columns_without_header(reading, first[2])
+        records = itertools.chain([first], records)
+    repeated = {column for column in columns if column and columns.count(column) > 1}
+    if repeated:
+        raise DataError(f"{path}: expected each column once, got {min(repeated)!r} again")
+    for line, num_lines, fields in records:
+        if not fields:
+            if reading.strict:
+                raise DataError(f"{path}, line {line}: expected a row, got an empty line")
+            reading.counts["blank_lines"] += 1
+        elif len(fields) == len(columns):
+            yield dict(zip(columns, fields, strict=True))
+        else:
+            message = (
+                f"{path}, line {line}: expected {len(columns)} columns "
+                f"({', '.join(columns)}), got {len(fields)}"
+            )
+            if num_lines > 1:
+                raise DataError(
+                    f"{message} in a row of {num_lines} lines; a quote in line {line} or after it "
+                    "is probably never closed"
+                )
+            reading.reject("malformed_rows", message)
+
+
+def _header(reading: Reading, fields: list[str]) -> list[str] | None:
+    """The names in the first row; None if it is not a header, as `task.columns` says."""
+    given = list(reading.settings.columns)
+    if not given:
+        return fields
+    needed = needed_columns(reading)
+    if fields == given or (reading.settings.text_columns and needed <= set(fields)):
+        reading.say(f"the first line is read as a header: {', '.join(fields)}")
+        return fields
+    return None
+
+
+def _columns_without_header(reading: Reading, fields: list[str]) -> list[str]:
+    """`task.columns`; in a file to predict that has no other column than texts, those."""
+    given, texts = list(reading.settings.columns), list(reading.settings.text_columns)
+    if reading.with_labels or len(fields) == len(given) or not texts:
+        return given
+    if len(fields) == len(texts):
+        reading.say(f"columns are read as {', '.join(texts)}")
+        return texts
+    raise DataError(
+        f"{reading.path}: expected a header with {', '.join(texts)}, or {len(texts)} columns "
+        f"({', '.join(texts)}), or {len(given)} columns as in training ({', '.join(given)}), got "
+        f"{len(fields)} columns"
+    )
+
+
+def _json_rows(reading: Reading, file) -> Iterator[Row]:
+    first = file.readline()
+    if first.lstrip().startswith("["):
+        yield from _json_array(reading, first + file.read())
+        return
+    if first.lstrip().startswith("{") and "}" not in first:
+        raise DataError(
+            f"{reading.path}: expected JSON lines, with one object on each line, or an array of "
+            "objects, got one object over several lines"
+        )
+    for place, line in enumerate(itertools.chain([first], file), start=1):
+        where = f"{reading.path}, line {place}"
+        if not line.strip():
+            if reading.strict:
+                raise DataError(f"{where}: expected a row, got an empty line")
+            reading.counts["blank_lines"] += 1
+            continue
+        try:
+            yield conform(parse_data(line, where), dict[str, Any], where)
+        except DataError as error:
+            reading.reject("malformed_rows", str(error))
+
+
+def _json_array(reading: Reading, text: str) -> Iterator[Row]:
+    tree = conform(parse_data(text, reading.path), list[Any], reading.path)
+    for number, row in enumerate(tree, start=1):
+        if isinstance(row, dict):
+            yield row
+        else:
+            reading.reject(
+                "malformed_rows",
+                f"{reading.path}, row {number}: expected an object, got {shown(row)}",
+            )
+
+
+def _tfds_rows(path: str) -> Iterator[Row]:
+    import tensorflow_datasets as tfds
+
+    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
+    _, name, *split = path.split(":")
+    builder = tfds.builder(name)
+    dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
+    for record in tfds.as_numpy(dataset):
+        yield {
+            column: _tfds_value(builder.info.features[column], value)
+            for column, value in record.items()
+        }
+
+
+def _tfds_value(feature, value):
+    """Class name of a label (None for the hidden labels of test sets); other values as string."""
+    if hasattr(feature, "int2str"):
+        return feature.int2str(int(value)) if value >= 0 else None
+    return value.decode() if isinstance(value, bytes) else str(value)
