@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from data_prep.tasks.rows import Row, WrongRowError, text, texts, usable
+from data_prep.tasks.rows import Row, WrongRowError, listed, text, texts, usable
 from data_prep.tasks.table_files import read_rows
 from official.xlnet.data.examples import ChoiceExample
 from official.xlnet.data.reading import Reading, register_reader
@@ -59,9 +59,9 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
             continue
         for number, (question, options, answer) in enumerate(rows):
             letters = _LETTERS[: len(options)]
-            if answer is not None and (len(answer) != 1 or answer not in letters):
+            if reading.with_labels and (not answer or len(answer) != 1 or answer not in letters):
                 reading.reject(
-                    "wrong_answers",
+                    "wrong_answers" if answer else "missing_labels",
                     f"{path}, question {number}: expected one of {letters}, got {shown(answer)}",
                 )
                 continue
@@ -102,19 +102,21 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
         else:
             raise DataError(
                 f"{reading.path}, row {number}: expected `choices`, or SWAG's `sent1` and "
-                f"`ending0`, got {', '.join(row)}"
+                f"`ending0`, got {listed(row)}"
             )
-        label = row.get("label") if reading.with_labels else None
-        if label not in (None, "") and str(label) not in map(str, range(len(choices))):
+        label = row.get("label")
+        if reading.with_labels and label in (None, ""):
+            raise WrongRowError("expected a label, got none", "missing_labels")
+        if reading.with_labels and str(label) not in map(str, range(len(choices))):
             raise WrongRowError(
                 f"expected a label from 0 to {len(choices) - 1}, got {shown(label)}",
                 "wrong_answers",
             )
         return ChoiceExample(
-            text(row, "id") if row.get("id") else str(number),
+            str(number) if row.get("id") in (None, "") else text(row, "id"),
             tuple(passage),
             tuple(choices),
-            None if label in (None, "") else int(str(label)),
+            int(str(label)) if reading.with_labels else None,
         )
 
     return usable(reading, read_rows(reading), example_of)

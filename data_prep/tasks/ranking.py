@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
-from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, number, text, usable
+from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, listed, number, text, usable
 from data_prep.tasks.table_files import read_rows
 from official.xlnet.data.examples import RankingExample
 from official.xlnet.data.reading import Reading, register_reader
@@ -51,9 +51,7 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
                 row["relevance"] = row["label"]
         for column in ("query", "document", *(("relevance",) if reading.with_labels else ())):
             if column not in row and line == 1:
-                raise DataError(
-                    f"{reading.path}: expected a column {column!r}, got {', '.join(row)}"
-                )
+                raise DataError(f"{reading.path}: expected a column {column!r}, got {listed(row)}")
         query = text(row, "query")
         return RankingExample(
             id=text({"document_id": line, **row}, "document_id"),

@@ -72,6 +72,18 @@ def number(row: Row, column: str, most: float = MAX_NUMBER) -> float:
     return value
 
 
+def listed(columns: Iterable[str]) -> str:
+    r"""Names of columns for a message; those with spaces at an end or line ends are quoted.
+
+    Example:
+      >>> listed(["text", " label", "a b"])
+      "text, ' label', a b"
+    """
+    return ", ".join(
+        name if name == name.strip() and name.isprintable() else shown(name) for name in columns
+    )
+
+
 def _text(value: Any, column: str) -> str:
     if not isinstance(value, str | int | float) or not math.isfinite(
         value if isinstance(value, float) else 0

@@ -53,6 +53,8 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
         seen.add(example.id)
         if not example.question.strip() or not example.context.strip():
             reading.reject("empty", f"{where} has no text")
+        elif reading.with_labels and not example.has_label:
+            reading.reject("missing_labels", f"{where}: expected answers, got none")
         elif example.has_label and is_impossible == bool(example.answers):
             reading.reject(
                 "contradictory_answers",

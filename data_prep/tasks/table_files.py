@@ -16,7 +16,7 @@ from typing import Any
 
 from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
-from data_prep.tasks.rows import Row
+from data_prep.tasks.rows import Row, listed
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
 from official.xlnet.files.compression import without_compression
@@ -152,7 +152,7 @@ def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:
         else:
             message = (
                 f"{path}, line {line}: expected {len(columns)} columns "
-                f"({', '.join(columns)}), got {len(fields)}"
+                f"({listed(columns)}), got {len(fields)}"
             )
             if num_lines > 1:
                 raise DataError(
@@ -169,7 +169,7 @@ def _header(reading: Reading, fields: list[str]) -> list[str] | None:
         return fields
     needed = needed_columns(reading)
     if fields == given or (reading.settings.text_columns and needed <= set(fields)):
-        reading.say(f"the first line is read as a header: {', '.join(fields)}")
+        reading.say(f"the first line is read as a header: {listed(fields)}")
         return fields
     return None
 
@@ -180,11 +180,11 @@ def _columns_without_header(reading: Reading, fields: list[str]) -> list[str]:
     if reading.with_labels or len(fields) == len(given) or not texts:
         return given
     if len(fields) == len(texts):
-        reading.say(f"columns are read as {', '.join(texts)}")
+        reading.say(f"columns are read as {listed(texts)}")
         return texts
     raise DataError(
-        f"{reading.path}: expected a header with {', '.join(texts)}, or {len(texts)} columns "
-        f"({', '.join(texts)}), or {len(given)} columns as in training ({', '.join(given)}), got "
+        f"{reading.path}: expected a header with {listed(texts)}, or {len(texts)} columns "
+        f"({listed(texts)}), or {len(given)} columns as in training ({listed(given)}), got "
         f"{len(fields)} columns"
     )
 

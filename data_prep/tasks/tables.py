@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from data_prep.tasks.rows import Row, WrongRowError, number, text, texts, usable
+from data_prep.tasks.rows import Row, WrongRowError, listed, number, text, texts, usable
 from data_prep.tasks.table_files import needed_columns, read_rows
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
@@ -101,7 +101,7 @@ def text_columns_of(reading: Reading, row: Row) -> tuple[str, ...]:
       DataError: a needed column is missing, or there is no text column.
     """
     settings = reading.settings
-    names = ", ".join(row) if all(column.strip() == column for column in row) else str([*row])
+    names = listed(row)
     for column in sorted(needed_columns(reading) - row.keys()):
         key = "text_columns" if column in settings.text_columns else "label_column"
         raise DataError(
@@ -118,13 +118,9 @@ def text_columns_of(reading: Reading, row: Row) -> tuple[str, ...]:
         raise DataError(f"{reading.path}: expected a column of text, got {names}")
     if reading.with_labels:
         settings.text_columns = found
-        not_read = [f"ids {', '.join(ids)}"] * bool(ids) + ["a column without a name"] * bool(
-            unnamed
-        )
-        reading.say(
-            f"texts are read from {', '.join(found)}, labels from {label}"
-            + "".join(f"; not read as text: {', '.join(not_read)}" for _ in not_read[:1])
-        )
+        others = [*ids, *(["a column without a name"] if unnamed else [])]
+        not_read = f"; not read as text: {listed(others)}" if others else ""
+        reading.say(f"texts are read from {listed(found)}, labels from {label}{not_read}")
     return found
 
 
