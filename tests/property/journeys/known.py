@@ -10,10 +10,4 @@ KNOWN: tuple[tuple[str, str], ...] = (
         "34: a vocabulary of another size",
     ),
     (r"all input arrays must have the same shape", "34: a vocabulary of another size"),
-    (r"rows are those that were meant: .*\"p\d+\"", "34: columns such as pair_ID"),
-    (r"rows are those that were meant: \('\[\[\"\d+\", ", "34: the index of pandas' to_csv"),
-    (r"no row is made up", "34: an empty label"),
-    (r"rows are read or counted", "34: a quote that is never closed"),
-    (r"rows are those that were meant: .*\\?\"\\?\"\]'", "34: is_impossible of a text"),
-    (r"train\.(CSV|TSV|JSONL).* expected a column", "34: TRAIN.CSV"),
 )
