@@ -68,7 +68,7 @@ def test_what_tokenization_leaves_out_belongs_to_no_label(left, right, tokenizer
     labels = [unit.labels for unit in task.units(plain)]
     assert [unit.labels for unit in task.units(marked)] == labels
     assert not any(label["is_impossible"] for label in labels)
-    assert not +task.counts
+    assert task.counts["answers_in_no_window"] == 0
 
 
 def test_answers_that_no_window_holds_are_counted(tokenizer):
@@ -78,7 +78,7 @@ def test_answers_that_no_window_holds_are_counted(tokenizer):
     unlabelled = dataclasses.replace(long, has_label=False)
     for example in (long, find("Zürich"), unanswerable, unlabelled, long):
         task.units(example)
-    assert task.counts == {"answers_in_no_window": 2}
+    assert task.counts["answers_in_no_window"] == 2
 
 
 def test_windows_by_hand():
