@@ -326,7 +326,7 @@ DEEP = "[" * 100_000
         '{"text": "the", "label": ["good"]}',
         '{"text": "the", "label": null}',
         '{"text": "the", "label": {}}',
-        f'{{"text": "the", "label": {"9" * 5000}}}',
+        '{"text": "the", "label": 1e999}',
         f'{{"text": {DEEP}, "label": "good"}}',
         '{"text": "the", "label": NaN}',
         '{"text": "the", "label": "good"',
@@ -344,7 +344,7 @@ def test_a_wrong_line_is_counted_in_training_and_refused_in_prediction(
 
     examples, counts = read_task(str(tmp_path / "t.jsonl"), TaskConfig(name="classification"), 1.0)
     assert [example.label for example in examples] == ["good", "bad"] * 2
-    assert counts == {"malformed_rows": 1}
+    assert counts == {"missing_labels" if "null}" in line else "malformed_rows": 1}
     if '"text": "the"' not in line or not line.endswith("}"):
         task = TaskConfig(name="classification", text_columns=("text",))
         with pytest.raises(DataError, match=r"t\.jsonl, (row|line) 3"):

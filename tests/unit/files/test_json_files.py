@@ -7,7 +7,7 @@ import math
 import pytest
 
 from official.xlnet.errors import DataError
-from official.xlnet.files.json_files import json_text, parse_json, read_json
+from official.xlnet.files.json_files import json_text, parse_data, parse_json, read_json
 from official.xlnet.files.schema import conform
 
 
@@ -91,3 +91,13 @@ def test_a_tree_of_another_form_is_a_sentence(change, message):
     with pytest.raises(DataError) as error:
         conform({"parts": {"x": {"count": 3}}, "names": []} | change, Whole, "here")
     assert str(error.value).startswith(message) and len(str(error.value)) < 200
+
+
+def test_rows_of_data_are_read_leniently():
+    tree = parse_data('{"text": "a", "n": NaN, "x": 1e999, "long": ' + "9" * 5000 + "}", "row 1")
+    assert tree.pop("n") != tree.pop("x") == math.inf
+    assert tree == {"text": "a", "long": "9" * 5000}
+    assert parse_data('["\\ud800", 12]', "row 2") == ["\ufffd", 12]
+    for text in ('{"text": ', "[" * 99 + "]" * 99, "\0"):
+        with pytest.raises(DataError, match="row 3 is not valid JSON"):
+            parse_data(text, "row 3")
