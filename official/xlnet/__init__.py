@@ -12,6 +12,8 @@ Example:
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from official.xlnet.modeling.ops.keras_names import register_names
+
 if TYPE_CHECKING:
     from official.xlnet.api.finetuning import finetune
     from official.xlnet.api.language_model import fill_blanks, generate, score
@@ -48,8 +50,9 @@ if TYPE_CHECKING:
     from official.xlnet.tokenization.tokenizer import Tokenizer
     from official.xlnet.training.optimization import create_optimizer
 
-
 __version__ = "0.1.0"
+
+register_names()
 
 _MODULE_OF = {
     "GraphTokenizer": "tokenization.tf_tokenizer",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import tensorflow as tf
@@ -13,6 +13,7 @@ import tensorflow as tf
 from data_prep.tasks.datasets import task_settings
 from data_prep.tasks.task_data import read_task
 from official.xlnet.api.baselines import add_baselines
+from official.xlnet.api.held_out import held_out
 from official.xlnet.api.plain_examples import labelled_examples
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
@@ -26,6 +27,7 @@ from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example, QuestionExample
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import ConfigError
+from official.xlnet.files.paths import accepts_paths
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tasks.registry import TASKS
 from official.xlnet.tokenization.tokenizer import num_pieces
@@ -34,13 +36,14 @@ from official.xlnet.training.several_runs.finetuning_runs import saved_configura
 from official.xlnet.training.several_runs.finetuning_search import search_settings
 from official.xlnet.training.several_runs.repeated_finetuning import finetune_repeatedly
 
-Rows = str | Sequence[Any]
+Rows = str | Iterable[Any]
 
 
+@accepts_paths("model", "train", "dev", "output", "config", "vocab", "extra_train")
 def finetune(
     model: str | None,
     train: Rows,
-    dev: Rows,
+    dev: Rows | None,
     output: str,
     task: str | None = "classification",
     config: str | None = None,
@@ -64,7 +67,8 @@ def finetune(
         weights, which takes `vocab`.
       train: training data: a list of `(text, label)` or `(text, text, label)` tuples, see
         `labelled_examples`; or the path of a file or folder, as `xlnet finetune --train`.
-      dev: data to evaluate on and to select the best checkpoint by, of the same kind.
+      dev: data to evaluate on and to select the best checkpoint by, of the same kind. None to hold
+        out a tenth of the training examples, see `held_out`; a warning says how many.
       output: model directory to create, or to resume from.
       task: task type or data set. None to take it from `config`.
       config: path of a YAML file with a recipe.
@@ -107,7 +111,12 @@ def finetune(
     for examples, counts in _extra_examples(extra_train or {}, settings.task, max_lost):
         train_examples += examples
         train_counts |= counts
-    dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
+    dev_counts: dict[str, int] = {}
+    if dev is None:
+        seed = settings.training.seed
+        train_examples, dev_examples = held_out(train_examples, seed)
+    else:
+        dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
     given = given_settings(config, overrides)
     saved = saved_configuration(output)
     if saved is not None and saved.task.name == settings.task.name:

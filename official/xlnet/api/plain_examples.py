@@ -1,27 +1,30 @@
-"""Plain strings and tuples as examples of a task."""
+"""Plain strings, tuples, arrays and tables as examples of a task."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import numbers
+import os
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.data.examples import Example, Label, TaggedExample, TextExample
+from official.xlnet.data.examples import Example, Label, QuestionExample, TaggedExample, TextExample
 from official.xlnet.errors import DataError
 
 # Tasks with the layout (text, …, label).
 TEXT_TASKS = ("classification", "multi_label", "regression")
-_MISSING = ("None", "nan", "NaT", "<NA>")  # What Python, NumPy and pandas call a missing value.
 
 
-def labelled_examples(rows: Sequence[Any], task: TaskConfig) -> list[Example]:
+def labelled_examples(rows: Iterable[Any], task: TaskConfig) -> list[Example]:
     """Converts labelled rows to examples.
 
     Args:
-      rows: (text, label) or (text, text, …, label) tuples for classification, multi_label and
-        regression; (words, tags) for token_classification; or examples of `data.examples`, for
-        any task.
+      rows: (text, label) or (text, text, …, label) for classification, multi_label and regression;
+        (words, tags) for token_classification; or examples of `data.examples`, for any task. The
+        rows are tuples or lists in any iterable, or those of a pandas DataFrame.
       task: the task's configuration; `text_columns` is filled in if it is empty.
 
     Returns:
@@ -29,19 +32,20 @@ def labelled_examples(rows: Sequence[Any], task: TaskConfig) -> list[Example]:
 
     Raises:
       TypeError: a row is neither a tuple nor an example.
-      DataError: a row has no label or another number of texts than the first one.
+      DataError: a row has no label, one that is missing (None, NaN or an empty name), or another
+        number of texts than the first one.
     """
     examples = [_labelled(row, task, number) for number, row in enumerate(_rows(rows), 1)]
     _name_text_columns(examples, task)
     return examples
 
 
-def unlabelled_examples(inputs: Sequence[Any], task: TaskConfig) -> list[Example]:
+def unlabelled_examples(inputs: Iterable[Any], task: TaskConfig) -> list[Example]:
     """Converts inputs to predict to examples.
 
     Args:
       inputs: texts, or tuples of texts; lists of words for token_classification; or examples of
-        `data.examples`, for any task.
+        `data.examples`, for any task. In any iterable, or a pandas DataFrame of text columns.
       task: the task's configuration.
 
     Returns:
@@ -56,22 +60,27 @@ def unlabelled_examples(inputs: Sequence[Any], task: TaskConfig) -> list[Example
     return examples
 
 
-def _rows(rows: Sequence[Any]) -> list[Any]:
-    if isinstance(rows, str | bytes | tuple | dict):
+def _rows(rows: Any) -> list[Any]:
+    if hasattr(rows, "itertuples"):  # A DataFrame, which as an iterable gives its columns' names.
+        return list(rows.itertuples(index=False, name=None))
+    if hasattr(rows, "tolist"):  # An array or a Series: plain values.
+        rows = rows.tolist()
+    if isinstance(rows, str | bytes | tuple | dict | os.PathLike) or not isinstance(rows, Iterable):
         raise TypeError(f"examples: expected a list, got {type(rows).__name__} {rows!r:.60}")
     return list(rows)
 
 
 def _labelled(row: Any, task: TaskConfig, number: int) -> Example:
     if isinstance(row, Example):
+        _check_labelled(row, number)
         return row
-    if not isinstance(row, tuple):
+    if not isinstance(row, tuple | list):
         raise TypeError(f"example {number}: expected a tuple that ends in a label, got {row!r:.60}")
     if len(row) < 2:
         raise DataError(f"example {number}: expected text and label, got {row!r:.60}")
     *parts, label = row
     if task.name == "token_classification":
-        return TaggedExample(str(number), tuple(parts[0]), tuple(label))
+        return _tagged(parts, label, number)
     _check_kind(task, number)
     return TextExample(str(number), _texts(parts, number), _label(label, task.name, number))
 
@@ -86,6 +95,30 @@ def _unlabelled(row: Any, task: TaskConfig, number: int) -> Example:
     return TextExample(str(number), _texts((row,) if isinstance(row, str) else row, number))
 
 
+def _tagged(parts: list[Any], tags: Any, number: int) -> TaggedExample:
+    words = _texts(parts[0], number)
+    if len(parts) > 1 or isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise TypeError(
+            f"example {number}: expected (words, tags), two lists, got {(*parts, tags)!r:.60}"
+        )
+    tags = tuple(_class_name(tag, number) for tag in tags)
+    if len(tags) != len(words):
+        raise DataError(
+            f"example {number}: expected a tag for each of {len(words)} words, got {len(tags)}"
+        )
+    return TaggedExample(str(number), words, tags)
+
+
+def _check_labelled(example: Example, number: int) -> None:
+    if isinstance(example, QuestionExample):
+        missing = not example.has_label
+    else:
+        names = ("label", "tags", "relevance")
+        missing = all(getattr(example, name, None) is None for name in names)
+    if missing:
+        raise DataError(f"example {number}: expected a label, got {example!r:.60} without one")
+
+
 def _check_kind(task: TaskConfig, number: int) -> None:
     if task.name not in TEXT_TASKS:
         raise TypeError(
@@ -95,6 +128,7 @@ def _check_kind(task: TaskConfig, number: int) -> None:
 
 
 def _texts(parts: Any, number: int) -> tuple[str, ...]:
+    parts = parts.tolist() if isinstance(parts, np.ndarray) else parts
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
         raise TypeError(f"example {number}: expected strings, got {parts!r:.60}")
     return tuple(parts)
@@ -107,15 +141,22 @@ def _label(label: Any, kind: str, number: int) -> Label:
         except (TypeError, ValueError):
             value = math.nan
         if not math.isfinite(value):
-            raise DataError(f"example {number}: expected a number, got {label!r}")
+            raise DataError(f"example {number}: expected a number, got {label!r:.60}")
         return value
-    is_missing = not isinstance(label, str) and str(label) in _MISSING
-    if is_missing or (kind == "classification" and not str(label).strip()):
-        raise DataError(f"example {number}: expected a label, got {label!r}")
     if kind == "multi_label":
-        if isinstance(label, str):
-            raise DataError(f"example {number}: expected a list of classes, got {label!r}")
-        return tuple(str(name) for name in label)
+        if isinstance(label, str | bytes | dict) or not isinstance(label, Iterable):
+            raise DataError(f"example {number}: expected a list of classes, got {label!r:.60}")
+        return tuple(_class_name(name, number) for name in label)
+    return _class_name(label, number)
+
+
+def _class_name(label: Any, number: int) -> str:
+    """The name of a class, which may be a number; raises `DataError` where it is missing."""
+    is_name = isinstance(label, str | np.generic | numbers.Real) and label == label  # NaN is not.
+    if not is_name or not str(label).strip():
+        raise DataError(
+            f"example {number}: expected a label, the name of a class, got {label!r:.60}"
+        )
     return str(label)
 
 

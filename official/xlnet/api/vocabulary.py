@@ -16,8 +16,10 @@ from official.xlnet.checkpoints.convert.folders import new_folder
 from official.xlnet.checkpoints.extended_model import check_extensible, write_extended
 from official.xlnet.configs.validation import COUNT, require_number
 from official.xlnet.data.lost_rows import MAX_LOST
+from official.xlnet.files.paths import accepts_paths
 
 
+@accepts_paths("model", "inputs", "output")
 def extend_vocabulary(
     model: str,
     inputs: Paths,

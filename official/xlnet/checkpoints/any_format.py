@@ -13,6 +13,7 @@ from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
 from official.xlnet.files.checksums import content_checksum
+from official.xlnet.files.paths import accepts_paths
 from official.xlnet.files.staging import local_copy
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
@@ -44,6 +45,7 @@ def foreign_source(path: str) -> Source | None:
     return open_source(path)
 
 
+@accepts_paths("path")
 def load_config(
     path: str, overrides: list[str] | tuple[str, ...] = (), base: XLNetConfig | None = None
 ) -> XLNetConfig:
@@ -83,6 +85,7 @@ def load_config(
     return config
 
 
+@accepts_paths("path")
 def load_tokenizer(path: str) -> Tokenizer:
     """Loads the tokenizer of a trained model in any format.
 

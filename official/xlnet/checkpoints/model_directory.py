@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import tensorflow as tf
 import tf_keras
@@ -21,12 +21,15 @@ from official.xlnet.checkpoints.checkpoint_files import (
     reading_checkpoint,
     variable_names,
 )
+from official.xlnet.checkpoints.classifier_directory import head_parts, task_configuration
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require_type
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.files.paths import plain_folder
+from official.xlnet.files.paths import accepts_paths, plain_folder
 from official.xlnet.files.staging import local_copy
+from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder, create_encoder
@@ -60,6 +63,7 @@ _LACKING = {
 }
 
 
+@accepts_paths("model_dir")
 def load_encoder(model_dir: str) -> Encoder:
     """Loads the encoder of a model directory with its trained weights.
 
@@ -82,6 +86,7 @@ def load_encoder(model_dir: str) -> Encoder:
     return encoder
 
 
+@accepts_paths("model_dir")
 def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetPretrainer:
     """Loads the pre-training model of a model directory with its trained weights.
 
@@ -114,10 +119,14 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
     return model
 
 
+@accepts_paths("model_dir", "tokenizer")
 def save_pretrained(
-    model: Encoder | XLNetPretrainer | XLNetTaskModel,
+    model: Encoder | XLNetPretrainer | XLNetTaskModel | XLNetClassifier,
     model_dir: str,
     tokenizer: Tokenizer | str,
+    labels: Sequence[str] = (),
+    text_columns: Sequence[str] = ("text",),
+    task: str = "",
 ) -> None:
     """Writes a model as a model directory: configuration, vocabulary and weights.
 
@@ -125,19 +134,39 @@ def save_pretrained(
     starts from it with `--init_from`. Saving to the same directory again replaces the weights.
 
     Args:
-      model: an encoder, a pre-training model or a model of a task.
+      model: an encoder, a pre-training model, a model of a task or an `XLNetClassifier`.
       model_dir: the directory; made if it is not there.
       tokenizer: the model's tokenizer, or its vocabulary file.
+      labels: of an `XLNetClassifier`, the names of its classes in the order of the logits; default:
+        "0", "1", … With one logit, the names of the classes of its sigmoid, no and yes.
+      text_columns: of an `XLNetClassifier`, the names of its texts: one, or two for pairs.
+      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default:
+        `regression` with one logit and no labels, else `classification`.
 
     Raises:
-      ConfigError: the tokenizer does not fit the model, or the directory belongs to a run.
+      ConfigError: the tokenizer or the labels do not fit the model, or the directory belongs to a
+        run.
 
     Example:
       >>> model.fit(data)
       >>> save_pretrained(model, "my_model", "data/spiece.model")
       >>> encoder = load_encoder("my_model")
     """
-    config = copy.deepcopy(model.config)
+    require_type("model", model, Encoder | XLNetPretrainer | XLNetTaskModel | XLNetClassifier)
+    require_type("tokenizer", tokenizer, Tokenizer | str)
+    require_type("model_dir", model_dir, str)
+    if not model_dir:
+        raise ConfigError("model_dir: expected a directory, got an empty name")
+    if isinstance(model, XLNetClassifier):
+        config = task_configuration(model, labels, text_columns, task)
+    else:
+        config = copy.deepcopy(model.config)
+        given = {"labels": labels, "text_columns": text_columns != ("text",), "task": task}
+        for name, value in given.items():
+            if value:
+                raise ConfigError(
+                    f"{name}: expected an XLNetClassifier, got {type(model).__name__}"
+                )
     if isinstance(tokenizer, str):
         tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)
     config.model.fit_vocabulary(tokenizer.vocab_size, tokenizer.model_file)
@@ -152,8 +181,11 @@ def save_pretrained(
             f"{model_dir}: expected a directory for this model alone, got that of a run, whose "
             "checkpoints would be lost; choose another one"
         )
-    names = [name for name in PARTS if getattr(model, name, None) is not None]
-    parts = {name: getattr(model, name) for name in names} or {"encoder": model}
+    if isinstance(model, XLNetClassifier):
+        parts = {"encoder": model.encoder, "head": tf.train.Checkpoint(**head_parts(model, config))}
+    else:
+        names = [name for name in PARTS if getattr(model, name, None) is not None]
+        parts = {name: getattr(model, name) for name in names} or {"encoder": model}
     create_model_dir(model_dir, config, tokenizer.model_file)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
     with plain_folder(model_dir) as folder:

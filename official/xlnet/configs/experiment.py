@@ -29,10 +29,11 @@ from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.objective import ObjectiveConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.configs.validation import require
+from official.xlnet.configs.validation import require, require_type
 from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.paths import accepts_paths
 from official.xlnet.files.schema import shown
 from official.xlnet.files.yaml_files import parse_yaml, read_yaml
 
@@ -63,6 +64,7 @@ class XLNetConfig(Config):
     task: TaskConfig = dataclasses.field(default_factory=TaskConfig)
 
     @classmethod
+    @accepts_paths("path")
     def load(
         cls,
         path: str,
@@ -115,6 +117,7 @@ class XLNetConfig(Config):
         Raises:
           ConfigError: a key is unknown or a value has the wrong type.
         """
+        require_type(source, tree, dict)
         config = cls() if base is None else copy.deepcopy(base)
         sections = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
         for name, values in tree.items():
@@ -131,7 +134,9 @@ class XLNetConfig(Config):
 
         Raises:
           ConfigError: the key is unknown or ambiguous, or the value has the wrong type.
+          TypeError: the override is not a string.
         """
+        require_type("override", override, str)
         key, equals, text = override.partition("=")
         if not equals:
             raise ConfigError(f"--set={override}: expected key=value")
@@ -208,6 +213,7 @@ class XLNetConfig(Config):
                 length <= longest, key, f"at most model.max_positions = {longest} {network}", length
             )
 
+    @accepts_paths("directory")
     def save(self, directory: str) -> None:
         """Writes `config.yaml` to a model directory atomically; creates the directory if needed."""
         file_system.make_dirs(directory)

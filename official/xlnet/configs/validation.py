@@ -97,7 +97,7 @@ def require(condition: bool, key: str, expected: str, got: Any) -> None:
       official.xlnet.errors.ConfigError: model.d_model: expected an even number, got 5
     """
     if not condition:
-        raise ConfigError(f"{key}: expected {expected}, got {got!r}")
+        raise ConfigError(f"{key}: expected {expected}, got {_in_one_line(got)}")
 
 
 def require_number(name: str, value: Any, allowed: Range, kind: type = numbers.Integral) -> None:
@@ -117,3 +117,15 @@ def require_number(name: str, value: Any, allowed: Range, kind: type = numbers.I
 def require_one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
     """Raises `ConfigError` unless `value` is one of `allowed`."""
     require(value in allowed, key, f"one of {', '.join(allowed)}", value)
+
+
+def require_type(name: str, value: Any, expected: Any) -> None:
+    """Raises `TypeError` unless an argument is of the type, or of one of a union, `expected`."""
+    if not isinstance(value, expected):
+        names = [kind.__name__ for kind in getattr(expected, "__args__", [expected])]
+        raise TypeError(f"{name}: expected {' or '.join(names)}, got {_in_one_line(value):.60}")
+
+
+def _in_one_line(value: Any) -> str:
+    """`repr` of a value, which of arrays and tables has several lines."""
+    return " ".join(repr(value).splitlines())

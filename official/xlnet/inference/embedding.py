@@ -12,8 +12,15 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
-from official.xlnet.configs.validation import AT_LEAST_1, FINITE, require_number, require_one_of
+from official.xlnet.configs.validation import (
+    AT_LEAST_1,
+    FINITE,
+    require_number,
+    require_one_of,
+    require_type,
+)
 from official.xlnet.errors import ConfigError
+from official.xlnet.files.paths import accepts_paths
 from official.xlnet.inference.network.layer_encoder import inference_encoder
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
@@ -25,6 +32,7 @@ POOLINGS = ("cls", "mean", "none")
 _NUM_SPECIAL = 2  # SEP and CLS.
 
 
+@accepts_paths("model")
 def embed(
     model: str | Encoder,
     texts: str | Sequence[str],
@@ -93,6 +101,7 @@ class TextEmbedder:
         layer: int = -1,
         max_length: int | None = None,
     ):
+        require_type("encoder", encoder, Encoder)
         num_layers = encoder.config.model.num_layers
         require_number("layer", layer, FINITE)
         if not -num_layers - 1 <= layer <= num_layers:

@@ -31,6 +31,7 @@ from official.xlnet.configs.validation import (
     NOT_NEGATIVE,
     require_number,
     require_one_of,
+    require_type,
 )
 from official.xlnet.inference.language_model import (
     bucket,
@@ -106,6 +107,7 @@ class Scorer:
     """
 
     def __init__(self, model: XLNetPretrainer, tokenizer: Tokenizer):
+        require_type("model", model, XLNetPretrainer)
         require_language_model(model.config)
         self._config = model.config
         self._tokenizer = tokenizer

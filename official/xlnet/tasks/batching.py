@@ -12,13 +12,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
-from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
+from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
 
 Arrays = dict[str, np.ndarray]
 # Padding value of each per-token array; 0 for any other.
 _PADDING = {
-    "token_ids": PADDING_TOKEN_ID,
+    "token_ids": PAD_ID,
     "segment_ids": SEGMENT_PAD,
     "tags": -1,
 }
@@ -59,9 +58,9 @@ def collate(units: Sequence[Unit], length: int, num_units: int) -> Arrays:
       float32 [U].
 
     Example:
-      >>> unit = Unit([{"token_ids": np.array([5, 6])}], {"label": np.int32(1)})
+      >>> unit = Unit([{"token_ids": np.array([21, 22])}], {"label": np.int32(1)})
       >>> collate([unit], length=3, num_units=2)["token_ids"].tolist()
-      [[[0, 5, 6]], [[0, 5, 6]]]
+      [[[5, 21, 22]], [[5, 21, 22]]]
     """
     first = next(s for s in units[0].sequences if s)
     shape = num_units, len(units[0].sequences), length

@@ -13,10 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.tokenization.special_tokens import CLS_ID, SEGMENT_CLS, SEGMENT_PAD, SEP_ID
-
-# As in the published checkpoints, the padding id is 0 (`<unk>`), not `<pad>`; it is masked out.
-PADDING_TOKEN_ID = 0
+from official.xlnet.tokenization.special_tokens import (
+    CLS_ID,
+    PAD_ID,
+    SEGMENT_CLS,
+    SEGMENT_PAD,
+    SEP_ID,
+)
 
 
 def cls_segment(num_texts: int) -> int:
@@ -98,13 +101,13 @@ def pack_texts(
 
     Example:
       >>> pack_texts([[21, 22, 23], [31]], length=8)  # 3 is CLS, 4 is SEP
-      {'token_ids':   array([0, 21, 22, 23, 4, 31, 4, 3]),
+      {'token_ids':   array([5, 21, 22, 23, 4, 31, 4, 3]),
        'segment_ids': array([4,  0,  0,  0, 0,  1, 1, 2]),
        'is_padding':  array([True, False, …])}
     """
     check_length(len(texts), length)
     cut = truncated_lengths([len(text) for text in texts], length - len(texts) - 1)
-    token_ids = np.full(length, PADDING_TOKEN_ID, np.int32)
+    token_ids = np.full(length, PAD_ID, np.int32)
     segment_ids = np.full(length, SEGMENT_PAD, np.int32)
     is_padding = np.ones(length, bool)
     position = length - sum(cut) - len(texts) - 1

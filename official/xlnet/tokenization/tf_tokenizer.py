@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.tokenization.packing import PADDING_TOKEN_ID, check_length, cls_segment
-from official.xlnet.tokenization.special_tokens import CLS_ID, SEGMENT_PAD, SEP_ID
+from official.xlnet.configs.validation import require_type
+from official.xlnet.tokenization.packing import check_length, cls_segment
+from official.xlnet.tokenization.special_tokens import CLS_ID, PAD_ID, SEGMENT_PAD, SEP_ID
 from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.tf_sentencepiece import GraphSentencePiece
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -51,6 +52,7 @@ class GraphTokenizer(tf.Module):
           DataError: the vocabulary is not supported; see `GraphSentencePiece`.
         """
         super().__init__(name="graph_tokenizer")
+        require_type("tokenizer", tokenizer, Tokenizer)
         self.sentencepiece = GraphSentencePiece(tokenizer.model_proto)
         characters = _characters()
         folds = _folds(characters, tokenizer.lowercase, tokenizer.keep_accents)
@@ -144,7 +146,7 @@ class GraphTokenizer(tf.Module):
             return tf.where(is_padding, padding, values)
 
         return {
-            "token_ids": left_padded(token_ids, PADDING_TOKEN_ID),
+            "token_ids": left_padded(token_ids, PAD_ID),
             "segment_ids": left_padded(segment_ids, SEGMENT_PAD),
             "is_padding": is_padding,
         }

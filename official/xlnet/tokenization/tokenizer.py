@@ -27,6 +27,7 @@ import sentencepiece
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.paths import accepts_paths
 from official.xlnet.tokenization.packing import cut_columns, input_length, pack_columns
 from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import (
@@ -87,6 +88,7 @@ class Tokenizer:
       TensorShape([2, 6, 768])
     """
 
+    @accepts_paths("model_file")
     def __init__(self, model_file: str, lowercase: bool = False, keep_accents: bool = False):
         """Loads a SentencePiece model.
 
@@ -180,9 +182,7 @@ class Tokenizer:
         given = [texts] if pairs is None else [texts, pairs]
         columns = [self.encode([each] if isinstance(each, str) else each) for each in given]
         length = input_length(columns, max_length, padding)
-        packed = pack_columns(cut_columns(columns, length, truncation), length)
-        packed["token_ids"][packed["is_padding"]] = self.pad_id
-        return packed
+        return pack_columns(cut_columns(columns, length, truncation), length)
 
     def __len__(self) -> int:
         """The vocabulary size, V."""

@@ -15,6 +15,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_type
 from official.xlnet.training.orthogonalization import orthogonalized
 
 INITIAL_LOSS_SCALE = (
@@ -292,6 +293,8 @@ def create_optimizer(
     Returns:
       The optimizer.
     """
+    require_type("training", training, TrainingConfig)
+    require_number("num_layers", num_layers, AT_LEAST_1)
     own = {"scale": training.muon_scale} if training.optimizer == "muon" else {}
     optimizer = OPTIMIZERS[training.optimizer](
         learning_rate=WarmupThenDecay(

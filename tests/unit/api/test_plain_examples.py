@@ -1,10 +1,23 @@
 """Plain strings and tuples become the examples that readers of files make."""
 
+import math
+import pathlib
+import random
+
+import numpy as np
+import pandas as pd
 import pytest
 
+from official.xlnet.api.held_out import held_out
 from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.data.examples import QuestionExample, TaggedExample, TextExample
+from official.xlnet.data.examples import (
+    ChoiceExample,
+    QuestionExample,
+    RankingExample,
+    TaggedExample,
+    TextExample,
+)
 from official.xlnet.errors import DataError
 
 
@@ -48,6 +61,70 @@ def test_inputs_to_predict():
         unlabelled_examples(["x"], task)
 
 
+ROWS = [("a b", "x"), ("c", "3"), ("", "y")]
+FORMS = {
+    "lists": [list(row) for row in ROWS],
+    "generator": (row for row in ROWS),
+    "array": np.array(ROWS),
+    "array of objects": np.array(ROWS, object),
+    "zip": zip(*zip(*ROWS, strict=True), strict=True),
+    "table": pd.DataFrame(ROWS, columns=["sentence", "class"], index=[7, 7, 2]),
+    "numbers": [(np.str_("a b"), "x"), ("c", np.int64(3)), ("", "y")],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_in_other_forms(form):
+    task = TaskConfig(name="classification")
+    wanted = [TextExample(str(n), (text,), label) for n, (text, label) in enumerate(ROWS, 1)]
+    assert labelled_examples(FORMS[form], task) == wanted
+
+
+def test_texts_in_other_forms():
+    texts = ["a b", "", "c"]
+    wanted = [TextExample(str(n), (text,)) for n, text in enumerate(texts, 1)]
+    series = pd.Series(texts, index=[4, 4, 0])
+    for form in (
+        iter(texts),
+        np.array(texts),
+        series,
+        series.to_frame("t"),
+        dict.fromkeys(texts).keys(),
+    ):
+        assert unlabelled_examples(form, TaskConfig(name="classification")) == wanted
+
+
+MISSING = (None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, "", " ", b"x", ["x"])
+
+
+@pytest.mark.parametrize("label", MISSING, ids=repr)
+@pytest.mark.parametrize(
+    "kind", ["classification", "regression", "multi_label", "token_classification"]
+)
+def test_labels_that_are_missing(kind, label):
+    """None of them becomes a class of that name."""
+    rows = {
+        "classification": [("a", "x"), ("a", label)],
+        "regression": [("a", 1), ("a", label)],
+        "multi_label": [("a", ["x"]), ("a", ["x", label])],
+        "token_classification": [(["a", "b"], ["O", "O"]), (["a", "b"], ["O", label])],
+    }
+    with pytest.raises(DataError, match=r"expected (a label, the name of a class|a number), got"):
+        labelled_examples(rows[kind], TaskConfig(name=kind))
+
+
+def test_examples_without_a_label():
+    for example in (
+        TextExample("1", ("a",)),
+        TaggedExample("1", ("a",)),
+        ChoiceExample("1", ("a",), ("b", "c")),
+        RankingExample("1", "q", "a", "b"),
+        QuestionExample("1", "a", "b", has_label=False),
+    ):
+        with pytest.raises(DataError, match="example 2: expected a label"):
+            labelled_examples([TextExample("1", ("a",), "x"), example], TaskConfig(name="ranking"))
+
+
 @pytest.mark.parametrize(
     ("kind", "rows", "error", "message"),
     [
@@ -59,9 +136,57 @@ def test_inputs_to_predict():
         ("classification", [(3, "x")], TypeError, "example 1: expected strings"),
         ("regression", [("a", "many")], DataError, "example 1: expected a number, got 'many'"),
         ("multi_label", [("a", "x")], DataError, "example 1: expected a list of classes"),
+        ("multi_label", [("a", None)], DataError, "example 1: expected a list of classes"),
+        ("classification", b"a", TypeError, "examples: expected a list, got bytes"),
+        ("classification", 3, TypeError, "examples: expected a list, got int 3"),
+        (
+            "classification",
+            pathlib.Path("a"),
+            TypeError,
+            "examples: expected a list, got PosixPath",
+        ),
+        ("classification", {"text": ["a"]}, TypeError, "examples: expected a list, got dict"),
+        ("classification", [{"text": "a"}], TypeError, "example 1: expected a tuple that ends in"),
+        ("classification", [(math.nan, "x")], TypeError, "example 1: expected strings"),
+        ("token_classification", [("ab", "OO")], TypeError, "example 1: expected strings"),
+        ("token_classification", [(["a"], "O")], TypeError, r"expected \(words, tags\)"),
+        (
+            "token_classification",
+            [(["a"], ["O"] * 2)],
+            DataError,
+            "a tag for each of 1 words, got 2",
+        ),
         ("question_answering", [("a", "x")], TypeError, "one of official.xlnet.data.examples"),
     ],
 )
 def test_wrong_rows_are_named(kind, rows, error, message):
     with pytest.raises(error, match=message):
         labelled_examples(rows, TaskConfig(name=kind))
+
+
+def test_a_tenth_is_held_out():
+    rng = random.Random(0)
+    rows = [TextExample(str(n), ("a",), rng.choice("xyz")) for n in range(97)]
+    rows += [TextExample("97", ("a",), "rare")]
+    train, dev = held_out(rows, seed=3)
+    assert len(dev) == 10 and sorted(train + dev, key=rows.index) == rows
+    assert {row.label for row in train} == {"x", "y", "z", "rare"}
+    assert held_out(rows, seed=3) == (train, dev) != held_out(rows, seed=4)
+    numbers = [TextExample(str(n), ("a",), n / 7) for n in range(23)]
+    assert [len(part) for part in held_out(numbers, 0)] == [21, 2]
+
+
+def test_what_belongs_together_is_held_out_together():
+    ranking = [RankingExample(f"d{n}", f"q{n % 11}", "q", "d", 1.0) for n in range(53)]
+    questions = [QuestionExample(str(n), "q", f"paragraph {n % 11}") for n in range(53)]
+    for rows, key in ((ranking, "query_id"), (questions, "context")):
+        train, dev = held_out(rows, seed=1)
+        groups = [{getattr(row, key) for row in part} for part in (train, dev)]
+        assert len(groups[1]) == 1 and not groups[0] & groups[1]
+
+
+@pytest.mark.parametrize("rows", [[], [("a", "x")], [("a", "x"), ("b", "y")]], ids=len)
+def test_too_few_to_hold_out(rows):
+    examples = labelled_examples(rows, TaskConfig(name="classification"))
+    with pytest.raises(DataError, match="dev: expected data to evaluate on, got none"):
+        held_out(examples, seed=0)

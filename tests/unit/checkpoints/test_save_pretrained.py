@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from official import xlnet
 from official.xlnet.checkpoints.model_directory import load_pretrainer, restore
@@ -65,6 +66,91 @@ def test_a_model_of_a_task(tmp_path, vocabulary):
     restore(str(tmp_path), encoder=loaded.encoder, head=loaded.head)
     assert_same_weights(model.encoder, loaded.encoder)
     assert_same_weights(model.head, loaded.head)
+
+
+PAIRS = [
+    ("A fine film.", "the time"),
+    ("Dull, but not long.", ""),
+    ("", "water"),
+    ("no", "x " * 40),
+]
+# Of a classifier: number of logits, arguments of `save_pretrained`, probabilities of the logits.
+KINDS = {
+    "classes": (3, {"labels": ["bad", "fair", "good"]}, tf.nn.softmax),
+    "pairs": (2, {"text_columns": ["premise", "hypothesis"]}, tf.nn.softmax),
+    "sigmoid": (
+        1,
+        {"labels": ["no", "yes"]},
+        lambda z: tf.concat([1 - tf.sigmoid(z), tf.sigmoid(z)], 1),
+    ),
+    "multi_label": (2, {"task": "multi_label", "labels": ["a", "b"]}, tf.sigmoid),
+    "regression": (1, {}, tf.identity),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_classifier_trained_in_keras(tmp_path, vocabulary, kind):
+    """Keras, the model directory, its export and HF's format predict the same."""
+    num_logits, given, probabilities = KINDS[kind]
+    tokenizer = xlnet.Tokenizer(vocabulary)
+    encoder = tiny_encoder(vocab_size=VOCAB_SIZE, num_layers=1, summary="mean")
+    model = xlnet.XLNetClassifier(encoder, num_logits)
+    randomize(model.variables, 5)
+    model.compile("adam", "mse", run_eagerly=True)
+    firsts, seconds = map(list, zip(*PAIRS, strict=True))
+    columns = (firsts, seconds) if kind == "pairs" else (firsts,)
+    inputs = tokenizer(*columns)
+    model.fit(inputs, np.random.default_rng(0).random((4, num_logits)), verbose=0)
+    wanted = probabilities(model.predict(inputs, verbose=0)).numpy()
+
+    folder = tmp_path / "model"
+    xlnet.save_pretrained(model, folder, vocabulary, **given)
+    xlnet.convert(folder, tmp_path / "hf", to="hf")
+    examples = PAIRS if kind == "pairs" else firsts
+    for path in (folder, tmp_path / "hf"):
+        rows = xlnet.predict(path, examples)
+        found = [
+            list(row["probabilities"].values()) if num_logits > 1 or given else [row["score"]]
+            for row in rows
+        ]
+        np.testing.assert_allclose(found, wanted, atol=2e-6)
+    names = given.get("labels", ["0", "1"])
+    if kind != "regression":
+        assert list(rows[0]["probabilities"]) == names
+        labels = [[names[0]] if kind == "multi_label" else names[0]] * len(firsts)
+        rows = [
+            (*each, label) for each, label in zip(zip(*columns, strict=True), labels, strict=True)
+        ]
+        assert np.isfinite(list(xlnet.evaluate(folder, rows).values())).all()
+
+    xlnet.export(folder, tmp_path / "served", lengths=[128])
+    served = tf.saved_model.load(str(tmp_path / "served/1")).signatures["serving_default"]
+    texts = dict(zip(given.get("text_columns", ["text"]), map(tf.constant, columns), strict=True))
+    outputs = served(**texts)
+    found = outputs["score"][:, None] if kind == "regression" else outputs["probabilities"]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("num_logits", "given", "message"),
+    [
+        (3, {"labels": ["a", "b"]}, "labels: expected 3 different names for 3 logits, got"),
+        (2, {"labels": ["a", "a"]}, "labels: expected 2 different names"),
+        (2, {"labels": "ab"}, "labels: expected a list of names, got 'ab'"),
+        (1, {"labels": ["a"]}, "labels: expected 2 different names for 1 logits"),
+        (2, {"task": "regression"}, "task: expected classification with 2 logits"),
+        (1, {"task": "regression", "labels": ["a"]}, "labels: expected none for regression"),
+        (2, {"task": "ranking"}, "task: expected one of classification, multi_label, regression"),
+        (None, {"labels": ["a"]}, "labels: expected an XLNetClassifier, got XLNetEncoder"),
+    ],
+)
+def test_labels_that_do_not_fit(tmp_path, vocabulary, num_logits, given, message):
+    model = tiny_encoder(vocab_size=VOCAB_SIZE, num_layers=1)
+    if num_logits:
+        model = xlnet.XLNetClassifier(model, num_logits)
+    with pytest.raises(ConfigError, match=message):
+        xlnet.save_pretrained(model, tmp_path / "model", vocabulary, **given)
+    assert not (tmp_path / "model").exists()
 
 
 def test_next_sentence_is_kept(tmp_path, vocabulary):

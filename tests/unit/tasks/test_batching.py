@@ -31,9 +31,9 @@ def unit(*lengths, label=0, subtask=None):
 def test_collate_by_hand():
     batch = collate([unit(2, 0, label=5), unit(3, 1, label=6)], length=4, num_units=3)
     assert batch["token_ids"].tolist() == [
-        [[0, 0, 10, 11], [0, 0, 0, 0]],
-        [[0, 10, 11, 12], [0, 0, 0, 10]],
-        [[0, 10, 11, 12], [0, 0, 0, 10]],
+        [[5, 5, 10, 11], [5, 5, 5, 5]],
+        [[5, 10, 11, 12], [5, 5, 5, 10]],
+        [[5, 10, 11, 12], [5, 5, 5, 10]],
     ]
     assert batch["segment_ids"][0].tolist() == [[4, 4, 0, 0], [4, 4, 4, 4]]
     assert batch["is_padding"][1].tolist() == [[True, False, False, False], [True] * 3 + [False]]

@@ -40,7 +40,7 @@ def test_truncation_cuts_the_longest_one_by_one():
 
 def test_one_and_two_texts_by_hand():
     packed = pack_texts([[21, 22, 23], [31]], 8)
-    assert packed["token_ids"].tolist() == [0, 21, 22, 23, 4, 31, 4, 3]
+    assert packed["token_ids"].tolist() == [5, 21, 22, 23, 4, 31, 4, 3]
     assert packed["segment_ids"].tolist() == [4, 0, 0, 0, 0, 1, 1, 2]
     assert packed["is_padding"].tolist() == [True] + [False] * 7
     packed = pack_texts([[21, 22, 23]], 4)
@@ -56,7 +56,7 @@ def test_one_and_two_texts_by_hand():
 
 def test_more_texts_by_hand():
     packed = pack_texts([[21], [], [31, 32], [41]], 11)
-    assert packed["token_ids"].tolist() == [0, 0, 21, 4, 4, 31, 32, 4, 41, 4, 3]
+    assert packed["token_ids"].tolist() == [5, 5, 21, 4, 4, 31, 32, 4, 41, 4, 3]
     assert packed["segment_ids"].tolist() == [4, 4, 0, 0, 1, 2, 2, 2, 3, 3, 4]
     assert [cls_segment(n) for n in (1, 2, 3, 4)] == [2, 2, 3, 4]
 

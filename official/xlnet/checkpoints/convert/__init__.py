@@ -21,9 +21,11 @@ from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_x
 from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.paths import accepts_paths
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 
 
+@accepts_paths("source", "output")
 def convert(
     source: str, output: str, to: str = "xlnet", overrides: list[str] | tuple[str, ...] = ()
 ) -> dict[str, Any]:

@@ -86,7 +86,9 @@ class MultiLabelHead(SummaryHead):
     """
 
     def loss(self, outputs, labels):
-        loss_UC = tf.nn.sigmoid_cross_entropy_with_logits(labels["label"], outputs["logits"])
+        loss_UC = tf.nn.sigmoid_cross_entropy_with_logits(
+            tf.cast(labels["label"], tf.float32), outputs["logits"]
+        )
         return tf.reduce_mean(loss_UC, axis=1)
 
 

@@ -39,6 +39,7 @@ from official.xlnet.modeling.ops.initializers import (
     NeighborKernel,
     normal,
 )
+from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.modeling.ops.rematerialization import recomputed
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.stateless_dropout import dropout_seed_of_call, fold_in
@@ -123,7 +124,7 @@ class RelativeBiases(tf_keras.layers.Layer):
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class TwoStreamRelativeAttention(tf_keras.layers.Layer):
+class TwoStreamRelativeAttention(LegacyLayer):
     """Multi-head relative attention of content rows and, if there are any, query rows.
 
     Keys and values come from memory and content; no gradient flows into memory.

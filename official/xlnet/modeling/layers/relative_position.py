@@ -20,6 +20,7 @@ import tf_keras
 
 from official.xlnet.modeling.layers.factored_position import FactoredSinusoids
 from official.xlnet.modeling.ops.device_forms import has_tpu
+from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.modeling.ops.shapes import Size, sizes
 from official.xlnet.modeling.ops.stateless_dropout import dropout
 
@@ -75,7 +76,7 @@ def named(encoding: Sinusoids | FactoredSinusoids | list) -> Sinusoids | Factore
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class RelativePositionEncoding(tf_keras.layers.Layer):
+class RelativePositionEncoding(LegacyLayer):
     """Sinusoidal encoding of all distances in a window and its memory; see `sinusoids`.
 
     A constant where the number of tokens is static, else computed in the graph.

@@ -9,11 +9,12 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.modeling.ops.xla_kernels import fused
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class RelativeSegmentEncoding(tf_keras.layers.Layer):
+class RelativeSegmentEncoding(LegacyLayer):
     """What a query row adds to its scores with keys of another segment (paper, section 2.5).
 
         term(i) = (q_i + r_s)·(seg_different - seg_same) / √H

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.modeling.ops.shapes import Size, sizes
 
 # Orders of keys that every row, or no row, may attend to.
@@ -110,7 +111,7 @@ def can_attend(rows: Rows, keys: Keys, causal: bool) -> tf.Tensor:
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class TwoStreamAttentionMask(tf_keras.layers.Layer):
+class TwoStreamAttentionMask(LegacyLayer):
     """Attention mask of the content and query streams, in a form that costs no [T, T] matrix.
 
     Call arguments:

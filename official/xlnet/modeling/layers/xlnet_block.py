@@ -17,6 +17,7 @@ from official.xlnet.modeling.layers.relative_attention import (
 )
 from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamMask
+from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.ops.xla_kernels import fused, row_sums
 
@@ -88,7 +89,7 @@ def _normalize(rate: float, x_BXD, change_BXD, gamma_D, beta_D, seed):
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class XLNetBlock(tf_keras.layers.Layer):
+class XLNetBlock(LegacyLayer):
     """One XLNet layer, for the rows of both streams.
 
         h = norm(h + attention(h));  h = norm(h + feed_forward(h))

@@ -9,13 +9,15 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require_type
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3, require_legacy_keras
 
 _OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
 
 
-class TrainableModel(tf_keras.Model):
+class TrainableModel(CheckedFit):
     """A Keras model of a configuration, with a training step and a loss of its own.
 
     Args:
@@ -25,6 +27,7 @@ class TrainableModel(tf_keras.Model):
     """
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
+        require_type("config", config, XLNetConfig | dict)
         if isinstance(config, dict):
             config = XLNetConfig.from_dict(config)
         if config.training.precision != "float32":

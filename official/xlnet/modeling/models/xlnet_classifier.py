@@ -7,16 +7,18 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_type
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.networks import Encoder
+from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
 from official.xlnet.modeling.ops.stateless_dropout import dropout_seed_of_call
-from official.xlnet.tokenization.special_tokens import CLS_ID, PAD_ID, SEGMENT_CLS
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class XLNetClassifier(tf_keras.Model):
+class XLNetClassifier(CheckedFit):
     """XLNet encoder, sequence summary and a dense layer: logits = W · summary + b.
 
     A plain Keras model: `compile` takes any optimizer, loss and metrics of `tf_keras`; `fit`,
@@ -30,7 +32,7 @@ class XLNetClassifier(tf_keras.Model):
     Call arguments:
       inputs: the inputs that a call of `Tokenizer` returns: a dictionary of `token_ids` int32
         [B, T], `segment_ids` int32 [B, T] and `is_padding` bool [B, T]. Or its `token_ids` alone,
-        for single texts: `<pad>` is padding, and `<cls>` has a segment of its own.
+        which the other two follow from.
       training: whether dropout is applied.
 
     Returns:
@@ -47,6 +49,8 @@ class XLNetClassifier(tf_keras.Model):
     def __init__(self, encoder: Encoder, num_classes: int, **kwargs):
         kwargs.setdefault("name", "xlnet_classifier")
         super().__init__(**kwargs)
+        require_type("encoder", encoder, Encoder)
+        require_number("num_classes", num_classes, AT_LEAST_1)
         self.encoder = encoder
         self.num_classes = num_classes
         self.sequence_summary = SequenceSummary(encoder.config, name="sequence_summary")
@@ -77,8 +81,9 @@ class XLNetClassifier(tf_keras.Model):
 
     def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):
         require_legacy_keras(inputs)
-        if not isinstance(inputs, dict):
-            inputs = _single_texts(inputs)
+        inputs = by_name(inputs)
+        token_ids_BT = tf.cast(inputs["token_ids"], tf.int32)
+        inputs = with_defaults({**inputs, "token_ids": token_ids_BT})
         seed = dropout_seed_of_call(training, None)
         content_BTD = self.encoder(inputs, training=training)["content"]
         return self.logits(self.sequence_summary(content_BTD, inputs["is_padding"], seed))
@@ -94,13 +99,3 @@ class XLNetClassifier(tf_keras.Model):
     def from_config(cls, config, custom_objects=None):
         encoder = tf_keras.saving.deserialize_keras_object(config["encoder"])
         return cls(**{**config, "encoder": encoder})
-
-
-def _single_texts(token_ids_BT: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Inputs of the encoder for `token_ids` of single texts."""
-    token_ids_BT = tf.cast(token_ids_BT, tf.int32)
-    return {
-        "token_ids": token_ids_BT,
-        "segment_ids": tf.where(token_ids_BT == CLS_ID, SEGMENT_CLS, 0),
-        "is_padding": token_ids_BT == PAD_ID,
-    }

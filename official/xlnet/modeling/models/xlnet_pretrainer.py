@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.gradient_accumulation import (
     accumulate,
@@ -18,6 +18,7 @@ from official.xlnet.modeling.models.gradient_accumulation import (
 )
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks import create_encoder, create_lm_head
+from official.xlnet.modeling.networks.encoder_inputs import by_name
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
@@ -86,7 +87,8 @@ class XLNetPretrainer(TrainableModel):
             self.auxiliary.build()
         self.built = True
 
-    def call(self, inputs: dict[str, tf.Tensor], training: bool | None = None):
+    def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):
+        inputs = by_name(inputs)
         of_encoder = {name: x for name, x in inputs.items() if name != "content_positions"}
         outputs = self.encoder(of_encoder, training=training, return_word_embedding=True)
         embedding_VD = outputs.pop("word_embedding")
@@ -104,7 +106,7 @@ class XLNetPretrainer(TrainableModel):
         Raises:
           DataError: the batch lacks a feature.
         """
-        batch = Features(batch)
+        batch = _features(batch)
         task = self.objective(batch)
         return task._replace(auxiliary=self.auxiliary.labels(batch, task))
 
@@ -122,8 +124,9 @@ class XLNetPretrainer(TrainableModel):
           memory_valid, the share of the memory's columns that are of the same document as their
           row.
         """
+        batch = _features(batch)
         task = self.make_permutation(batch)
-        task.inputs.update(self._recall(self.memory, batch))
+        task.inputs.update(self.memory_inputs(batch))
         replica = tf.distribute.get_replica_context()
         counts = self._loss_counts(task)
         global_counts = replica.all_reduce(tf.distribute.ReduceOp.SUM, counts)
@@ -148,7 +151,7 @@ class XLNetPretrainer(TrainableModel):
         total = self.unscaled_gradients(total)
         self.gradient_norm_metric.update_state(self._update(total))
         if self.memory is not None:
-            self.memory.write(memory)
+            self.update_memory({"memory": memory})
             length = self.config.model.mem_len
             share_B = tf.minimum(task.inputs["memory_length"], length) / length
             self.memory_metric.update_state(share_B)
@@ -208,7 +211,8 @@ class XLNetPretrainer(TrainableModel):
           that `fit` takes, the network reads it as in `evaluate`; further keys say what the
           logits predict: `labels` int32 [B, P] and `target_mask` float32 [B, P].
         """
-        if _FIT_ONLY.isdisjoint(batch):
+        batch, _, _ = tf_keras.utils.unpack_x_y_sample_weight(batch)
+        if _FIT_ONLY.isdisjoint(by_name(batch)):
             outputs = dict(self(batch, training=False))
         else:
             task, outputs = self._evaluate_batch(batch)
@@ -216,18 +220,19 @@ class XLNetPretrainer(TrainableModel):
         outputs.pop("memory", None)
         return outputs
 
-    def evaluate(self, *args, **kwargs):
+    def make_test_function(self, force=False):
         """As in Keras. Windows start with `context_length` 0, so old memory is never seen."""
         self.make_evaluation_memory()
-        return super().evaluate(*args, **kwargs)
+        return super().make_test_function(force)
 
-    def predict(self, *args, **kwargs):
+    def make_predict_function(self, force=False):
         """As in Keras; see `predict_step` for what is returned."""
         self.make_evaluation_memory()
-        return super().predict(*args, **kwargs)
+        return super().make_predict_function(force)
 
     def _evaluate_batch(self, batch: dict[str, tf.Tensor]):
         """The `ObjectiveBatch` of a batch, and the outputs; carries the evaluation's memory on."""
+        batch = _features(batch)
         task = self.make_permutation(batch)
         memory = self._evaluation.memory
         task.inputs.update(self._recall(memory, batch))
@@ -261,11 +266,37 @@ class XLNetPretrainer(TrainableModel):
         dtype = self.encoder.compute_dtype
         return Memory(model.num_layers, rows, model.mem_len, model.d_model, dtype)
 
+    def memory_inputs(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Inputs of a call that let each row of a batch attend to the windows before it.
+
+        For a training loop of your own, with `update_memory`; `fit` does both.
+
+        Args:
+          batch: a batch of `pretraining_dataset`: row b continues row b of the batch before, as far
+            as its `context_length` says.
+
+        Returns:
+          `memory` [L, B, M, D] and `memory_length` int32 [B]; {} where `model.mem_len` is 0.
+
+        Raises:
+          DataError: the batch lacks `context_length`, or its number of rows is not known.
+        """
+        return self._recall(self.memory, batch)
+
+    def update_memory(self, outputs: dict[str, tf.Tensor]) -> None:
+        """Keeps the `memory` of a call for the next batch; does nothing without one.
+
+        Args:
+          outputs: what a call with `memory_inputs` returned.
+        """
+        if self.memory is not None:
+            self.memory.write(outputs["memory"])
+
     def _recall(self, memory: Memory | None, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The encoder inputs that concern memory; none where there is no memory."""
         if memory is None:
             return {}
-        batch = Features(batch)
+        batch = Features.of(batch)
         num_rows = batch["token_ids"].shape[0]
         if num_rows is None:
             raise DataError(
@@ -276,3 +307,14 @@ class XLNetPretrainer(TrainableModel):
             "memory": memory.read(num_rows),
             "memory_length": batch["context_length"],
         }
+
+
+def _features(data: Any) -> Features:
+    """The features of a batch, in any form in which Keras hands it on."""
+    features, labels, weights = tf_keras.utils.unpack_x_y_sample_weight(data)
+    if labels is not None or weights is not None:
+        raise ConfigError(
+            "batch: expected its features alone, as XLNetPretrainer draws its own targets, got "
+            "labels or sample weights beside them"
+        )
+    return Features.of(features)

@@ -19,7 +19,8 @@ from official.xlnet.modeling.models.gradient_accumulation import (
 )
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks import create_encoder
-from official.xlnet.modeling.objectives.base import ObjectiveBatch
+from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
+from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.stateless_dropout import fold_in
 
 Batch = dict[str, tf.Tensor]
@@ -35,9 +36,14 @@ class XLNetTaskModel(TrainableModel):
 
     A call takes U units of S sequences of T tokens (`Head` says what S is) and returns the
     head's outputs:
-      token_ids, segment_ids: int32 [U, S, T], padded on the left.
-      is_padding: bool [U, S, T].
+      token_ids, segment_ids: int32 [U, S, T], padded on the left; [U, T] for a single sequence.
+      is_padding: bool [U, S, T]. Where it or `segment_ids` is left out, it follows from `token_ids`
+        as in `XLNetEncoder`.
       and what the head needs besides.
+
+    `fit` and `evaluate` take these features with the head's labels (`label` of most heads) and
+    `weight` float32 [U], by default 1; or `(features, label)` and `(features, label, weight)`, as
+    `fit(x, y, sample_weight=…)` gives them.
 
     With `task.long_texts: memory` the S sequences are one long text, read left to right with
     memory.
@@ -82,7 +88,8 @@ class XLNetTaskModel(TrainableModel):
         unused = {id(variable) for variable in self.encoder.only_pretrained}
         return [variable for variable in self.trainable_variables if id(variable) not in unused]
 
-    def call(self, inputs: Batch, training: bool | None = None, dropout_seed=None):
+    def call(self, inputs: Batch | tf.Tensor, training: bool | None = None, dropout_seed=None):
+        inputs = _features(inputs)
         seeds = [None, None]
         if training:
             if dropout_seed is None:
@@ -124,10 +131,11 @@ class XLNetTaskModel(TrainableModel):
     def train_step(self, batch: Batch) -> Batch:
         """One update.
 
-        A batch has the inputs, the head's labels and `weight` float32 [U]. Its sequences are
-        padded to the longest length there is; what all of them have as padding is cut off first,
-        down to one of a few lengths (`bucket_lengths`), each of which is a graph of its own.
+        Its sequences are padded to the longest length there is; what all of them have as padding
+        is cut off first, down to one of a few lengths (`bucket_lengths`), each of which is a graph
+        of its own.
         """
+        batch = _labelled(batch)
         replica = tf.distribute.get_replica_context()
         seed = tf.constant([self.config.training.seed, 1], tf.int32)
         seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
@@ -137,11 +145,10 @@ class XLNetTaskModel(TrainableModel):
         global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
 
         def gradients(task, seed):
-            part = task.inputs
+            part = Features(task.inputs)
             with tf.GradientTape() as tape:
                 outputs = self(part, training=True, dropout_seed=seed)
-                loss_U = self.head.loss(outputs, part) + self._language_model_loss(part, seed)
-                loss_sum = tf.reduce_sum(loss_U * part["weight"])
+                loss_sum = self._loss_sum(outputs, part, fold_in(seed, 2))
                 weights = self.head.num_items(part) * part["weight"]
                 cost_sum = self.with_layer_losses(loss_sum, weights)
                 loss = self.scaled_loss(tf.math.divide_no_nan(cost_sum, global_count))
@@ -162,12 +169,21 @@ class XLNetTaskModel(TrainableModel):
         self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
         return {"loss": self.loss_metric.result()}
 
-    def _language_model_loss(self, inputs: Batch, seed: tf.Tensor) -> tf.Tensor | float:
-        """λ times the auxiliary language-model loss of each unit, float32 [U]; 0 without one."""
-        if self.language_model is None:
-            return 0.0
-        loss_U = self.language_model(self.encoder, inputs, fold_in(seed, 2))
-        return self.config.task.lm_weight * self.head.num_items(inputs) * loss_U
+    def test_step(self, batch: Batch) -> Batch:
+        """The loss of a batch, without dropout; batches are as those of `train_step`."""
+        batch = _labelled(batch)
+        count = tf.reduce_sum(self.head.num_items(batch) * batch["weight"])
+        loss_sum = self._loss_sum(self(batch, training=False), batch)
+        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        return {"loss": self.loss_metric.result()}
+
+    def _loss_sum(self, outputs: Batch, batch: Batch, seed: tf.Tensor | None = None) -> tf.Tensor:
+        """Sum of the losses of a batch: the head's, and λ times the auxiliary language model's."""
+        loss_U = self.head.loss(outputs, batch)
+        if self.language_model is not None:
+            language_U = self.language_model(self.encoder, batch, seed)
+            loss_U += self.config.task.lm_weight * self.head.num_items(batch) * language_U
+        return tf.reduce_sum(loss_U * batch["weight"])
 
     def _shortened(self, step: Callable, batch: Batch):
         """`step` on the batch without the columns that are padding in every row."""
@@ -191,6 +207,26 @@ class XLNetTaskModel(TrainableModel):
     @property
     def metrics(self):
         return [self.loss_metric]
+
+
+def _features(inputs: Batch | tf.Tensor) -> Features:
+    """The features of a batch [U, S, …], with those that follow from `token_ids`."""
+    features = Features.of(by_name(inputs))
+    if len(features["token_ids"].shape) == 2:
+        of_tokens = {name: features[name][:, None] for name in _TOKEN_INPUTS if name in features}
+        features = Features(features | of_tokens)
+    return Features(with_defaults(features))
+
+
+def _labelled(data: Any) -> Features:
+    """The features of a batch with labels and weights, in any form in which Keras hands it on."""
+    features, labels, weight = tf_keras.utils.unpack_x_y_sample_weight(data)
+    features = _features(features)
+    if labels is not None:
+        features.update(labels if isinstance(labels, dict) else {"label": labels})
+    if weight is None:
+        weight = features.get("weight", tf.ones_like(features["token_ids"][:, 0, 0]))
+    return Features(features, weight=tf.cast(weight, tf.float32))
 
 
 def bucket_lengths(length: int, number: int) -> list[int]:

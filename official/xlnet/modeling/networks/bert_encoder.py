@@ -11,8 +11,9 @@ import tf_keras
 
 from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require_type
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
-from official.xlnet.modeling.networks.xlnet_encoder import checked_inputs
+from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.runtime.memory import require_memory
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
@@ -38,8 +39,8 @@ class BertEncoder(BertEncoderV2):
       inputs: token_ids alone, or a dictionary of
         token_ids: int32 [B, T], T at most `model.max_positions`.
         segment_ids: int32 [B, T]; ids from `model.num_segments` on count as the last one.
-          Default 0.
-        is_padding: bool [B, T], True where there is no token. Default False.
+          Default: as of `XLNetEncoder`.
+        is_padding: bool [B, T], True where there is no token. Default: where `<pad>` is.
         order: int32 [B, T]; position i sees j when order[j] <= order[i]. Default 0: everything
           sees everything.
         perm_mask: bool [B, T, T] in the place of `order`, True where i may not see j. A token
@@ -69,6 +70,7 @@ class BertEncoder(BertEncoderV2):
     def __init__(
         self, config: XLNetConfig | dict[str, Any], reuse_len: int | None = None, **kwargs
     ):
+        require_type("config", config, XLNetConfig | dict)
         if isinstance(config, dict):
             config = XLNetConfig.from_dict(config)
         config.check()
@@ -140,9 +142,7 @@ class BertEncoder(BertEncoderV2):
 
     def _embed(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
         """Word, position and segment embedding, normalized: [B, T, D]."""
-        token_ids_BT = inputs["token_ids"]
-        segment_ids_BT = inputs.get("segment_ids", tf.zeros_like(token_ids_BT))
-        segment_ids_BT = tf.minimum(segment_ids_BT, self.config.model.num_segments - 1)
+        segment_ids_BT = tf.minimum(inputs["segment_ids"], self.config.model.num_segments - 1)
         segment_BTD = self._type_embedding_layer(segment_ids_BT)
         return self._embedding_norm_layer(self._embed_in_place(inputs) + segment_BTD)
 
@@ -150,19 +150,16 @@ class BertEncoder(BertEncoderV2):
         """Word and position embedding, [B, T, D]."""
         word_BTD = self._embedding_layer(inputs["token_ids"])
         position_BTD = self._position_embedding_layer(word_BTD)
-        if "is_padding" in inputs:
-            is_real_BT = tf.cast(~inputs["is_padding"], tf.int32)
-            place_BT = tf.maximum(tf.cumsum(is_real_BT, axis=1) - 1, 0)
-            position_BTD = tf.gather(position_BTD, place_BT, batch_dims=1)
+        is_real_BT = tf.cast(~inputs["is_padding"], tf.int32)
+        place_BT = tf.maximum(tf.cumsum(is_real_BT, axis=1) - 1, 0)
+        position_BTD = tf.gather(position_BTD, place_BT, batch_dims=1)
         return word_BTD + position_BTD
 
     def _can_attend(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
         """Whether position i sees j, bool [B, T, T]."""
-        token_ids_BT = inputs["token_ids"]
-        num_rows, num_tokens = tf.unstack(tf.shape(token_ids_BT))
+        num_rows, num_tokens = tf.unstack(tf.shape(inputs["token_ids"]))
         can_attend_BTT = tf.ones([num_rows, num_tokens, num_tokens], tf.bool)
-        if "is_padding" in inputs:
-            can_attend_BTT &= ~inputs["is_padding"][:, None, :]
+        can_attend_BTT &= ~inputs["is_padding"][:, None, :]
         if "order" in inputs:
             can_attend_BTT &= inputs["order"][:, None, :] <= inputs["order"][:, :, None]
         if "perm_mask" in inputs:

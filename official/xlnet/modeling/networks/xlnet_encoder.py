@@ -9,14 +9,15 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require_type
 from official.xlnet.modeling.depth import create_depth
 from official.xlnet.modeling.layers.embedding_lookup import look_up
 from official.xlnet.modeling.layers.relative_attention import RelativeBiases
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
+from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
 from official.xlnet.modeling.ops.rematerialization import recomputed
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call, fold_in
@@ -41,8 +42,9 @@ class XLNetEncoder(tf_keras.layers.Layer):
     Call arguments:
       inputs: token_ids alone, or a dictionary of
         token_ids: int32 [B, T]. B and T may be unknown until the model runs.
-        segment_ids: int32 [B, T], any number of segments; only equality matters. Default 0.
-        is_padding: bool [B, T], True where there is no token. Default False.
+        segment_ids: int32 [B, T], any number of segments; only equality matters. Default: `<sep>`
+          ends a segment, and `<cls>` has one of its own, as in the inputs of a tokenizer.
+        is_padding: bool [B, T], True where there is no token. Default: where `<pad>` is.
         order: int32 [B, T], the factorization order; position i sees j when order[j] <= order[i].
           Default 0: everything sees everything.
         perm_mask: bool [B, T, T] in the place of `order`, True where i may not see j. Content
@@ -91,6 +93,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
     ):
         kwargs.setdefault("name", "xlnet_encoder")
         super().__init__(**kwargs)
+        require_type("config", config, XLNetConfig | dict)
         if isinstance(config, dict):
             config = XLNetConfig.from_dict(config)
         config.check()
@@ -308,47 +311,3 @@ _MASK_INPUTS = (
     "target_positions",
 )
 INPUTS = {"token_ids", "is_reversed", "memory", "dropout_seed", *_MASK_INPUTS}
-
-
-def checked_inputs(
-    inputs: dict[str, tf.Tensor] | tf.Tensor, known: set[str]
-) -> dict[str, tf.Tensor]:
-    """The inputs of an encoder that were given, by name, as tensors.
-
-    Args:
-      inputs: token_ids alone, or a dictionary.
-      known: names of the inputs that the encoder takes.
-
-    Raises:
-      ValueError: an input is unknown, or `token_ids` are not integers [B, T] with T > 0.
-    """
-    if not isinstance(inputs, dict):
-        inputs = {"token_ids": inputs}
-    inputs = {name: value for name, value in inputs.items() if value is not None}
-    require_legacy_keras(inputs)
-    unknown = sorted(set(inputs) - known)
-    if unknown:
-        raise ValueError(f"unknown encoder inputs {unknown}; known: {sorted(known)}")
-    if "token_ids" not in inputs:
-        raise ValueError(f"expected the encoder input 'token_ids', got only {sorted(inputs)}")
-    for name, value in inputs.items():
-        if isinstance(value, tf.RaggedTensor):
-            raise ValueError(
-                f"{name}: expected a dense tensor, got a ragged one: pad it with .to_tensor() and "
-                "say in 'is_padding' where there is no token"
-            )
-    inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
-    token_ids = inputs["token_ids"]
-    if not token_ids.dtype.is_integer:
-        raise ValueError(
-            f"token_ids: expected integers, got {token_ids.dtype.name}: "
-            "a Keras input needs dtype=tf.int32"
-        )
-    if token_ids.shape.rank != 2:
-        raise ValueError(
-            f"token_ids: expected the shape [batch, tokens], got {token_ids.shape}: "
-            "a single text needs a batch axis, token_ids[None]"
-        )
-    if token_ids.shape[1] == 0:
-        raise ValueError(f"token_ids: expected at least one token, got the shape {token_ids.shape}")
-    return inputs

@@ -49,18 +49,18 @@ class ObjectiveBatch(NamedTuple):
 class Features(dict[str, tf.Tensor]):
     """The features of a batch; asking for one that is not there raises an error that names it."""
 
-    def __init__(self, batch: dict[str, tf.Tensor]):
+    @classmethod
+    def of(cls, batch: dict[str, tf.Tensor]) -> Features:
+        """The features of a batch; raises `DataError` where it is not a dictionary."""
         if not isinstance(batch, dict):
             raise DataError(
-                "batch: expected a dictionary of features, as pretraining_dataset gives it, got "
-                f"a {type(batch).__name__}"
+                f"batch: expected a dictionary of features, got a {type(batch).__name__}"
             )
-        super().__init__(batch)
+        return cls(batch)
 
     def __missing__(self, name: str) -> tf.Tensor:
         raise DataError(
-            f"batch: expected the feature {name!r}, as of pretraining_dataset, "
-            f"got {', '.join(sorted(self)) or 'none'}"
+            f"batch: expected the feature {name!r}, got {', '.join(sorted(self)) or 'none'}"
         )
 
 

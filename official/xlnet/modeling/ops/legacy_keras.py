@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import tensorflow as tf
+import tf_keras
 
 from official.xlnet.errors import ConfigError
 
@@ -21,6 +23,24 @@ def is_of_keras_3(x: Any) -> bool:
 
 
 def require_legacy_keras(inputs: Any) -> None:
-    """Raises `ConfigError` where a layer of tf_keras is called with symbolic tensors of Keras 3."""
+    """Raises `ConfigError` where a layer of tf_keras is called by Keras 3.
+
+    It does so with its symbolic tensors, or inside the call of a subclassed model, which neither
+    trains nor saves the weights of layers that it does not know.
+    """
     if any(is_of_keras_3(x) for x in tf.nest.flatten(inputs)):
         raise ConfigError(f"expected inputs of tf_keras, got a KerasTensor of Keras 3; {ADVICE}")
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    if state is not None and state.get_global_attribute("current_call_ctx") is not None:
+        raise ConfigError(
+            "expected a model of tf_keras around this layer, got a call by a model or layer of "
+            f"Keras 3, which would not train or save the weights; {ADVICE}"
+        )
+
+
+class LegacyLayer(tf_keras.layers.Layer):
+    """A layer of tf_keras that raises `ConfigError` where Keras 3 calls it."""
+
+    def __call__(self, *args, **kwargs):
+        require_legacy_keras((args, kwargs))
+        return super().__call__(*args, **kwargs)

@@ -18,8 +18,7 @@ import tensorflow as tf
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.input_checks import checked_rows, checked_text, checked_tokens
-from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
-from official.xlnet.tokenization.special_tokens import SEGMENT_CLS, SEGMENT_PAD, SEP_ID
+from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_CLS, SEGMENT_PAD, SEP_ID
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 _WORD = "the"
@@ -170,7 +169,7 @@ class Service(tf.Module):
         """Validates the token inputs of a request (`token_specs`) and computes the outputs."""
         longest = self.settings.max_length
         inputs = checked_tokens(inputs, self.vocab_size, self.num_segments, longest)
-        padding = {"token_ids": PADDING_TOKEN_ID, "segment_ids": SEGMENT_PAD, "may_start": False}
+        padding = {"token_ids": PAD_ID, "segment_ids": SEGMENT_PAD, "may_start": False}
         filled = {}
         for name, x in inputs.items():
             missing = longest - tf.shape(x)[-1]

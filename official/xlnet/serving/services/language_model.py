@@ -10,8 +10,7 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.serving.graph.ragged import slices
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service
-from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
-from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEGMENT_PAD
+from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_A, SEGMENT_PAD
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 
@@ -73,12 +72,12 @@ class LanguageModelService(Service):
         cut = slices(ids, rows_B, tf.zeros_like(rows_B), kept_B)
         index_BT = tf.range(length) - (length - kept_B)[:, None]
         is_padding_BT = index_BT < 0
-        values = tf.concat([cut.values, [PADDING_TOKEN_ID]], axis=0)
+        values = tf.concat([cut.values, [PAD_ID]], axis=0)
         starts_B1 = tf.cast(cut.row_starts(), tf.int32)[:, None]
         token_ids_BT = tf.gather(values, starts_B1 + tf.maximum(index_BT, 0))
         outputs = self.from_tokens(
             {
-                "token_ids": tf.where(is_padding_BT, PADDING_TOKEN_ID, token_ids_BT),
+                "token_ids": tf.where(is_padding_BT, PAD_ID, token_ids_BT),
                 "segment_ids": tf.where(is_padding_BT, SEGMENT_PAD, SEGMENT_A),
                 "is_padding": is_padding_BT,
             }

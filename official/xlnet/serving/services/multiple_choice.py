@@ -7,8 +7,7 @@ import tensorflow as tf
 from official.xlnet.inference.network.task_network import TaskNetwork
 from official.xlnet.serving.services.base import Service
 from official.xlnet.serving.services.input_checks import check
-from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
-from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
+from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
 
 
 class ChoiceService(Service):
@@ -58,7 +57,7 @@ class ChoiceService(Service):
         is_choice_BS1 = (choices_BS != "")[..., None]
         return self._answer(
             {
-                "token_ids": tf.where(is_choice_BS1, packed["token_ids"], PADDING_TOKEN_ID),
+                "token_ids": tf.where(is_choice_BS1, packed["token_ids"], PAD_ID),
                 "segment_ids": tf.where(is_choice_BS1, packed["segment_ids"], SEGMENT_PAD),
                 "is_padding": packed["is_padding"] | ~is_choice_BS1,
             }

@@ -14,8 +14,7 @@ from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.graph.ragged import slices
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service, repeated, with_sequence_axis
-from official.xlnet.tokenization.packing import PADDING_TOKEN_ID
-from official.xlnet.tokenization.special_tokens import SEGMENT_PAD
+from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 _SIGNATURES = ("serving_default", "token_ids", "examples")
@@ -93,7 +92,7 @@ class TextService(Service):
         packed = {name: tf.reshape(x, [-1, number, length]) for name, x in packed.items()}
         exists_BW1 = exists_BW[..., None]
         return {
-            "token_ids": tf.where(exists_BW1, packed["token_ids"], PADDING_TOKEN_ID),
+            "token_ids": tf.where(exists_BW1, packed["token_ids"], PAD_ID),
             "segment_ids": tf.where(exists_BW1, packed["segment_ids"], SEGMENT_PAD),
             "is_padding": packed["is_padding"] | ~exists_BW1,
         }

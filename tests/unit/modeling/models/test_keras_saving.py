@@ -1,5 +1,6 @@
 """Saving, loading and `predict` as Keras users know them."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -10,7 +11,10 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops import keras_names
+from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.compiled import make_model
+from tests.helpers.documents import ROOT
 from tests.helpers.tiny import (
     MEMORY,
     REUSE,
@@ -20,6 +24,7 @@ from tests.helpers.tiny import (
     random_inputs,
     random_windows,
     tiny_config,
+    tiny_encoder,
 )
 
 
@@ -96,8 +101,8 @@ import tensorflow as tf
 """
 
 
-def run(code, **environment):
-    command = [sys.executable, "-c", SCRIPT.format(code=code)]
+def run(code, script=SCRIPT, **environment):
+    command = [sys.executable, "-c", script.format(code=code)]
     environment = {**os.environ, **environment}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
@@ -111,15 +116,78 @@ print(type(model).__name__, int(model.optimizer.iterations))
     assert result.stdout.split() == ["XLNetPretrainer", "4"], result.stderr
 
 
+@pytest.fixture(scope="module")
+def functional(tmp_path_factory):
+    """Files of a functional model with an encoder, and what it predicts."""
+    folder = tmp_path_factory.mktemp("functional")
+    ids = tf_keras.Input([None], dtype=tf.int32)
+    encoder = tiny_encoder(num_layers=1)
+    model = tf_keras.Model(ids, tf_keras.layers.Dense(3)(encoder(ids)["content"][:, -1]))
+    model.compile(create_optimizer(encoder.config.training, 1), "mse")
+    for name in ("model.keras", "model.h5", "model"):
+        model.save(str(folder / name))
+    token_ids = random_inputs(0)["token_ids"]
+    np.save(folder / "ids.npy", token_ids)
+    np.save(folder / "predicted.npy", model.predict(token_ids, verbose=0))
+    return folder
+
+
+def test_the_import_of_the_package_is_enough_to_load(functional):
+    """In every format, whether Keras is imported before or after."""
+    code = f"""
+import numpy
+assert not [name for name in sys.modules if name.startswith("official.nlp")]
+for name in ("model.keras", "model.h5", "model"):
+    model = tf.keras.models.load_model(f"{functional}/{{name}}")
+    found = model.predict(numpy.load("{functional}/ids.npy"), verbose=0)
+    difference = abs(found - numpy.load("{functional}/predicted.npy")).max()
+    print(name, type(model.layers[1]).__name__, type(model.optimizer).__name__, difference < 1e-6)
+"""
+    names = ("model.keras", "model.h5", "model")
+    for script in (SCRIPT, "import sys, tf_keras, official.xlnet, tensorflow as tf\n{code}"):
+        result = run(code, script, TF_USE_LEGACY_KERAS="1")
+        lines = [f"{name} XLNetEncoder AdamW True" for name in names]
+        assert result.stdout.splitlines() == lines, result.stderr
+
+
+def test_every_registered_class_has_its_name():
+    """What Keras' files may name is exactly what is registered."""
+    registered = {}
+    for path in sorted((ROOT / "official/xlnet").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            decorators = [ast.unparse(x) for x in getattr(node, "decorator_list", ())]
+            if any("register_keras_serializable(package='xlnet')" in x for x in decorators):
+                module = path.relative_to(ROOT / "official/xlnet").with_suffix("")
+                registered[node.name] = ".".join(module.parts)
+    assert registered == keras_names.MODULES
+
+
 def test_with_keras_3_the_error_names_the_variable():
     code = f"""
-from official.xlnet import XLNetPretrainer
+from official.xlnet import RelativePositionEncoding, XLNetBlock, XLNetClassifier, XLNetPretrainer
 from official.xlnet.errors import ConfigError
+
+class Subclassed(tf.keras.Model):
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+        self.head = tf.keras.layers.Dense(1)
+        self.compile("sgd", "mse")
+
+    def call(self, inputs):
+        outputs = self.part(inputs)
+        return self.head(outputs["content"][:, -1] if isinstance(outputs, dict) else outputs)
+
+ids = tf.constant([[17, 42, 11], [11, 13, 12]])
 model = XLNetPretrainer({tiny_config(num_layers=1).as_dict()!r})
 for wrong in (
     lambda: model.compile(tf.keras.optimizers.Adam()),
     lambda: model({{"token_ids": tf.keras.Input([{TOKENS}], dtype="int32")}}),
     lambda: model.encoder(tf.keras.Input([{TOKENS}], dtype="int32")),
+    lambda: RelativePositionEncoding()(tf.keras.Input([{TOKENS}, 22])),
+    lambda: Subclassed(model.encoder).fit(ids, tf.zeros([2, 1])),
+    lambda: Subclassed(XLNetClassifier(model.encoder, 1))(ids),
+    lambda: Subclassed(XLNetBlock(2, 11, 29))(tf.zeros([2, 3, 22])),
 ):
     try:
         wrong()
@@ -128,9 +196,10 @@ for wrong in (
 """
     result = run(code, TF_USE_LEGACY_KERAS="0")
     lines = result.stdout.splitlines()
-    assert len(lines) == 3, result.stderr
+    assert len(lines) == 7, result.stderr
     assert "expected an optimizer of tf_keras" in lines[0]
-    assert "expected inputs of tf_keras" in lines[1] and "expected inputs of tf_keras" in lines[2]
+    assert all("expected inputs of tf_keras" in line for line in lines[1:4])
+    assert all("got a call by a model or layer of Keras 3" in line for line in lines[4:])
     for line in lines:
         assert "set TF_USE_LEGACY_KERAS=1 before TensorFlow is imported" in line
 

@@ -10,7 +10,7 @@ from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.training.optimization import create_optimizer
-from tests.helpers.compiled import make_model
+from tests.helpers.compiled import make_model, state
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import (
     random_inputs,
@@ -93,17 +93,35 @@ def test_a_loss_scale_that_overflows_skips_the_step_and_is_halved(pretrainer):
     assert float(optimizer.loss_scale) == 2.0**126
 
 
+def task_batch(seed=0, units=4, tokens=11):
+    """Three classes; the first unit is padded, the weights differ."""
+    rng = np.random.default_rng(seed)
+    token_ids = rng.integers(9, 211, (units, 1, tokens)).astype(np.int32)
+    token_ids[..., -2:] = 4, 3  # SEP CLS
+    token_ids[0, 0, :3] = 5  # PAD
+    segment_ids = np.zeros_like(token_ids)
+    segment_ids[..., -1] = 2
+    return {
+        "token_ids": token_ids,
+        "segment_ids": segment_ids,
+        "is_padding": token_ids == 5,
+        "label": rng.integers(0, 3, units),
+        "weight": rng.random(units).astype(np.float32),
+    }
+
+
+@pytest.fixture(scope="module")
+def classifying():
+    """A model of a task; shared, as it is compiled anew by each test."""
+    config = task_config(name="classification", labels=("a", "b", "c"), batch_size=4, num_buckets=1)
+    model = XLNetTaskModel(config)
+    randomize(model.trainable_variables, seed=3, scale=0.1)
+    return model
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_a_task_model_takes_every_kind_of_optimizer(name):
-    rng = np.random.default_rng(0)
-    shape = (4, 1, 11)
-    batch = {
-        "token_ids": rng.integers(9, 211, shape).astype(np.int32),
-        "segment_ids": np.zeros(shape, np.int32),
-        "is_padding": np.zeros(shape, bool),
-        "label": np.array([0, 1, 2, 0], np.int32),
-        "weight": np.ones(4, np.float32),
-    }
+    batch = task_batch()
     config = task_config(name="classification", labels=("a", "b", "c"), batch_size=4, num_buckets=1)
     model = XLNetTaskModel(config)
     optimizer = OPTIMIZERS[name]()
@@ -175,7 +193,7 @@ def windows_without(*names):
         (windows_without("context_length"), "expected the feature 'context_length'"),
         (windows_without("token_ids"), "expected the feature 'token_ids'"),
         ({**windows_without(), "perm_mask": 0}, "expected the feature 'target_positions'"),
-        ((windows_without(), 0), "expected a dictionary of features.*got a tuple"),
+        (([windows_without()], None), "expected a dictionary of features.*got a list"),
     ],
 )
 def test_a_batch_that_lacks_a_feature(pretrainer, batch, message):
@@ -190,3 +208,173 @@ def test_fit_says_which_feature_is_missing(pretrainer):
     data = tf.data.Dataset.from_tensors(windows_without("can_be_target"))
     with pytest.raises(DataError, match="expected the feature 'can_be_target'"):
         pretrainer.fit(data, verbose=0)
+
+
+def without(batch, *names):
+    return {name: value for name, value in batch.items() if name not in names}
+
+
+def test_evaluate_gives_the_loss_of_a_task_model(classifying):
+    """The mean over all units of all batches, by their weights."""
+    batches = [task_batch(seed) for seed in (1, 2)]
+    stacked = {name: np.stack([batch[name] for batch in batches]) for name in batches[0]}
+    classifying.compile("sgd")
+    found = classifying.evaluate(tf.data.Dataset.from_tensor_slices(stacked), verbose=0)
+    total = 0.0
+    for batch in batches:
+        log_p = tf.nn.log_softmax(classifying(batch)["logits"]).numpy()
+        total -= (batch["weight"] * log_p[np.arange(4), batch["label"]]).sum()
+    assert found == pytest.approx(total / stacked["weight"].sum(), rel=1e-5)
+
+
+# Each gives Keras the batch of a task in another form.
+FORMS = {
+    "features": lambda x: {"x": x},
+    "labels beside them": lambda x: {"x": without(x, "label"), "y": x["label"]},
+    "weights beside them": lambda x: {
+        "x": without(x, "label", "weight"),
+        "y": x["label"],
+        "sample_weight": x["weight"],
+    },
+    "token ids": lambda x: {"x": x["token_ids"], "y": x["label"], "sample_weight": x["weight"]},
+    "without a sequence axis": lambda x: {
+        "x": {name: x[name][:, 0] for name in ("token_ids", "segment_ids", "is_padding")},
+        "y": {"label": x["label"]},
+        "sample_weight": x["weight"],
+    },
+    "int64": lambda x: {
+        "x": {k: v.astype(np.int64) if v.dtype == np.int32 else v for k, v in x.items()}
+    },
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_batch_gives_the_same_loss(classifying, form):
+    batch, given = task_batch(), FORMS[form](task_batch())
+    classifying.compile(tf_keras.optimizers.SGD(0.0), run_eagerly=True)
+    classifying.reset_metrics()
+    wanted = float(classifying.test_step(batch)["loss"])
+    runs = {
+        "fit": classifying.fit(**given, batch_size=4, shuffle=False, verbose=0).history["loss"][0],
+        "evaluate": classifying.evaluate(**given, batch_size=4, verbose=0),
+        "train_on_batch": classifying.train_on_batch(**given),
+        "test_on_batch": classifying.test_on_batch(**given),
+    }
+    assert runs == pytest.approx(dict.fromkeys(runs, wanted), rel=1e-5)
+    logits = classifying(batch)["logits"]
+    for predict in (classifying.predict_on_batch, lambda x: classifying.predict(x, verbose=0)):
+        np.testing.assert_allclose(predict(given["x"])["logits"], logits, atol=1e-5)
+
+
+def test_class_weights_are_weights_of_units(classifying):
+    batch = task_batch()
+    classifying.compile(tf_keras.optimizers.SGD(0.0), run_eagerly=True)
+    weights = {0: 1.0, 1: 3.0, 2: 0.5}
+    x = without(batch, "label", "weight")
+    found = classifying.train_on_batch(x, batch["label"], class_weight=weights)
+    of_units = np.array([weights[label] for label in batch["label"]])
+    wanted = classifying.test_on_batch(x, batch["label"], sample_weight=of_units)
+    assert found == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_task_batch_that_lacks_a_feature(classifying):
+    classifying.compile("sgd")
+    for name in ("token_ids", "label"):
+        data = tf.data.Dataset.from_tensors(without(task_batch(), name))
+        with pytest.raises(DataError, match=f"expected the .*'{name}'"):
+            classifying.fit(data, verbose=0)
+
+
+def test_on_batch_of_a_pretrainer(pretrainer):
+    """As `fit`, `evaluate` and `predict` of one batch; evaluation has its own memory."""
+    windows = {name: x.numpy() for name, x in random_windows(0, context_length=0).items()}
+    data = tf.data.Dataset.from_tensors(windows)
+    pretrainer.compile(tf_keras.optimizers.SGD(0.0), run_eagerly=True)
+    fitted = pretrainer.fit(data, verbose=0).history
+    found = pretrainer.train_on_batch(windows, return_dict=True)
+    assert found == pytest.approx({name: value for name, (value,) in fitted.items()}, rel=1e-5)
+    loss = pretrainer.evaluate(data, verbose=0)
+    assert pretrainer.test_on_batch(windows) == pytest.approx(loss, rel=1e-5)
+    predicted = pretrainer.predict_on_batch(windows)
+    for name, value in pretrainer.predict(data, verbose=0).items():
+        np.testing.assert_allclose(predicted[name], value, atol=1e-5)
+
+
+def test_a_pretrainer_takes_no_labels(pretrainer):
+    windows = {name: x.numpy() for name, x in random_windows(0).items()}
+    pretrainer.compile("sgd", run_eagerly=True)
+    for given in ({}, {"sample_weight": np.ones(4)}):
+        for run in (pretrainer.train_on_batch, pretrainer.test_on_batch):
+            with pytest.raises(ConfigError, match="draws its own targets, got labels or sample"):
+                run(windows, np.ones(4), **given)
+
+
+@pytest.mark.parametrize("kind", ["pretrainer", "classifying"])
+@pytest.mark.parametrize("name", ["class_weight", "sample_weight"])
+def test_weights_without_labels(kind, name, request):
+    """Keras ignores `sample_weight` without labels."""
+    model, batch = request.getfixturevalue(kind), task_batch()
+    model.compile("sgd")
+    weights = {name: {0: 1.0, 1: 2.0, 2: 1.0} if name == "class_weight" else np.ones(4)}
+    runs = [model.fit, model.train_on_batch]
+    runs += [model.evaluate, model.test_on_batch] if name == "sample_weight" else []
+    for run in runs:
+        with pytest.raises(ConfigError, match=f"{name}: expected labels beside the inputs"):
+            run(batch, **weights)
+    if name == "class_weight":
+        with pytest.raises(ConfigError, match="class_weight: expected labels beside the inputs"):
+            model.fit(tf.data.Dataset.from_tensors(batch), **weights)
+
+
+RATE_CALLBACKS = [
+    tf_keras.callbacks.LearningRateScheduler(lambda epoch, rate: 0.5),
+    tf_keras.callbacks.ReduceLROnPlateau("loss"),
+]
+
+
+@pytest.mark.parametrize("callback", RATE_CALLBACKS, ids=lambda callback: type(callback).__name__)
+def test_a_callback_that_sets_a_scheduled_rate(pretrainer, callback):
+    data = tf.data.Dataset.from_tensors(random_windows(0, context_length=0))
+    schedule = tf_keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
+    for optimizer in (
+        OPTIMIZERS["own"](),
+        LossScaleOptimizer(OPTIMIZERS["own"]()),
+        tf_keras.optimizers.legacy.SGD(schedule),
+    ):
+        pretrainer.compile(optimizer)
+        with pytest.raises(ConfigError, match="expected an optimizer with a constant learning"):
+            pretrainer.fit(data, callbacks=[callback])
+    pretrainer.compile("sgd", run_eagerly=True)
+    rates = pretrainer.fit(data, callbacks=[callback], verbose=0).history["lr"]
+    assert rates == pytest.approx([0.5 if callback is RATE_CALLBACKS[0] else 0.01])
+
+
+def test_fit_again_after_backup_and_restore(pretrainer, tmp_path):
+    data = tf.data.Dataset.from_tensors(random_windows(0, context_length=0))
+    pretrainer.compile("sgd", run_eagerly=True)
+    callback = tf_keras.callbacks.BackupAndRestore(str(tmp_path))
+    for callbacks in ([callback], []):
+        pretrainer.fit(data, callbacks=callbacks, verbose=0)
+
+
+def test_a_training_loop_of_your_own_does_what_fit_does():
+    """Weights and memory after three steps of plain gradient descent."""
+    windows = [random_windows(seed, context_length=5 * seed) for seed in range(3)]
+    fitted, own = make_model(num_layers=1), make_model(num_layers=1)
+    fitted.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=True)
+    optimizer = tf_keras.optimizers.SGD(0.1)
+    for batch in windows:
+        fitted.train_on_batch(batch)
+        task = own.make_permutation(batch)
+        with tf.GradientTape() as tape:
+            outputs = own({**task.inputs, **own.memory_inputs(batch)}, training=True)
+            loss = tf_keras.losses.sparse_categorical_crossentropy(
+                task.labels_BP, outputs["logits"], from_logits=True
+            )
+            loss = tf.reduce_sum(task.mask_BP * loss) / tf.reduce_sum(task.mask_BP)
+        own.update_memory(outputs)
+        gradients = tape.gradient(loss, own.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, own.trainable_variables, strict=True))
+    for one, other in zip(state(fitted), state(own), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert own.memory.states.numpy().any()

@@ -6,9 +6,12 @@ import tensorflow as tf
 import tf_keras
 
 from official import xlnet
+from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.networks import create_encoder
 from official.xlnet.tokenization.packing import pack_columns
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 from tests.helpers.tiny import VOCAB, randomize, tiny_config, tiny_encoder
 
 CLASSES = 3
@@ -23,9 +26,7 @@ def classifier(seed=0, **changes):
 def packed(*lengths, length=17, seed=0):
     rng = np.random.default_rng(seed)
     ids = [rng.integers(9, VOCAB, n).tolist() for n in lengths]
-    inputs = pack_columns([ids], length)
-    inputs["token_ids"][inputs["is_padding"]] = 5
-    return inputs
+    return pack_columns([ids], length)
 
 
 def test_logits_are_those_of_the_task_model():
@@ -43,12 +44,46 @@ def test_logits_are_those_of_the_task_model():
 
 
 @pytest.mark.parametrize("memory", [0, 7])
-def test_token_ids_alone_are_single_texts(memory):
+def test_what_is_left_out_follows_from_the_token_ids(memory):
+    """With each subset of the features, and of a row alone."""
     model, inputs = classifier(mem_len=memory), packed(5, 0, 11, 15)
-    np.testing.assert_allclose(model(inputs["token_ids"]), model(inputs), atol=1e-5)
+    wanted, token_ids = model(inputs), inputs["token_ids"]
+    for kept in ([], ["segment_ids"], ["is_padding"]):
+        given = {name: inputs[name] for name in ["token_ids", *kept]}
+        np.testing.assert_allclose(model(given), wanted, atol=1e-5)
+    np.testing.assert_allclose(model(token_ids), wanted, atol=1e-5)
     for row, length in enumerate((5, 0, 11, 15)):
-        alone = inputs["token_ids"][row : row + 1, -length - 2 :]
-        np.testing.assert_allclose(model(alone)[0], model(inputs)[row], atol=1e-5)
+        np.testing.assert_allclose(
+            model(token_ids[row : row + 1, -length - 2 :])[0], wanted[row], atol=1e-5
+        )
+    with pytest.raises(DataError, match="expected the encoder input 'token_ids', got only"):
+        model({"is_padding": inputs["is_padding"]})
+
+
+@pytest.mark.parametrize("num_texts", [1, 2, 3])
+@pytest.mark.parametrize("network", ["xlnet", "bert"])
+def test_both_tokenizers_give_inputs_that_follow_from_their_ids(vocab_file, network, num_texts):
+    texts = [["now", "then the people", ""], ["who is it", "", "a"], ["b", "c d", "e f g"]]
+    tokenizer = xlnet.Tokenizer(vocab_file)
+    columns = [tokenizer.encode(column) for column in texts[:num_texts]]
+    graph = GraphTokenizer(tokenizer)
+    inputs = graph.pack([graph(tf.constant(column)) for column in texts[:num_texts]], length=29)
+    for name, value in pack_columns(columns, 29).items():
+        np.testing.assert_array_equal(inputs[name], value)
+    if num_texts < 3:
+        found = tokenizer(*texts[:num_texts], max_length=29, padding="max_length")
+        np.testing.assert_array_equal(inputs["token_ids"], found["token_ids"])
+    changes = {"vocab_size": 2000, "network": network, "mem_len": 0}
+    if network == "bert":
+        changes |= {"kind": "denoising", "bidirectional": False}
+    encoder = create_encoder(tiny_config(**changes))
+    encoder.build()
+    randomize(encoder.variables)
+    is_real = ~inputs["is_padding"].numpy()
+    wanted = encoder(inputs)["content"].numpy()[is_real]
+    for left_out in (["is_padding"], ["segment_ids"], ["is_padding", "segment_ids"]):
+        given = {name: x for name, x in inputs.items() if name not in left_out}
+        np.testing.assert_allclose(encoder(given)["content"].numpy()[is_real], wanted, atol=1e-5)
 
 
 def test_rows_are_independent():

@@ -1,0 +1,74 @@
+"""What Keras' `fit` would ignore, or answer by an error of its own, in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.errors import ConfigError
+
+_SETS_THE_RATE = (
+    tf_keras.callbacks.LearningRateScheduler,
+    tf_keras.callbacks.ReduceLROnPlateau,
+)
+
+
+class CheckedFit(tf_keras.Model):
+    """A Keras model that refuses arguments of `fit` that would have no effect."""
+
+    # `BackupAndRestore` deletes that of the instance, which the next `fit` reads.
+    _training_state = None
+
+    def fit(self, x=None, y=None, *args, callbacks=None, **kwargs):
+        """As in Keras.
+
+        Raises:
+          ConfigError: a callback sets the learning rate of an optimizer that follows a schedule,
+            or there are class or sample weights without labels.
+        """
+        _check_callbacks(callbacks, self.optimizer)
+        _check_weights(x, y, **kwargs)
+        return super().fit(x, y, *args, callbacks=callbacks, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        """As in Keras; raises `ConfigError` where there are sample weights without labels."""
+        _check_weights(x, y, **kwargs)
+        return super().evaluate(x, y, *args, **kwargs)
+
+    def train_on_batch(self, x, y=None, *args, **kwargs):
+        """As in Keras; raises `ConfigError` where there are weights without labels."""
+        _check_weights(x, y, **kwargs)
+        return super().train_on_batch(x, y, *args, **kwargs)
+
+    def test_on_batch(self, x, y=None, *args, **kwargs):
+        """As in Keras; raises `ConfigError` where there are sample weights without labels."""
+        _check_weights(x, y, **kwargs)
+        return super().test_on_batch(x, y, *args, **kwargs)
+
+
+def _check_callbacks(callbacks: Any, optimizer: Any) -> None:
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    schedule = optimizer and optimizer.get_config().get("learning_rate")
+    if not isinstance(schedule, dict):  # A number.
+        return
+    for callback in tf.nest.flatten(getattr(callbacks, "callbacks", callbacks)):
+        if isinstance(callback, _SETS_THE_RATE):
+            raise ConfigError(
+                f"{type(callback).__name__}: expected an optimizer with a constant learning rate, "
+                f"got one with the schedule {schedule['class_name']}, which sets the rate in each "
+                "step: leave the callback out, or compile with another optimizer, e.g. "
+                "tf_keras.optimizers.AdamW(3e-5)"
+            )
+
+
+def _check_weights(x: Any, y: Any, class_weight=None, sample_weight=None, **_) -> None:
+    """Keras ignores sample weights without labels, and has no words for class weights."""
+    has_features_alone = isinstance(getattr(x, "element_spec", x), dict | tf.TensorSpec | tf.Tensor)
+    for name, value in (("class_weight", class_weight), ("sample_weight", sample_weight)):
+        if value is not None and y is None and has_features_alone:
+            raise ConfigError(
+                f"{name}: expected labels beside the inputs, as fit(x, y) or a data set of (x, y) "
+                "has them, got features alone"
+            )

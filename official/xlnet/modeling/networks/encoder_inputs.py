@@ -1,0 +1,100 @@
+"""Inputs of encoders: what is checked, and what follows from the token ids where it is left out."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.errors import DataError
+from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
+from official.xlnet.tokenization.special_tokens import (
+    CLS_ID,
+    PAD_ID,
+    SEGMENT_CLS,
+    SEGMENT_PAD,
+    SEP_ID,
+)
+
+
+def checked_inputs(
+    inputs: dict[str, tf.Tensor] | tf.Tensor, known: set[str]
+) -> dict[str, tf.Tensor]:
+    """The inputs of an encoder by name, as tensors, with `is_padding` and `segment_ids`.
+
+    Args:
+      inputs: token_ids alone, or a dictionary.
+      known: names of the inputs that the encoder takes.
+
+    Raises:
+      ValueError: an input is unknown, or `token_ids` are not integers [B, T] with T > 0.
+    """
+    inputs = by_name(inputs)
+    inputs = {name: value for name, value in inputs.items() if value is not None}
+    require_legacy_keras(inputs)
+    unknown = sorted(set(inputs) - known)
+    if unknown:
+        raise ValueError(f"unknown encoder inputs {unknown}; known: {sorted(known)}")
+    for name, value in inputs.items():
+        if isinstance(value, tf.RaggedTensor):
+            raise ValueError(
+                f"{name}: expected a dense tensor, got a ragged one: pad it with .to_tensor() and "
+                "say in 'is_padding' where there is no token"
+            )
+    inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
+    token_ids = inputs["token_ids"]
+    if not token_ids.dtype.is_integer:
+        raise ValueError(
+            f"token_ids: expected integers, got {token_ids.dtype.name}: "
+            "a Keras input needs dtype=tf.int32"
+        )
+    if token_ids.shape.rank != 2:
+        raise ValueError(
+            f"token_ids: expected the shape [batch, tokens], got {token_ids.shape}: "
+            "a single text needs a batch axis, token_ids[None]"
+        )
+    if token_ids.shape[1] == 0:
+        raise ValueError(f"token_ids: expected at least one token, got the shape {token_ids.shape}")
+    return with_defaults(inputs)
+
+
+def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
+    """The inputs as a dictionary, where they may be `token_ids` alone.
+
+    Raises:
+      DataError: the dictionary lacks `token_ids`.
+    """
+    if not isinstance(inputs, dict):
+        return {"token_ids": inputs}
+    if inputs.get("token_ids") is None:
+        raise DataError(
+            f"expected the encoder input 'token_ids', got only {sorted(inputs)}; what else there "
+            "may be has a default"
+        )
+    return inputs
+
+
+def with_defaults(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Adds `is_padding` and `segment_ids` where they are left out; both follow from `token_ids`.
+
+    Token ids alone so give the same as all that `Tokenizer`, or `GraphTokenizer.pack`, returns:
+    `<pad>` is padding, `<sep>` ends a segment, and `<cls>` has a segment of its own.
+
+    Args:
+      inputs: `token_ids` int [..., T], and others.
+
+    Example:
+      >>> ids = tf.constant([[5, 17, 42, 4, 99, 4, 3]])
+      >>> with_defaults({"token_ids": ids})["segment_ids"]
+      <tf.Tensor: shape=(1, 7), dtype=int32, numpy=array([[4, 0, 0, 0, 1, 1, 2]], dtype=int32)>
+    """
+    token_ids = inputs["token_ids"]
+    is_padding = inputs.get("is_padding")
+    if is_padding is None:
+        is_padding = token_ids == PAD_ID
+    segment_ids = inputs.get("segment_ids")
+    if segment_ids is None:
+        is_end = tf.cast((token_ids == SEP_ID) & ~tf.cast(is_padding, tf.bool), tf.int32)
+        num_ends = tf.cumsum(is_end, axis=-1, exclusive=True)
+        of_cls = tf.maximum(num_ends, SEGMENT_CLS)
+        segment_ids = tf.where(token_ids == CLS_ID, of_cls, num_ends)
+        segment_ids = tf.where(tf.cast(is_padding, tf.bool), SEGMENT_PAD, segment_ids)
+    return {**inputs, "is_padding": is_padding, "segment_ids": segment_ids}

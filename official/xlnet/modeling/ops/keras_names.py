@@ -1,0 +1,89 @@
+"""The names that Keras' files call our classes by, before their modules are imported.
+
+`tf_keras.models.load_model` looks classes up by name. Ours register themselves when they are first
+used; until then, `Deferred` objects stand for them, which cost nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.machinery import PathFinder
+from typing import Any
+
+MODULES = {
+    "AdamW": "training.optimization",
+    "AdaptiveDepth": "modeling.depth.adaptive",
+    "AuxiliaryObjectives": "modeling.objectives.auxiliary",
+    "BertEncoder": "modeling.networks.bert_encoder",
+    "BertStyleLayer": "garden.bert_style_encoder",
+    "FeedForward": "modeling.layers.feed_forward",
+    "GptEncoder": "modeling.networks.gpt_encoder",
+    "LAMB": "training.optimization",
+    "LMHead": "modeling.layers.lm_head",
+    "MaskedLMHead": "modeling.layers.masked_lm_head",
+    "Muon": "training.optimization",
+    "RelativeBiases": "modeling.layers.relative_attention",
+    "RelativePositionEncoding": "modeling.layers.relative_position",
+    "RelativeSegmentEncoding": "modeling.layers.relative_segment",
+    "ResidualNorm": "modeling.layers.xlnet_block",
+    "SharedDepth": "modeling.depth.shared",
+    "StackedDepth": "modeling.depth.stacked",
+    "TwoStreamAttentionMask": "modeling.layers.two_stream_mask",
+    "TwoStreamRelativeAttention": "modeling.layers.relative_attention",
+    "WarmupThenDecay": "training.optimization",
+    "XLNetBlock": "modeling.layers.xlnet_block",
+    "XLNetClassifier": "modeling.models.xlnet_classifier",
+    "XLNetEncoder": "modeling.networks.xlnet_encoder",
+    "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
+    "XLNetTaskModel": "modeling.models.xlnet_task_model",
+}
+
+
+class Deferred:
+    """Stands for a class; its module is imported when an attribute is first asked for."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        module = importlib.import_module(f"official.xlnet.{MODULES[self._name]}")
+        return getattr(getattr(module, self._name), attribute)
+
+
+class _Finder:
+    """Waits in `sys.meta_path` for the import of tf_keras."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != "tf_keras":
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_register(module):
+                del spec.loader.exec_module
+                sys.meta_path.remove(self)
+                execute(module)
+                _register(module)
+
+            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec
+
+
+def register_names() -> None:
+    """Tells Keras the names: now, or when it is imported."""
+    if "tf_keras" in sys.modules:
+        _register(sys.modules["tf_keras"])
+    else:
+        sys.meta_path.insert(0, _Finder())
+
+
+def _register(tf_keras: Any) -> None:
+    objects = tf_keras.saving.get_custom_objects()
+    for name in MODULES:
+        objects.setdefault(f"xlnet>{name}", Deferred(name))
+    # Files in the older formats name a schedule without its package.
+    objects.setdefault("WarmupThenDecay", Deferred("WarmupThenDecay"))
