@@ -1,6 +1,8 @@
 """Baselines of text tasks: their metrics are the task's own."""
 
+import collections
 import random
+import types
 
 import numpy as np
 import pytest
@@ -15,7 +17,8 @@ def task_of(name, train, **settings):
     config = task_config(name=name, **settings)
     kind = task_class(name)
     kind.complete(config, train)
-    return kind(config, None)  # Baselines do not use the tokenizer.
+    # Baselines use no more of a tokenizer than its counts.
+    return kind(config, types.SimpleNamespace(counts=collections.Counter()))
 
 
 def examples_of(rows, subtask=""):
