@@ -405,7 +405,7 @@ def test_missing_labels_of_python_are_refused(kind, label):
     if kind == "multi_label" and isinstance(label, str):
         label = None
     rows = [("a text", ["x"] if kind == "multi_label" else 1), ("another", label)]
-    with pytest.raises(DataError, match=r"example 2: expected a (number|label)"):
+    with pytest.raises(DataError, match=r"example 2: expected a (number|label|list of classes)"):
         labelled_examples(rows, task_of(kind))
 
 

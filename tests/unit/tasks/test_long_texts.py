@@ -1,5 +1,6 @@
 """What is read of texts that are longer than an input."""
 
+import collections
 import random
 
 import pytest
@@ -14,6 +15,9 @@ ROOM = LENGTH - len(OTHER) - 3
 
 class Ids:
     """A tokenizer of texts that are ids."""
+
+    def __init__(self):
+        self.counts = collections.Counter()
 
     def encode(self, text):
         return [int(word) for word in text.split()]

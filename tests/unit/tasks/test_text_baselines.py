@@ -12,13 +12,15 @@ from official.xlnet.tasks.registry import TASKS, task_class
 from official.xlnet.tasks.text_baselines import has_text_baselines, text_baselines
 from tests.helpers.task_corpora import labelled, sentence, task_config
 
+# Baselines use no more of a tokenizer than its counts.
+TOKENIZER = types.SimpleNamespace(counts=collections.Counter())
+
 
 def task_of(name, train, **settings):
     config = task_config(name=name, **settings)
     kind = task_class(name)
     kind.complete(config, train)
-    # Baselines use no more of a tokenizer than its counts.
-    return kind(config, types.SimpleNamespace(counts=collections.Counter()))
+    return kind(config, TOKENIZER)
 
 
 def examples_of(rows, subtask=""):
@@ -132,5 +134,5 @@ def test_which_tasks_have_baselines():
     with_them = {"classification", "multi_label", "regression", "multitask"}
     assert has_text_baselines(task_of("classification", train))
     for name in TASKS:
-        task = task_class(name)(task_config(name=name), None)
+        task = task_class(name)(task_config(name=name), TOKENIZER)
         assert has_text_baselines(task) == (name in with_them), name
