@@ -4,7 +4,7 @@ import random
 
 from tests.property.journeys.draws.configuration import draw_configuration, repair
 from tests.property.journeys.draws.corpus import draw_corpus
-from tests.property.journeys.draws.task_files import draw_task
+from tests.property.journeys.draws.task_files import RIGHT, draw_task
 from tests.property.journeys.draws.vocabulary import draw_vocabulary
 
 SOURCES = ("scratch", "scratch", "scratch", "hf", "tf1", "version_0_1")
@@ -36,17 +36,23 @@ def draw(number: int, short: bool = False) -> dict:
     reading = rng.sample(READING, len(READING))
     if short:
         reading = [verb for verb in reading if verb != "export" or rng.random() < 0.1][:2]
+    corpus, task = draw_corpus(rng), draw_task(rng)
+    if route in ("task", "all") and (short or rng.random() < 0.8):
+        corpus["script"] = task["script"]  # So that the vocabulary is of the task's text.
+    if short and route == "task":  # Few as they are, they go all the way.
+        task["properties"] = [name for name in task["properties"] if name in RIGHT]
+        vocabulary |= {"kind": "ours", "model_has_more": max(0, vocabulary["model_has_more"])}
     return {
         "number": number,
         "route": route,
         "is_wild": is_wild,
         "is_eager": (short or rng.random() < 0.6) and source != "version_0_1",
-        "corpus": draw_corpus(rng),
+        "corpus": corpus,
         "vocabulary": vocabulary,
         "config": config,
         "source": source,
         "strategy": strategy,
-        "task": draw_task(rng),
+        "task": task,
         "reading": reading,
         "interrupted": {
             "verb": rng.choice(("prepare", "pretrain", "finetune", *READING)),
