@@ -16,7 +16,8 @@ from official.xlnet.errors import ConfigError
 
 _PATTERN_CHARACTERS = re.compile(r"[*?\[\]\\{}]")
 _CUT_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)")  # What pathlib makes of a URL.
-_P, _T = ParamSpec("_P"), TypeVar("_T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def accepts_paths(*names: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:

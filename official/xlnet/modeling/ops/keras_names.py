@@ -60,16 +60,17 @@ class _Finder:
         if name != "tf_keras":
             return None
         spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
+        loader = spec and spec.loader
+        if loader is not None:
+            execute = loader.exec_module
 
             def execute_and_register(module):
-                del spec.loader.exec_module
+                del loader.exec_module
                 sys.meta_path.remove(self)
                 execute(module)
                 _register(module)
 
-            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+            loader.exec_module = execute_and_register  # type: ignore[method-assign]
         return spec
 
 
