@@ -60,7 +60,7 @@ class _Finder:
         if name != "tf_keras":
             return None
         spec = PathFinder.find_spec(name, path, target)
-        loader = spec and spec.loader
+        loader: Any = None if spec is None else spec.loader
         if loader is not None:
             execute = loader.exec_module
 
@@ -70,7 +70,7 @@ class _Finder:
                 execute(module)
                 _register(module)
 
-            loader.exec_module = execute_and_register  # type: ignore[method-assign]
+            loader.exec_module = execute_and_register
         return spec
 
 
