@@ -21,6 +21,8 @@ cache of fixed size, so all steps cost the same and share one graph.
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +35,9 @@ from official.xlnet.modeling.layers.two_stream_mask import Keys, OrderedRows, Tw
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.tokenization.special_tokens import EOD_ID, MASK_ID
+
+# The graphs of a model live as long as it does.
+_graphs: weakref.WeakKeyDictionary[XLNetPretrainer, Callable] = weakref.WeakKeyDictionary()
 
 
 class Template(NamedTuple):
@@ -155,7 +160,6 @@ def step(
     return logits_BV, tuple(new_caches)
 
 
-@tf.function(autograph=False)
 def decode(
     model: XLNetPretrainer, template: Template, draws: Draws | None
 ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -171,6 +175,15 @@ def decode(
       log_likelihoods: float32 [B, num_targets], of those tokens by the model itself, before
         any restriction.
     """
+    if model not in _graphs:
+        reference = weakref.ref(model)  # With a strong one, the model would never be freed.
+        _graphs[model] = tf.function(
+            lambda template, draws: _decode(reference(), template, draws), autograph=False
+        )
+    return _graphs[model](template, draws)
+
+
+def _decode(model, template, draws):
     order_BC = template.order_BC
     num_rows = order_BC.shape[0]
     is_causal = model.config.objective.kind == "causal"

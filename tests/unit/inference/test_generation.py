@@ -152,10 +152,10 @@ def test_seeds_and_neighbours(text_model, tokenizer, monkeypatch):
 
 def test_one_graph_serves_all_tokens_and_prompts_of_a_length(text_model, tokenizer):
     generate(text_model, tokenizer, ["The first"], 9)
-    before = cached_decoding.decode.experimental_get_tracing_count()
+    before = cached_decoding._graphs[text_model].experimental_get_tracing_count()
     for number in (1, 5, 10):
         generate(text_model, tokenizer, ["Another"], number, Sampling(0.7, 5, 0.9))
-    assert cached_decoding.decode.experimental_get_tracing_count() == before
+    assert cached_decoding._graphs[text_model].experimental_get_tracing_count() == before
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,125 @@
+"""Nothing keeps a model alive that its user has let go of: no registry, no cache, no thread."""
+
+import gc
+import random
+import weakref
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+from tensorflow.python.framework import ops
+
+from official import xlnet
+from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.small_language_model import random_model
+from tests.helpers.task_corpora import labelled, task_config
+from tests.helpers.tiny import random_inputs, random_windows, tiny_config
+
+ROWS = [(text, label) for label, text in labelled(random.Random(0), 14)]
+SETTINGS = ("num_steps=2", "warmup_steps=0", "checkpoint_steps=1", "batch_size=7")
+TEXTS = ["now and then", "the water they find", "now"]
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    """Model directories by kind; each may be written once more beside `root`."""
+    root = tmp_path_factory.mktemp("models")
+    vocab = f"{vocabulary_dir()}/spiece.model"
+    encoder = xlnet.XLNetEncoder(task_config())
+    encoder.build()
+    xlnet.save_pretrained(encoder, f"{root}/encoder", vocab)
+    vocab_size = xlnet.Tokenizer(vocab).vocab_size
+    xlnet.save_pretrained(random_model(vocab_size=vocab_size), f"{root}/lm", vocab)
+    xlnet.finetune(f"{root}/encoder", ROWS, ROWS, f"{root}/tuned", overrides=SETTINGS)
+    return {name: f"{root}/{name}" for name in ("encoder", "lm", "tuned")}
+
+
+def fit(**arguments):
+    model = xlnet.XLNetPretrainer(tiny_config(dropout=0.1, dropatt=0.1, recompute="attention"))
+    model.compile("adam", **arguments)
+    model.fit(tf.data.Dataset.from_tensors(random_windows(0, context_length=0)), verbose=0)
+
+
+def differentiate(run):
+    encoder = xlnet.XLNetEncoder(tiny_config(dropout=0.1, dropatt=0.1, recompute="block"))
+
+    @run
+    def step(inputs):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(encoder(inputs, training=True)["query"])
+        return tape.gradient(loss, encoder.trainable_variables)
+
+    step({name: tf.constant(value) for name, value in random_inputs(0).items()})
+
+
+def classify(paths, path):
+    """Fits, predicts, saves and loads a Keras model."""
+    model = xlnet.XLNetClassifier(xlnet.load_encoder(paths["encoder"]), 2)
+    model.compile("adam", "sparse_categorical_crossentropy")
+    ids = np.random.default_rng(0).integers(9, 200, [6, 11]).astype(np.int32)
+    inputs = {"token_ids": ids, "is_padding": np.zeros([6, 11], bool)}
+    model.fit(inputs, np.arange(6) % 2, batch_size=3, verbose=0)
+    model.predict(inputs, verbose=0)
+    model.save(f"{path}/model.keras")
+    tf_keras.models.load_model(f"{path}/model.keras").predict(inputs, verbose=0)
+
+
+CASES = {
+    "load_encoder": lambda paths, _: xlnet.load_encoder(paths["encoder"]),
+    "load_pretrainer": lambda paths, _: xlnet.load_pretrainer(paths["lm"]),
+    "score": lambda paths, _: xlnet.score(paths["lm"], TEXTS),
+    "score, pseudo": lambda paths, _: xlnet.score(paths["lm"], TEXTS, "pseudo"),
+    "generate": lambda paths, _: xlnet.generate(paths["lm"], TEXTS, 3),
+    "fill_blanks": lambda paths, _: xlnet.fill_blanks(paths["lm"], ["the ____ they"]),
+    "embed": lambda paths, _: xlnet.embed(paths["lm"], TEXTS * 20),
+    "predict": lambda paths, _: xlnet.predict(paths["tuned"], TEXTS),
+    "ensemble": lambda paths, _: xlnet.predict([paths["tuned"]] * 2, TEXTS),
+    "evaluate": lambda paths, _: xlnet.evaluate(paths["tuned"], ROWS),
+    "export": lambda paths, path: xlnet.export(paths["tuned"], f"{path}/export"),
+    "finetune": lambda paths, path: xlnet.finetune(
+        paths["encoder"], ROWS, ROWS, f"{path}/model", overrides=SETTINGS
+    ),
+    "pretrainer, fit": lambda *_: fit(),
+    "pretrainer, run_eagerly": lambda *_: fit(run_eagerly=True),
+    "classifier": classify,
+    "tape, eager": lambda *_: differentiate(lambda step: step),
+    "tape, graph": lambda *_: differentiate(tf.function),
+}
+
+
+def alive():
+    """Layers, models and variables, by their address."""
+    gc.collect()
+    kinds = (tf_keras.layers.Layer, tf.Variable)
+    found = [x for x in gc.get_objects() if issubclass(type(x), kinds)]
+    return {id(x): weakref.ref(x) for x in found}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_left(name, paths, tmp_path):
+    before, entries = alive(), set(ops.gradient_registry.list())
+    CASES[name](paths, tmp_path)
+    left = [x() for key, x in alive().items() if key not in before or before[key]() is not x()]
+    assert [f"{type(x).__name__} {x.name}" for x in left] == []
+    kernels = {name for name in ops.gradient_registry.list() if name.startswith("CustomGradient")}
+    assert kernels <= entries
+
+
+def test_memory_of_the_process_does_not_grow_by_a_model_a_run():
+    """A model of 26 MB, with Adam's moments 80 MB, trained four times."""
+    config = tiny_config(num_layers=1, vocab_size=300_007)
+
+    def resident():
+        gc.collect()
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096 / 1e6
+
+    sizes = []
+    for _ in range(4):
+        model = xlnet.XLNetPretrainer(config)
+        model.compile("adam")
+        model.fit(tf.data.Dataset.from_tensors(random_windows(0, context_length=0)), verbose=0)
+        del model
+        sizes.append(resident())
+    assert sizes[3] - sizes[1] < 80, sizes
