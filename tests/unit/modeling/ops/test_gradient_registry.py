@@ -63,7 +63,7 @@ def test_entries_and_graphs_end_with_the_model():
     for function, factor in zip(functions, FACTORS.values(), strict=True):
         for run in (function, tf.function(lambda x, f=function: f(x))):
             np.testing.assert_array_equal(gradient_of(run), np.full([2, 2], factor))
-    step = tf.function(lambda: gradient_of(model.twice))
+    step = tf.function(lambda f=model.twice: gradient_of(f))
     np.testing.assert_array_equal(step(), np.full([2, 2], 49))
     assert set(ops.gradient_registry.list()) - before
     watched = [weakref.ref(x) for x in (model, model.kernel, step.get_concrete_function().graph)]
