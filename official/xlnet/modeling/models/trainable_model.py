@@ -19,11 +19,25 @@ _OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.leg
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class MeanOfSome(tf_keras.metrics.Mean):
-    """A mean that is not a number while there is nothing to average."""
+class Mean(tf_keras.metrics.Mean):
+    """A mean that is not a number while there is nothing to average.
+
+    It is named as Keras' own, since files of Keras name the values of metrics by their class.
+    """
 
     def result(self):
         return tf.where(self.count > 0, super().result(), float("nan"))
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class NumTargets(tf_keras.metrics.Sum):
+    """A sum that files of Keras do not hold, as those of earlier versions do not."""
+
+    def save_own_variables(self, store):
+        """Saves nothing."""
+
+    def load_own_variables(self, store):
+        """Loads nothing."""
 
 
 class TrainableModel(CheckedFit):
@@ -45,12 +59,12 @@ class TrainableModel(CheckedFit):
         # Metrics are those of all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
         self.config = config
-        self.loss_metric = MeanOfSome("loss")
+        self.loss_metric = Mean("loss")
         # In a plain object, so no part of the model's state, which older checkpoints lack.
-        self._uncounted = types.SimpleNamespace(targets=tf_keras.metrics.Sum("targets"))
+        self._uncounted = types.SimpleNamespace(targets=NumTargets("targets"))
 
     @property
-    def targets_metric(self) -> tf_keras.metrics.Sum:
+    def targets_metric(self) -> NumTargets:
         """The number of targets that the loss is the mean over; without any there is no loss."""
         return self._uncounted.targets
 

@@ -15,7 +15,7 @@ from official.xlnet.modeling.models.gradient_accumulation import (
     in_parallel,
     num_slices_of,
 )
-from official.xlnet.modeling.models.trainable_model import MeanOfSome, TrainableModel
+from official.xlnet.modeling.models.trainable_model import Mean, TrainableModel
 from official.xlnet.modeling.networks import create_encoder, create_lm_head
 from official.xlnet.modeling.networks.encoder_inputs import by_name
 from official.xlnet.modeling.networks.recurrent_memory import Memory
@@ -64,11 +64,11 @@ class XLNetPretrainer(TrainableModel):
         self.auxiliary = AuxiliaryObjectives(config, dtype=policy)
         # Its place in checkpoints, from before there were other auxiliary objectives.
         self.next_sentence = self.auxiliary.parts.get("next_sentence")
-        self.gradient_norm_metric = MeanOfSome("gradient_norm")
+        self.gradient_norm_metric = Mean("gradient_norm")
         self.memory_metric = tf_keras.metrics.Mean("memory_valid")
         self.memory = self._new_memory()
         self._uncounted.evaluation_memory = None
-        self._uncounted.auxiliary = [MeanOfSome(f"loss_{name}") for name in self.auxiliary.parts]
+        self._uncounted.auxiliary = [Mean(f"loss_{name}") for name in self.auxiliary.parts]
         self.build(None)
 
     def build(self, input_shape=None):
