@@ -21,6 +21,7 @@ import re
 import sys
 import traceback
 import types
+from typing import Any
 
 from absl import flags
 from absl import logging as absl_logging
@@ -216,12 +217,26 @@ def _user_message(error: Exception) -> str | None:
     if isinstance(error, MemoryError):
         return _one_line(f"out of memory; use a smaller model, batch or input {error}")
     if "tensorflow" in sys.modules and isinstance(error, sys.modules["tensorflow"].errors.OpError):
-        if isinstance(error, sys.modules["tensorflow"].errors.ResourceExhaustedError):
-            return _one_line(f"out of memory or disk space: {error.message}")
-        # TensorFlow reports errors of the operating system by their message only.
-        for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES):
-            if os.strerror(code).lower() in error.message.lower():
-                return _one_line(error.message)
+        return _tensorflow_message(error)
+    return None
+
+
+def _tensorflow_message(error: Any) -> str | None:
+    """One-line message for a disk or memory error of TensorFlow; None for any other of its errors.
+
+    TensorFlow reports errors of the operating system by their message only, behind the file.
+    """
+    text = re.sub(r"{{.*?}}", "", error.message)
+    for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES):
+        reason = os.strerror(code)
+        match = re.search(rf"(.*?);? ?{re.escape(reason)}", text, re.IGNORECASE)
+        if match:
+            name = match[1].strip()
+            return _one_line(f"{reason}: {name!r}" if name else reason)
+    if isinstance(error, sys.modules["tensorflow"].errors.ResourceExhaustedError):
+        shape = re.search(r"shape ?\[[\d, ]*\]", text)
+        what = f" for an array of {shape[0]}" if shape else ""
+        return f"out of memory{what}; use a smaller model, batch or input"
     return None
 
 

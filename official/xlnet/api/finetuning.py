@@ -144,8 +144,8 @@ def task_configuration(
 ) -> XLNetConfig:
     """Builds the configuration of a fine-tuning run.
 
-    In order of increasing precedence: defaults for fine-tuning; the `model` and `data` sections of
-    `init_from`; the settings of `task`; the file at `path`; `overrides`.
+    In order of increasing precedence: defaults for fine-tuning; the `model`, `data` and `objective`
+    sections of `init_from`; the settings of `task`; the file at `path`; `overrides`.
 
     Args:
       task: task type or data set; None to take it from the configuration file.
@@ -171,13 +171,16 @@ def task_configuration(
     )
     if init_from:
         saved = load_config(init_from)
-        base.model, base.data = saved.model, saved.data
+        # The objective too: what the language model beside a task reads follows from it.
+        base.model, base.data, base.objective = saved.model, saved.data, saved.objective
     if task is None and path:
         task = load_config(path, list(overrides), base).task.name
     if not task:
         raise ConfigError(f"task: expected one of {', '.join(TASKS)} or a data set, got none")
     settings = task_settings(task, tuple(TASKS))
     base.task = TaskConfig(pooled_segments="all", **settings)
+    if base.model.network != "xlnet":  # Longer inputs have no positions.
+        base.task.max_length = min(base.task.max_length, base.model.max_positions)
     if path is None:
         config = base
         for override in overrides:

@@ -58,7 +58,8 @@ def score(model, texts, order="left_to_right", num_orders=1, seed=0, tokenizer=N
       A `Score` for each text; for a text that is not in a list, its `Score`.
 
     Raises:
-      ConfigError: an argument is out of range, or a loaded model comes without its tokenizer.
+      ConfigError: an argument is out of range, a loaded model comes without its tokenizer, or the
+        objective that the model was trained with does not predict this.
       DataError: the model cannot be loaded.
       TypeError: a text is not a string.
 
@@ -107,7 +108,8 @@ def generate(model, prompts, num_tokens=64, sampling=_DRAWN, tokenizer=None):
       Each text with its continuation; for a text that is not in a list, a single one.
 
     Raises:
-      ConfigError: an argument is out of range, or a loaded model comes without its tokenizer.
+      ConfigError: an argument is out of range, a loaded model comes without its tokenizer, or the
+        objective that the model was trained with does not predict this.
       DataError: the model cannot be loaded.
       TypeError: a text is not a string.
 
@@ -157,7 +159,8 @@ def fill_blanks(model, texts, max_length=1, sampling=_GREEDY, tokenizer=None):
       The filled texts; for a text that is not in a list, a single one.
 
     Raises:
-      ConfigError: an argument is out of range, or a loaded model comes without its tokenizer.
+      ConfigError: an argument is out of range, a loaded model comes without its tokenizer, or the
+        objective that the model was trained with does not predict this.
       DataError: the model cannot be loaded, a text has no blank, or is too long.
       TypeError: a text is not a string.
 

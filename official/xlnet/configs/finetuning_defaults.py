@@ -123,7 +123,7 @@ def complete_settings(
     if "learning_rate" not in given:
         training.learning_rate = default_learning_rate(config.model.num_parameters)
     if "batch_size" not in given:
-        multiple = num_replicas * training.accumulate_steps * training.parallel_slices
+        multiple = num_replicas * training.num_slices
         training.batch_size = default_batch_size(num_examples, multiple)
     if "summary" not in given and config.model.num_parameters < _MEAN_SUMMARY_PARAMETERS:
         config.task.summary = "mean"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from official.xlnet.configs.base import Config
 from official.xlnet.configs.validation import (
@@ -118,6 +119,25 @@ class TrainingConfig(Config):
     json_log: bool = False
     seed: int = 0
 
+    @property
+    def num_slices(self) -> int:
+        """Number of micro-batches that a batch has to be divisible into."""
+        return self.accumulate_steps * max(1, self.parallel_slices)
+
+    def require_shares(self, num_replicas: int, even: bool = False) -> None:
+        """Raises `ConfigError` unless replicas, and their micro-batches, have equal shares.
+
+        Args:
+          num_replicas: number of replicas that share a batch.
+          even: whether each replica needs an even number of rows, for both directions of text.
+        """
+        multiple = math.lcm(num_replicas * self.num_slices, num_replicas * (2 if even else 1))
+        parts = f"{num_replicas} replicas" + (", each with rows in both directions" if even else "")
+        if self.num_slices > 1:
+            parts += f", each with {self.num_slices} micro-batches"
+        expected = f"a multiple of {multiple}, for {parts}"
+        require(self.batch_size % multiple == 0, "training.batch_size", expected, self.batch_size)
+
     def in_one_piece(self, batch_size: int) -> TrainingConfig:
         """Returns a copy for inference: this batch size, no gradient accumulation, float32."""
         return dataclasses.replace(
@@ -131,12 +151,11 @@ class TrainingConfig(Config):
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
         check_values("training", self, _ALLOWED)
-        slices = self.accumulate_steps, self.parallel_slices
         require(
-            self.batch_size % (slices[0] * max(1, slices[1])) == 0,
+            self.batch_size % self.num_slices == 0,
             "training.accumulate_steps and parallel_slices",
             f"together a divisor of batch_size = {self.batch_size}",
-            slices,
+            (self.accumulate_steps, self.parallel_slices),
         )
         require(
             0 <= self.warmup_steps <= self.num_steps,

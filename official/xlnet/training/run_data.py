@@ -34,8 +34,8 @@ class RunData:
       schedule: the windows of each step from `start_step` on; set by `go_to`.
 
     Raises:
-      ConfigError: the batch size is not a multiple of the number of replicas, or held-out
-        evaluation is on and the data set has no held-out split.
+      ConfigError: replicas and micro-batches cannot share a batch equally, or held-out evaluation
+        is on and the data set has no held-out split.
     """
 
     def __init__(
@@ -49,15 +49,8 @@ class RunData:
         self.lanes = manifest.splits["train"]
         self.checksum = hashlib.sha256(json_text(self.lanes.files).encode()).hexdigest()
         replicas = strategy.num_replicas_in_sync
-        multiple = 2 * replicas if manifest.bidirectional else replicas
         batch_size = config.training.batch_size
-        if batch_size % multiple:
-            raise ConfigError(
-                f"training.batch_size: expected a multiple of {multiple}, for "
-                f"{replicas} replicas"
-                f"{', each with rows in both directions' if manifest.bidirectional else ''}, "
-                f"got {batch_size}"
-            )
+        config.training.require_shares(replicas, even=manifest.bidirectional)
         self._heldout_batch_size = self._heldout_steps = 0
         if config.training.evaluation_steps:
             heldout = manifest.splits.get("heldout")

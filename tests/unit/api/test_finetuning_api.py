@@ -208,6 +208,20 @@ def test_other_inputs_than_those_of_the_run_are_refused(base, rows, several, tmp
     assert tune() == first
 
 
+@pytest.mark.parametrize("network", ["xlnet", "gpt"])
+def test_the_model_says_its_objective_and_its_longest_input(tmp_path, network):
+    model = {"network": network, "attention_type": "uni", "max_positions": 71, "mem_len": 0}
+    sections = {"data": {"seq_len": 71, "reuse_len": 63, "bidirectional": False}}
+    sections["objective"] = {"kind": "causal"}
+    xlnet.XLNetConfig.from_dict({"model": model, **sections}).save(str(tmp_path))
+    config = task_configuration("classification", None, [], str(tmp_path))
+    assert config.objective.kind == "causal"  # What `task.lm_weight` reads follows from it.
+    assert config.task.max_length == (71 if network == "gpt" else 128)
+    with pytest.raises(ConfigError, match=r"at most model.max_positions = 71 .*got 72"):
+        overrides = ["task.max_length=72", "model.network=gpt"]
+        task_configuration("classification", None, overrides, str(tmp_path))
+
+
 def test_wrong_arguments_are_named(base, rows, tmp_path):
     with pytest.raises(DataError, match=r"task 'classificatoin': .* did you mean 'classification'"):
         xlnet.finetune(base, rows, rows, f"{tmp_path}/x", "classificatoin")

@@ -378,7 +378,7 @@ OF_SETTINGS_THAT_ARE_SAID |= {"answer_steps", "answer_dropout"}
 OF_TRAINING = {"patience", "class_weights", "label_smoothing", "lm_weight", "epochs", "metric"}
 OF_TRAINING |= {"freeze_encoder", "num_buckets"}
 OF_READING_FILES = {"columns", "label_column", "num_choices", "query_length", "answer_length"}
-OF_READING_FILES |= {"n_best"}
+OF_READING_FILES |= {"n_best", "regressions"}
 OF_HEADS_THAT_ARE_SAID = {"scoring", "num_candidates", "cutoff", "highest_grade", "rerank_depth"}
 
 
@@ -409,11 +409,17 @@ def test_it_is_known_what_becomes_of_every_setting_of_a_task():
         ("", {"data.keep_accents": True}, "", "keep_accents"),
         ("", {"model.clamp_len": 5}, "", "--clamp_len"),
         ("", {"model.attention_type": "uni"}, "", "attn_type"),
+        ("", {"objective.kind": "causal"}, "no such objective", "no such objective; .* attn_type"),
     ],
     ids=str,
 )
 def test_what_a_format_does_not_have_is_said(name, settings, hf, tf1):
-    tree = {"task": {"name": name, "labels": ["bad", "good"]}, "data": {}, "model": {}}
+    tree = {
+        "task": {"name": name, "labels": ["bad", "good"]},
+        "data": {},
+        "model": {},
+        "objective": {},
+    }
     for key, value in settings.items():
         section, _, key = key.rpartition(".")
         tree[section or "task"][key] = list(value) if isinstance(value, tuple) else value

@@ -25,7 +25,8 @@ from absl import flags
 FLAGS = flags.FlagValues()
 _NUMBERS = flags.DEFINE_list("numbers", None, "What to add.", required=True, flag_values=FLAGS)
 _FAIL = flags.DEFINE_enum(
-    "fail", "", ["", "bug", "config", "data", "missing", "full", "tf_full", "interrupt"],
+    "fail", "", ["", "bug", "config", "data", "missing", "full", "tf_full", "tf_memory",
+    "interrupt"],
     "How to fail.", flag_values=FLAGS,
 )
 
@@ -48,7 +49,13 @@ def run():
     if _FAIL.value == "tf_full":
         import tensorflow as tf
 
-        raise tf.errors.ResourceExhaustedError(None, None, "ckpt.data; No space left on device")
+        message = "{{function_node a}} my run/ckpt.data; No space left on device [Op:SaveV2]"
+        raise tf.errors.ResourceExhaustedError(None, None, message)
+    if _FAIL.value == "tf_memory":
+        import tensorflow as tf
+
+        message = "{{node b}} OOM when allocating tensor with shape[7,11] and type float"
+        raise tf.errors.ResourceExhaustedError(None, None, message)
     if _FAIL.value == "interrupt":
         raise KeyboardInterrupt
     print("something on the way")
@@ -104,7 +111,14 @@ def test_last_line_of_output_is_json(capsys):
         (["adder", "--numbers=1", "--fail=data"], "lane 3 is broken: expected 5, got 7"),
         (["adder", "--numbers=1", "--fail=missing"], "No such file or directory: 'no/such/file'"),
         (["adder", "--numbers=1", "--fail=full"], f"{os.strerror(errno.ENOSPC)}: 'out.bin'"),
-        (["adder", "--numbers=1", "--fail=tf_full"], "ckpt.data; No space left on device"),
+        (
+            ["adder", "--numbers=1", "--fail=tf_full"],
+            "No space left on device: 'my run/ckpt.data'\n",
+        ),
+        (
+            ["adder", "--numbers=1", "--fail=tf_memory"],
+            "out of memory for an array of shape[7,11]; use a smaller model, batch or input\n",
+        ),
     ],
 )
 def test_wrong_input_is_one_sentence_and_status_2(arguments, sentence, capsys):

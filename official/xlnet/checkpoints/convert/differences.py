@@ -58,12 +58,17 @@ def differences(config: XLNetConfig, to: str) -> list[str]:
     found = []
     if task.name:
         found += _of_task(config, to)
+    elif config.objective.kind == "causal":
+        found.append(
+            f"objective.kind=causal: {name} has no such objective; read logits of the next token "
+            "from the content stream, and do not generate with it, which reads the query stream"
+        )
     if to == "tf1":
         flags = {
             "data.lowercase": (config.data.lowercase, "--uncased"),
             "data.keep_accents": (config.data.keep_accents, "keep_accents in its code"),
             "model.clamp_len": (config.model.clamp_len, "--clamp_len"),
-            "model.attention_type": (config.model.attention_type == "uni", "attn_type in its code"),
+            "model.attention_type": (config.reads_left_to_right, "attn_type=uni in its code"),
         }
         found += [
             f"{key}: {name} does not store it; set {flag}"
