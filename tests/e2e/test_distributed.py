@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import yaml
 
 from benchmarks.data.random_records import write_data_set
@@ -17,6 +18,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import Position
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.pretraining import pretrain
+from tests.helpers import keras_fit
 from tests.helpers.clusters import finish, start_cluster
 
 STEPS, LONG = 9, 50
@@ -104,6 +106,17 @@ def test_replicas_together_are_one_device(files, config, runs, tmp_path):
     assert_same_run(runs / "mirrored", runs / "one_device")
     directory = shutil.copytree(runs, tmp_path / "runs")
     assert_one_device_goes_on(files, config, directory, "mirrored", STEPS + 4)
+
+
+@pytest.mark.parametrize("strategy", CLUSTERS)
+def test_plain_fit_gives_every_replica_its_rows_and_their_memory(files, strategy):
+    paths = str(files / "config.yaml"), str(files / "data")
+    arguments = ["--config", paths[0], "--data", paths[1], "--steps", str(STEPS)]
+    processes = start_cluster(strategy, arguments, program="tests.helpers.keras_fit")
+    expected = keras_fit.fit(tf.distribute.get_strategy(), *paths, STEPS)
+    assert np.mean([step["memory_valid"] for step in expected]) > 0.3
+    for step, wanted in zip(finish(processes), expected, strict=True):
+        assert step == pytest.approx(wanted, abs=1e-4)
 
 
 @pytest.mark.slow

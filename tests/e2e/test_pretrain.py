@@ -268,7 +268,7 @@ def test_a_run_evaluates_and_logs_itself(files, config, tmp_path):
     assert sorted(scalars) == [4, 8, 10, 12, 16, 20]
     assert set(scalars[20]) == {
         *("loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second"),
-        *("memory_valid", "heldout_loss", "heldout_perplexity"),
+        *("memory_valid", "targets", "heldout_loss", "heldout_perplexity"),
     }
     assert scalars[20]["loss"] == pytest.approx(read_history(model_dir)[19]["loss"])
     # TensorBoard has the same.

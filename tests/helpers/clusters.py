@@ -9,7 +9,7 @@ import sys
 import time
 
 
-def start_cluster(strategy, arguments, replicas=2):
+def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli"):
     """Starts the processes of an `xlnet` command on two replicas.
 
     Args:
@@ -17,11 +17,12 @@ def start_cluster(strategy, arguments, replicas=2):
         process for each replica.
       arguments: verb and flags, without `--strategy`.
       replicas: number of replicas.
+      program: module that is run with them.
 
     Returns:
       The processes.
     """
-    command = [sys.executable, "-m", "official.xlnet.cli", *arguments, f"--strategy={strategy}"]
+    command = [sys.executable, "-m", program, *arguments, f"--strategy={strategy}"]
     environments = [dict(os.environ)]
     if strategy == "mirrored":
         command.append(f"--cpu_devices={replicas}")

@@ -120,7 +120,8 @@ def run() -> dict[str, Any]:
     `unknown_share` is the share of `<unk>` in all tokens.
 
     And, if the data set is not in a bucket, `targets_per_window`, the mean number of tokens that
-    the configuration predicts in a window.
+    the configuration predicts in a window, and `windows_without_targets`, the share of windows in
+    which it predicts none.
     """
     if _RUNNER.value:
         require_extra("apache_beam", "beam", f"--runner={_RUNNER.value}")
@@ -157,4 +158,4 @@ def run() -> dict[str, Any]:
         return counts
     from official.xlnet.training.target_count import targets_per_window
 
-    return {**counts, "targets_per_window": targets_per_window(config, _OUTPUT.value)}
+    return {**counts, **targets_per_window(config, _OUTPUT.value)}

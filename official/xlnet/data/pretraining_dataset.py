@@ -84,6 +84,8 @@ def pretraining_dataset(
         is_next         int32 [B], 1 if B is the text that follows A
         window_id       int64 [B]
         epoch           int32 [B]
+        follows         int64 [B], the window that a row has read before, if context_length is
+                        not 0; a memory of another one is not seen
 
     Raises:
       DataError: the data set is missing, damaged, or does not match the configuration or the
@@ -124,8 +126,8 @@ def pretraining_dataset(
         dataset = dataset.take(num_batches)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_batches))
     options = tf.data.Options()
-    # Rows are already assigned to input pipelines; TensorFlow must not shard again.
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    # Where TensorFlow deals out the whole data set (Keras' `fit`), every worker reads its own rows.
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
 
 
@@ -307,6 +309,7 @@ def _batch_function(
                 **batch,
                 "context_length": tf.minimum(batch["context_length"], read_before),
                 "epoch": tf.cast(number // lanes.num_lanes, tf.int32),
+                "follows": batch["window_id"] - 1,
             }
 
     return to_batch

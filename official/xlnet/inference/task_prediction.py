@@ -145,7 +145,9 @@ def _evaluate(
 
     predictions = list(_predict(forward, task, examples, add_loss))
     metrics = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
-    return predictions, metrics | {"loss": metrics.get("loss", loss_sum / max(num_items, 1.0))}
+    if not num_items:
+        raise DataError("expected examples to evaluate with, got none whose labels the model reads")
+    return predictions, {"loss": loss_sum / num_items} | metrics
 
 
 def _predict(

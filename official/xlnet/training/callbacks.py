@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 import time
 
 import numpy as np
@@ -11,6 +12,7 @@ import tf_keras
 
 from official.xlnet.checkpoints.checkpoint_files import CheckpointWriter, best_heldout_loss
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import DataError
 from official.xlnet.runtime.distribution import is_chief, on_any_worker
 from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.runtime.perplexity import perplexity
@@ -40,6 +42,7 @@ class RunCallback(tf_keras.callbacks.Callback):
       tokens_per_second: throughput over the recent executions, excluding the first one, which
         compiles.
       preempted: whether the run stopped because of SIGTERM.
+      steps_without_targets: number of steps that had no target, and so no loss and no update.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._best_loss = best_heldout_loss(model_dir)
         self.tokens_per_second = 0.0
         self.preempted = False
+        self.steps_without_targets = 0
 
     def on_train_begin(self, logs=None):
         self._strategy = self.model.distribute_strategy
@@ -100,7 +104,9 @@ class RunCallback(tf_keras.callbacks.Callback):
         if step > first_step:
             tokens = (step - first_step) * self._step_tokens
             self.tokens_per_second = tokens / (now - first_time)
-        if self._watch.see(before + 1, step, metrics["loss"], metrics["gradient_norm"]):
+        if not metrics["targets"]:
+            self._count_without_targets(step, step - before)
+        elif self._watch.see(before + 1, step, metrics["loss"], metrics["gradient_norm"]):
             self._log.history(step, metrics["loss"])
             self._compare(before, step, metrics["loss"])
             if interval_passed(_SUMMARY_STEPS, before, step):
@@ -108,6 +114,12 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._save_if_due(before, step)
         self._stop_if_due(now)
         self._report(step, metrics["loss"], now)
+
+    def _count_without_targets(self, step: int, steps: int) -> None:
+        if not self.steps_without_targets:
+            advice = "they have no loss and change no weight (docs/symptoms.md)"
+            self._log.event("steps without targets", first_step=step, meaning=advice)
+        self.steps_without_targets += steps
 
     def on_train_end(self, logs=None):
         if self._step > self._saved_step:
@@ -126,8 +138,10 @@ class RunCallback(tf_keras.callbacks.Callback):
             )
 
     def _log_scalars(self, step: int, metrics: dict[str, float]) -> None:
+        # A mean over no labels at all, of an auxiliary objective, is not a number.
+        metrics = {name: value for name, value in metrics.items() if not math.isnan(value)}
         if self.model.has_loss_scale:
-            metrics = {**metrics, "loss_scale": float(self.model.optimizer.loss_scale)}
+            metrics["loss_scale"] = float(self.model.optimizer.loss_scale)
         self._log.scalars(
             step,
             perplexity=perplexity(metrics["loss"]),
@@ -143,6 +157,11 @@ class RunCallback(tf_keras.callbacks.Callback):
             data, num_batches = self._data.heldout()
             result = self.model.evaluate(data, steps=num_batches, verbose=0, return_dict=True)
             heldout_loss = float(result["loss"])
+            if math.isnan(heldout_loss):
+                raise DataError(
+                    f"{self._data.path}, split heldout: expected windows with targets, or "
+                    "training.evaluation_steps=0, got none with a target"
+                )
             self._log.scalars(
                 step, heldout_loss=heldout_loss, heldout_perplexity=perplexity(heldout_loss)
             )
@@ -170,8 +189,9 @@ class RunCallback(tf_keras.callbacks.Callback):
         if self._deadline is not None:
             seconds = min(seconds, max(0.0, self._deadline - now))
         left = "" if np.isinf(seconds) else f"  {minutes_and_seconds(seconds)} left"
+        shown = "no targets" if math.isnan(loss) else f"loss {loss:.3f}"
         self._log.progress(
-            f"step {step}/{self._last_step}  loss {loss:.3f} (unigrams {self._baseline.loss:.3f})  "
+            f"step {step}/{self._last_step}  {shown} (unigrams {self._baseline.loss:.3f})  "
             f"{self.tokens_per_second:.0f} tokens/s{left}",
             is_last=step == self._last_step,
         )

@@ -13,6 +13,7 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading_errors
+from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -38,7 +39,7 @@ def evaluate(
     Returns:
       A dictionary with
         loss: mean cross entropy, in nats per target.
-        loss_NAME: that of each auxiliary objective, in nats per label.
+        loss_NAME: that of each auxiliary objective that has labels, in nats per label.
         unigram_loss: cross entropy of the same targets under the token frequencies of the
           training split (`unigram_distribution`).
         perplexity: exp(loss).
@@ -51,7 +52,7 @@ def evaluate(
 
     Raises:
       ConfigError: the configuration of the model is invalid or does not match the data set.
-      DataError: the model directory or the data set cannot be read.
+      DataError: the model directory or the data set cannot be read, or the split has no targets.
     """
     config = load_config(model_dir)
     batch_size = split_batch_size(data_dir, split, config.training.batch_size)
@@ -69,9 +70,11 @@ def evaluate(
         words_V, characters_V = _text_units(Tokenizer(vocab))
         values_VK = np.stack([np.ones_like(nats_V), nats_V, words_V, characters_V], axis=1)
         targets, nats, words, characters = _sum_over_targets(data, values_VK, config)
+    if not targets:
+        raise DataError(f"{data_dir}, split {split}: expected windows with targets, got no target")
     loss = float(losses["loss"])
     metrics = {
-        **{name: float(value) for name, value in losses.items()},
+        **{name: float(x) for name, x in losses.items() if not math.isnan(float(x))},
         "unigram_loss": nats / targets,
         "perplexity": perplexity(loss),
         "targets": int(targets),

@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 import tf_keras
+from absl import logging
 
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
@@ -106,7 +107,7 @@ def finetune(
     inputs = inputs_of(train, dev, init_from)
     _keep_targets(config, output)
     task, batches, counts = _prepare(config, train, dev, init_from, vocab, max_lost)
-    _check_batch_size(config, distribution.num_replicas_in_sync)
+    config.training.require_shares(distribution.num_replicas_in_sync)
     with only_writer(output, is_chief(distribution)):
         latest = newest_checkpoint(os.path.join(output, RUN_DIR))
         check_inputs(output, inputs, latest is not None, is_chief(distribution))
@@ -126,7 +127,7 @@ def finetune(
             jit_compile=config.training.jit_compile and can_compile(distribution),
             steps_per_execution=config.training.steps_per_execution,
         )
-        _fit(run, task, batches, dev, output)
+        counts |= _fit(run, task, batches, dev, output)
         wait_for_workers(distribution)  # The best model is written by the chief.
         model_directory.restore(output, encoder=run.model.encoder, head=run.model.head)
         predictions, _ = evaluate_examples(run.model, task, dev)
@@ -244,8 +245,11 @@ def _fit(
     batches: TrainingBatches,
     dev: Sequence[Example],
     output: str,
-) -> None:
+) -> dict[str, int]:
     """Trains until the last step, early stopping or SIGTERM; does nothing for a finished run.
+
+    Returns:
+      `steps_without_labels`, if there were any, which is warned of.
 
     Raises:
       PreemptedError: SIGTERM was received; a checkpoint was saved.
@@ -253,7 +257,7 @@ def _fit(
     step = int(run.optimizer.iterations.numpy())
     steps = task.config.training.num_steps - step
     if steps <= 0 or run.state.stopped:
-        return
+        return {}
     data = run.model.distribute_strategy.distribute_datasets_from_function(
         lambda context: batches.dataset(step, context)
     )
@@ -263,6 +267,11 @@ def _fit(
     if callback.preempted:
         step = int(run.optimizer.iterations.numpy())
         raise PreemptedError(f"preempted at step {step}; checkpoint saved in {output}")
+    if not callback.steps_without_labels:
+        return {}
+    number = callback.steps_without_labels
+    logging.warning("%d of %d steps had no label: they changed no weight", number, steps)
+    return {"steps_without_labels": number}
 
 
 def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
@@ -278,17 +287,6 @@ def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
         training.num_steps = max(1, round(config.task.epochs * steps_per_epoch))
         training.warmup_steps = round(share * training.num_steps)
         config.task.epochs = 0.0
-
-
-def _check_batch_size(config: XLNetConfig, num_replicas: int) -> None:
-    """Raises `ConfigError` unless replicas, and their micro-batches, have equal shares."""
-    training = config.training
-    multiple = num_replicas * training.accumulate_steps * max(1, training.parallel_slices)
-    if training.batch_size % multiple:
-        raise ConfigError(
-            f"training.batch_size: expected a multiple of {multiple}, for {num_replicas} replicas "
-            f"with {multiple // num_replicas} micro-batches, got {training.batch_size}"
-        )
 
 
 def _check_resumable(config: XLNetConfig, output: str, tokenizer: Tokenizer) -> None:

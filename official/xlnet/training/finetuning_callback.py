@@ -65,6 +65,7 @@ class FineTuningCallback(tf_keras.callbacks.Callback):
 
     Attributes:
       preempted: whether the run stopped because of SIGTERM.
+      steps_without_labels: number of steps without any label, and so without loss and update.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class FineTuningCallback(tf_keras.callbacks.Callback):
         parts = tf.train.Checkpoint(encoder=run.model.encoder, head=run.model.head)
         self._best = CheckpointWriter(tf.train.Checkpoint(model=parts), output, 1, chief)
         self.preempted = False
+        self.steps_without_labels = 0
 
     def on_train_begin(self, logs=None):
         self._start = self._step = int(self.model.optimizer.iterations.numpy())
@@ -99,7 +101,7 @@ class FineTuningCallback(tf_keras.callbacks.Callback):
         )
 
     def on_train_batch_begin(self, batch, logs=None):
-        self.model.loss_metric.reset_state()
+        self.model.reset_metrics()
 
     def on_train_batch_end(self, batch, logs=None):
         training, loss = self._config.training, float(logs["loss"])
@@ -107,24 +109,29 @@ class FineTuningCallback(tf_keras.callbacks.Callback):
         self._step = step
         if before == self._start:
             self._first_done = step, time.monotonic()
-        if not np.isfinite(loss):
+        if not logs["targets"]:
+            self.steps_without_labels += step - before
+        elif not np.isfinite(loss):
             raise DivergedError(
                 f"step {step}: expected a finite loss, got {loss}; "
                 "a lower training.learning_rate may help"
             )
-        self._log.history(step, loss)
+        else:
+            self._log.history(step, loss)
         if self._overflows.overflowed():
             self._log.event("overflow", step=step, loss_scale=self._overflows.loss_scale)
         if interval_passed(_SUMMARY_STEPS, before, step):
             rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
-            self._log.scalars(step, loss=loss, learning_rate=rate)
+            losses = {"loss": loss} if logs["targets"] else {}
+            self._log.scalars(step, **losses, learning_rate=rate)
         self.preempted = on_any_worker(self._strategy, self._termination.received)
         if interval_passed(training.checkpoint_steps, before, step) or step == training.num_steps:
             self._evaluate(step)
         elif self.preempted:
             self._run.save(step)
         else:
-            shown = f"step {step}/{training.num_steps}  loss {loss:.4f}{self._left(step)}"
+            shown = f"loss {loss:.4f}" if logs["targets"] else "no labels"
+            shown = f"step {step}/{training.num_steps}  {shown}{self._left(step)}"
             self._log.progress(shown, is_last=False)
         if self.preempted:
             self.model.stop_training = True

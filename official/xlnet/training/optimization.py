@@ -56,8 +56,8 @@ class AdamW(tf_keras.optimizers.AdamW):
         m = β1 m + (1 - β1) g;   v = β2 v + (1 - β2) g²
         w = w - s·lr·(m̂ / (√v̂ + ε) + decay·w)
 
-    Biases and layer normalization weights are not decayed. A step with a non-finite gradient
-    leaves weights and moments unchanged.
+    Biases and layer normalization weights are not decayed. A step with a non-finite gradient, or
+    with a gradient of zero, as there is without targets, leaves weights and moments unchanged.
 
     Args:
       learning_rate: lr, a float or a learning rate schedule.
@@ -97,11 +97,11 @@ class AdamW(tf_keras.optimizers.AdamW):
         """Computes the global-norm clipping factor, which `update_step` applies.
 
         Sparse gradients are made dense first, which sums duplicate rows. Any non-finite gradient
-        makes the factor non-finite.
+        makes the factor non-finite, and so do gradients that are all zero.
         """
         grads = [tf.convert_to_tensor(gradient) for gradient in grads]
         norm = tf.linalg.global_norm(grads)
-        self._factor = 1 + 0 * norm
+        self._factor = norm / norm
         if not self.global_clipnorm:
             return super()._clip_gradients(grads)
         self._factor *= self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
@@ -132,7 +132,7 @@ class AdamW(tf_keras.optimizers.AdamW):
         )
 
     def _step_of(self, variable) -> _Step:
-        """The numbers of this step; those of a step with a non-finite gradient change nothing."""
+        """The numbers of this step; those of a step without a usable gradient change nothing."""
         layer = layer_of(variable.name, self.num_layers)
         layers_above = self.num_layers - layer if layer or self.decay_embedding else 0
         number = tf.cast(self.iterations + 1, tf.float32)
@@ -213,7 +213,7 @@ class Muon(AdamW):
         m = self._momentums[self._index_dict[self._var_key(variable)]]
         step, dtype = self._step_of(variable), gradient.dtype
         gradient = tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype))
-        # As beta_1: 1 in a step with a non-finite gradient.
+        # As beta_1: 1 in a step without a usable gradient.
         momentum = tf.where(step.beta_1 < 1, tf.cast(self.momentum, dtype), 1)
         m.assign(momentum * m + (1 - momentum) * gradient)
         nesterov = momentum * m + (1 - momentum) * gradient

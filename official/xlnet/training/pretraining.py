@@ -73,8 +73,10 @@ def pretrain(
     Returns:
       A dictionary with
         step: the last step.
-        loss: mean training loss over the last 100 steps, in nats per target.
+        loss: mean training loss over the last 100 steps with targets, in nats per target.
         tokens_per_second: throughput over the recent steps, excluding the first execution.
+        steps_without_targets: steps of this call without any target, which have no loss and change
+          no weight.
 
     Raises:
       ConfigError: the configuration is invalid or does not match the data set or `model_dir`.
@@ -106,7 +108,7 @@ def pretrain(
             jit_compile=config.training.jit_compile and can_compile(distribution),
             steps_per_execution=config.training.steps_per_execution,
         )
-        tokens_per_second = 0.0
+        tokens_per_second, steps_without_targets = 0.0, 0
         if start_step < steps:
             _announce(config, data, steps, init_from, distribution)
             writer = CheckpointWriter(
@@ -122,14 +124,18 @@ def pretrain(
                         callbacks=[run],
                     )
             tokens_per_second = run.tokens_per_second
+            steps_without_targets = run.steps_without_targets
             if run.preempted:
                 step = int(state.optimizer.iterations.numpy())
                 raise PreemptedError(f"preempted at step {step}; checkpoint saved in {model_dir}")
         losses = [line["loss"] for line in read_history(model_dir)]
+        if not losses:
+            raise DataError(f"{data_dir}: expected windows with targets, got no target in any step")
         return {
             "step": int(state.optimizer.iterations.numpy()),
             "loss": float(np.mean(losses[-_FINAL_STEPS:])),
             "tokens_per_second": tokens_per_second,
+            "steps_without_targets": steps_without_targets,
         }
 
 
@@ -148,7 +154,7 @@ def _announce(
     for warning in run_plan.warnings(config, data.lanes, steps, init_from is not None):
         logging.warning(warning)
     with reading_errors(data.path, "train"):
-        warn_of_few_targets(*count_targets(data.batch(0), config), config)
+        warn_of_few_targets(count_targets(data.batch(0), config), config)
 
 
 def _write_model_dir(

@@ -7,6 +7,7 @@ into the budget of `data.num_predict` tokens, and a step learns from fewer targe
 from __future__ import annotations
 
 import copy
+from typing import NamedTuple
 
 import tensorflow as tf
 from absl import logging
@@ -22,12 +23,30 @@ _NUM_WINDOWS = 4
 _ENOUGH = 0.95  # Of the targets asked for; words rarely fill the budget to the last token.
 
 
-def targets_per_window(config: XLNetConfig, data_dir: str) -> float:
-    """Mean number of targets in the first windows of a data set; warns if they are few.
+class TargetCount(NamedTuple):
+    """Number of targets of some windows.
+
+    Attributes:
+      mean: mean number of targets of a window.
+      without: share of the windows that have no target.
+      wanted: number of targets asked for.
+    """
+
+    mean: float
+    without: float
+    wanted: int
+
+
+def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
+    """Counts the targets in the first windows of a data set; warns if they are few.
 
     Args:
       config: the experiment configuration.
       data_dir: data set directory.
+
+    Returns:
+      `targets_per_window`, the mean number of targets, and `windows_without_targets`, the share of
+      windows that have none.
 
     Raises:
       DataError: the data set cannot be read, or does not match the configuration.
@@ -37,38 +56,45 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> float:
     batch_size = split_batch_size(data_dir, "train", _NUM_ROWS)
     data = pretraining_dataset(data_dir, batch_size, config=config, epochs=1)
     counts = [count_targets(batch, config) for batch in data.take(_NUM_WINDOWS)]
-    drawn = sum(drawn for drawn, _ in counts) / len(counts)
-    warn_of_few_targets(drawn, counts[0][1], config)
-    return round(drawn, 2)
+    mean, without = (sum(x) / len(counts) for x in list(zip(*counts, strict=True))[:2])
+    warn_of_few_targets(TargetCount(mean, without, counts[0].wanted), config)
+    return {"targets_per_window": round(mean, 2), "windows_without_targets": round(without, 4)}
 
 
-def count_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> tuple[float, int]:
-    """The mean number of targets in the windows of a batch, and the number asked for.
+def count_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> TargetCount:
+    """Counts the targets in the windows of a batch.
 
     Args:
       batch: a batch, as `pretraining_dataset` yields it.
       config: the experiment configuration.
     """
     mask_BP = create_objective(config)(batch).mask_BP
-    return float(tf.reduce_mean(tf.reduce_sum(mask_BP, axis=1))), mask_BP.shape[1]
+    count_B = tf.reduce_sum(mask_BP, axis=1)
+    without = tf.reduce_mean(tf.cast(count_B == 0, tf.float32))
+    return TargetCount(float(tf.reduce_mean(count_B)), float(without), mask_BP.shape[1])
 
 
-def warn_of_few_targets(drawn: float, wanted: int, config: XLNetConfig) -> None:
+def warn_of_few_targets(count: TargetCount, config: XLNetConfig) -> None:
     """Logs a warning that says what to do, if there are fewer targets than asked for.
 
     Args:
-      drawn: mean number of targets of a window.
-      wanted: number of targets asked for.
+      count: the number of targets of some windows.
       config: the experiment configuration.
     """
-    if config.objective.kind == "causal" or drawn >= _ENOUGH * wanted:
+    if config.objective.kind == "causal" or count.mean >= _ENOUGH * count.wanted:
         return  # A causal model predicts every token.
-    advice = f"data.num_predict={max(1, int(drawn))}, which costs less"
+    if 1 <= int(count.mean) < count.wanted:
+        advice = f"data.num_predict={int(count.mean)}, which costs less"
+    else:
+        advice = "a larger data.num_predict"
     if config.data.target_unit == "word":
         advice = f"data.target_unit=token, as words of this text are long, or {advice}"
+    share = f" ({count.without:.0%} of the windows have none)" if count.without else ""
     logging.warning(
-        "targets: %.1f tokens of a window are predicted, but data.num_predict asks for %d: set %s",
-        drawn,
-        wanted,
+        "targets: %.1f tokens of a window are predicted%s, but data.num_predict asks for %d: "
+        "set %s",
+        count.mean,
+        share,
+        count.wanted,
         advice,
     )

@@ -138,6 +138,7 @@ def test_static_shapes_and_types(data_set):
         "letter_case": ("int32", [4, T]),
         "window_id": ("int64", [4]),
         "epoch": ("int32", [4]),
+        "follows": ("int64", [4]),
     }
 
 
@@ -149,7 +150,7 @@ def test_resume_reads_on_where_it_stopped(data_set, start_step):
 
 def test_targets_are_fresh_in_every_epoch_and_the_same_after_a_resume(data_set):
     def orders(batches):
-        other = ("segment_ids", "letter_case", "context_length", "is_next")
+        other = ("segment_ids", "letter_case", "context_length", "is_next", "follows")
         fed = [name for name in batches[0] if name not in other]
         return [
             permutation_sampling.sample_targets_and_order(

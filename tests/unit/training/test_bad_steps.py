@@ -49,14 +49,74 @@ def test_a_bad_gradient_changes_nothing(clip_norm, bad, monkeypatch):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def without_targets(batch, rows=slice(None)):
+    can_be_target = batch["can_be_target"].numpy()
+    can_be_target[rows] = False
+    return {**batch, "can_be_target": tf.constant(can_be_target)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optimizer": "adamw"},
+        {"optimizer": "lamb", "precision": "mixed_float16"},
+        {"optimizer": "muon", "accumulate_steps": 2, "kind": "causal", "bidirectional": False},
+        {"optimizer": "adamw", "kind": "denoising", "parallel_slices": 2, "clip_norm": 0},
+    ],
+    ids=str,
+)
+def test_a_step_without_targets_changes_nothing_but_the_memory(changes):
+    model = make_model(weight_decay=0.3, **changes)
+    metrics = model.train_step(random_windows(0))
+    scale = float(model.optimizer.loss_scale) if model.has_loss_scale else None
+    before = [*state(model)[:-1], *(v.numpy() for v in model.optimizer.variables[2:])]
+    memory = model.memory.states.numpy()
+    none = without_targets(random_windows(1))
+    again = model.train_step(none)
+    for name in ("loss", "gradient_norm", "targets"):  # Means and sums over both steps.
+        assert float(again[name]) == float(metrics[name]) > 0
+    assert scale is None or float(model.optimizer.loss_scale) == scale
+    after = [*state(model)[:-1], *(v.numpy() for v in model.optimizer.variables[2:])]
+    for ours, theirs in zip(after, before, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert np.any(memory != model.memory.states.numpy())
+    assert int(model.optimizer.iterations) == 2  # The data goes on.
+    model.reset_metrics()
+    alone = model.train_step(none)
+    assert np.isnan(alone["loss"]) and np.isnan(alone["gradient_norm"]) and alone["targets"] == 0
+    model.reset_metrics()
+    assert np.isnan(model.test_step(none)["loss"])
+
+
+@pytest.mark.parametrize("slices", [{"accumulate_steps": 2}, {"parallel_slices": 2}], ids=str)
+def test_a_slice_without_targets_leaves_the_loss_to_the_others(slices):
+    batch = without_targets(random_windows(0), slice(2))
+    settings = {"adam_epsilon": 1e-3, "num_layers": 1}
+    models = [make_model(**settings, **changes) for changes in ({}, slices)]
+    metrics = [model.train_step(batch) for model in models]
+    for name in ("loss", "targets"):
+        assert float(metrics[0][name]) == pytest.approx(float(metrics[1][name]), rel=1e-5)
+    for one, other in zip(*map(state, models), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_labels_of_an_auxiliary_objective_count_without_targets():
+    model = make_model(next_sentence=True)
+    before = state(model)
+    metrics = model.train_step(without_targets(random_windows(0)))
+    assert np.isnan(metrics["loss"]) and metrics["targets"] == 0
+    assert metrics["loss_next_sentence"] > 0 and metrics["gradient_norm"] > 0
+    assert any(np.any(one != other) for one, other in zip(before, state(model), strict=True))
+
+
 def test_metrics_of_a_step():
     model = make_model(clip_norm=0.5)
     batch = random_windows(0, context_length=[0, 3, 7, 99])
     metrics = {name: float(value) for name, value in model.train_step(batch).items()}
-    assert set(metrics) == {"loss", "gradient_norm", "memory_valid"}
+    assert set(metrics) == {"loss", "gradient_norm", "memory_valid", "targets"}
     assert metrics["gradient_norm"] > 0.5  # Before clipping.
     assert metrics["memory_valid"] == pytest.approx((0 + 3 + 7 + 7) / (4 * 7))
-    assert {m.name for m in make_model(mem_len=0).metrics} == {"loss", "gradient_norm"}
+    assert {m.name for m in make_model(mem_len=0).metrics} == {"loss", "gradient_norm", "targets"}
 
 
 def test_replay_finds_the_layer_the_windows_and_the_weights():

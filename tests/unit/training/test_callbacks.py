@@ -52,7 +52,7 @@ def test_speed_and_time_left_are_of_the_latest_executions(callback, clock):
     told = {}
     for step in range(1, STEPS + 1):
         clock.now += 3600 if step == 20 else 5 if step < 20 else 2
-        callback.on_train_batch_end(step - 1, {"loss": 1.5, "gradient_norm": 1.0})
+        callback.on_train_batch_end(step - 1, {"loss": 1.5, "gradient_norm": 1.0, "targets": 7.0})
         told[step] = callback._log.progress.call_args.args[0]
     assert "left" not in told[1]  # The first execution was compiled first.
     loss = "loss 1.500 (unigrams 6.500)"
@@ -67,7 +67,7 @@ def test_fine_tuning_tells_the_time_left_from_its_second_step_on(clock, tmp_path
     config.training.num_steps, config.training.checkpoint_steps = 40, 100
     model = tf.Module()
     model.encoder, model.head = tf.Module(), tf.Module()
-    model.loss_metric, model.has_loss_scale = mock.Mock(), False
+    model.has_loss_scale = False
     model.optimizer = types.SimpleNamespace(iterations=tf.Variable(10), learning_rate=0.1)
     model.distribute_strategy = tf.distribute.get_strategy()
     run = tf.train.Checkpoint(model=model, state=finetuning_callback.EvaluationState())
@@ -80,7 +80,7 @@ def test_fine_tuning_tells_the_time_left_from_its_second_step_on(clock, tmp_path
     monkeypatch.setattr(callback._log, "progress", lambda text, is_last: told.append(text))
     for batch in range(3):
         clock.now += 2 if batch else 90
-        callback.on_train_batch_end(batch, {"loss": 0.5})
+        callback.on_train_batch_end(batch, {"loss": 0.5, "targets": 3.0})
     callback.on_train_end()
     assert told == [
         "step 11/40  loss 0.5000",

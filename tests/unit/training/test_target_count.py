@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import pytest
 import tensorflow as tf
@@ -11,9 +12,12 @@ from data_prep.pipelines.prepare import prepare
 from official.xlnet import cli
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
+from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.runtime.history import read_history
 from official.xlnet.training.pretraining import pretrain
 from official.xlnet.training.target_count import (
+    TargetCount,
     count_targets,
     targets_per_window,
     warn_of_few_targets,
@@ -65,7 +69,9 @@ def warnings(monkeypatch):
 
 
 def test_all_targets_of_text_with_spaces_and_no_warning(folder, warnings):
-    assert targets_per_window(make_config(), str(folder / "short")) > NUM_PREDICT - 0.5
+    counts = targets_per_window(make_config(), str(folder / "short"))
+    assert counts["targets_per_window"] > NUM_PREDICT - 0.5
+    assert counts["windows_without_targets"] == 0
     assert warnings == []
 
 
@@ -75,9 +81,12 @@ def test_count_is_that_of_the_first_windows(folder):
     for batch in pretraining_dataset(str(folder / "long"), 4, config=config).take(4):
         mask = create_objective(config)(batch).mask_BP
         counts += [int(tf.math.count_nonzero(row)) for row in mask]
-        assert count_targets(batch, config) == (sum(counts[-4:]) / 4, NUM_PREDICT)
-    mean = targets_per_window(config, str(folder / "long"))
+        of_batch = sum(counts[-4:]) / 4, counts[-4:].count(0) / 4, NUM_PREDICT
+        assert count_targets(batch, config) == of_batch
+    found = targets_per_window(config, str(folder / "long"))
+    mean, without = found["targets_per_window"], found["windows_without_targets"]
     assert mean == pytest.approx(sum(counts) / len(counts), abs=0.01) and mean < NUM_PREDICT / 2
+    assert without == pytest.approx(counts.count(0) / len(counts)) and without > 0
 
 
 @pytest.mark.parametrize(
@@ -94,12 +103,21 @@ def test_the_warning_says_what_to_set(folder, warnings, changes, advice):
     assert advice is None or advice in warnings[0]
 
 
-def test_single_tokens_need_another_advice(warnings):
-    warn_of_few_targets(12.3, NUM_PREDICT, make_config("data.target_unit=token"))
-    assert warnings == [
-        "targets: 12.3 tokens of a window are predicted, but data.num_predict asks for 13: "
-        "set data.num_predict=12, which costs less"
-    ]
+@pytest.mark.parametrize(
+    ("count", "advice"),
+    [
+        (
+            (12.3, 0, 13),
+            "are predicted, but data.num_predict asks for 13: set data.num_predict=12,",
+        ),
+        ((0.4, 0.6, 13), "are predicted (60% of the windows have none), but .*: set a larger data"),
+        ((0.4, 0.6, 1), "are predicted (60% of the windows have none), but .*: set a larger data"),
+        ((1.8, 0.2, 2), "are predicted (20% of the windows have none), but .* data.num_predict=1,"),
+    ],
+)
+def test_the_advice_differs_from_what_is_set(warnings, count, advice):
+    warn_of_few_targets(TargetCount(*count), make_config("data.target_unit=token"))
+    assert re.search(advice.replace("(", r"\(").replace(")", r"\)"), warnings[0])
 
 
 def test_prepare_reports_and_pretrain_warns(folder, warnings, tmp_path, capsys):
@@ -108,16 +126,31 @@ def test_prepare_reports_and_pretrain_warns(folder, warnings, tmp_path, capsys):
     assert cli.main(["prepare", *arguments]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert result["targets_per_window"] < NUM_PREDICT / 2 and result["windows"] > 0
+    assert 0 < result["windows_without_targets"] < 1
     pretrain(make_config(), str(folder / "short"), str(tmp_path / "short"))
     assert of_targets(warnings) == warnings[:1]
     pretrain(make_config(), str(folder / "long"), str(tmp_path / "long"))
     assert len(of_targets(warnings)) == 2
 
 
+def test_steps_without_targets_do_not_count(folder, warnings, tmp_path):
+    config = make_config("data.num_predict=11", "training.num_steps=9", "batch_size=2")
+    data = pretraining_dataset(str(folder / "long"), 2, config=config).take(9)
+    drawn = [count_targets(batch, config).mean for batch in data]
+    assert 0 < drawn.count(0) < 9
+    result = pretrain(config, str(folder / "long"), str(tmp_path / "some"))
+    history = read_history(str(tmp_path / "some"))
+    assert [line["step"] for line in history] == [1 + n for n in range(9) if drawn[n]]
+    assert result["steps_without_targets"] == drawn.count(0)
+    assert result["loss"] == pytest.approx(sum(line["loss"] for line in history) / len(history))
+    assert result["loss"] > 3  # Nothing is learned yet, of 211 pieces.
+    assert sum("steps without targets" in warning for warning in warnings) == 1
+
+
 def of_targets(warnings):
     return [warning for warning in warnings if warning.startswith("targets: ")]
 
 
-def test_a_vocabulary_larger_than_that_of_the_configuration_is_counted(folder):
-    config = make_config("model.vocab_size=50")
-    assert targets_per_window(config, str(folder / "short")) > NUM_PREDICT - 0.5
+def test_a_vocabulary_larger_than_that_of_the_configuration_is_refused(folder):
+    with pytest.raises(ConfigError, match=r"model.vocab_size: expected at least 211"):
+        targets_per_window(make_config("model.vocab_size=50"), str(folder / "short"))

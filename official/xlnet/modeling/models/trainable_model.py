@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,28 @@ from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3, require_legacy_keras
 
 _OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class Mean(tf_keras.metrics.Mean):
+    """A mean that is not a number while there is nothing to average.
+
+    It is named as Keras' own, since files of Keras name the values of metrics by their class.
+    """
+
+    def result(self):
+        return tf.where(self.count > 0, super().result(), float("nan"))
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class NumTargets(tf_keras.metrics.Sum):
+    """A sum that files of Keras do not hold, as those of earlier versions do not."""
+
+    def save_own_variables(self, store):
+        """Saves nothing."""
+
+    def load_own_variables(self, store):
+        """Loads nothing."""
 
 
 class TrainableModel(CheckedFit):
@@ -36,6 +59,14 @@ class TrainableModel(CheckedFit):
         # Metrics are those of all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
         self.config = config
+        self.loss_metric = Mean("loss")
+        # In a plain object, so no part of the model's state, which older checkpoints lack.
+        self._uncounted = types.SimpleNamespace(targets=NumTargets("targets"))
+
+    @property
+    def targets_metric(self) -> NumTargets:
+        """The number of targets that the loss is the mean over; without any there is no loss."""
+        return self._uncounted.targets
 
     def __call__(self, inputs, *args, **kwargs):
         require_legacy_keras(inputs)

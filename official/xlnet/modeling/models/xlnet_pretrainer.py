@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from typing import Any
 
 import tensorflow as tf
@@ -16,7 +15,7 @@ from official.xlnet.modeling.models.gradient_accumulation import (
     in_parallel,
     num_slices_of,
 )
-from official.xlnet.modeling.models.trainable_model import TrainableModel
+from official.xlnet.modeling.models.trainable_model import Mean, TrainableModel
 from official.xlnet.modeling.networks import create_encoder, create_lm_head
 from official.xlnet.modeling.networks.encoder_inputs import by_name
 from official.xlnet.modeling.networks.recurrent_memory import Memory
@@ -27,7 +26,7 @@ from official.xlnet.modeling.ops.stateless_dropout import fold_in
 from official.xlnet.runtime.memory import require_memory
 
 # Features that `fit` and `evaluate` read and a call does not take.
-_FIT_ONLY = {"can_be_target", "context_length", "target_mask"}
+_FIT_ONLY = {"can_be_target", "context_length", "follows", "target_mask"}
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -65,17 +64,11 @@ class XLNetPretrainer(TrainableModel):
         self.auxiliary = AuxiliaryObjectives(config, dtype=policy)
         # Its place in checkpoints, from before there were other auxiliary objectives.
         self.next_sentence = self.auxiliary.parts.get("next_sentence")
-        self.loss_metric = tf_keras.metrics.Mean("loss")
-        self.gradient_norm_metric = tf_keras.metrics.Mean("gradient_norm")
+        self.gradient_norm_metric = Mean("gradient_norm")
         self.memory_metric = tf_keras.metrics.Mean("memory_valid")
         self.memory = self._new_memory()
-        # In plain objects, so no part of the model's state: evaluation's own memory, and metrics
-        # that checkpoints need not have.
-        self._evaluation = types.SimpleNamespace(memory=None)
-        names = self.auxiliary.parts
-        self._auxiliary = types.SimpleNamespace(
-            metrics=[tf_keras.metrics.Mean(f"loss_{name}") for name in names]
-        )
+        self._uncounted.evaluation_memory = None
+        self._uncounted.auxiliary = [Mean(f"loss_{name}") for name in self.auxiliary.parts]
         self.build(None)
 
     def build(self, input_shape=None):
@@ -119,10 +112,13 @@ class XLNetPretrainer(TrainableModel):
         batch goes through the network in slices, one after the other, with `parallel_slices` side
         by side.
 
+        A batch without targets does not count: its loss is not a number, nothing is added to the
+        means over several batches, and the optimizers of this package change no weight.
+
         Returns:
-          loss, and loss_NAME of each auxiliary objective; gradient_norm, before clipping; and
+          loss, and loss_NAME of each auxiliary objective; gradient_norm, before clipping;
           memory_valid, the share of the memory's columns that are of the same document as their
-          row.
+          row; and targets, the number of targets that the loss is the mean over.
         """
         batch = _features(batch)
         task = self.make_permutation(batch)
@@ -149,9 +145,11 @@ class XLNetPretrainer(TrainableModel):
         gradients = in_parallel(gradients, num_slices_of(task, training))
         total, loss_sums, memory = accumulate(gradients, task, seed, training.accumulate_steps)
         total = self.unscaled_gradients(total)
-        self.gradient_norm_metric.update_state(self._update(total))
+        is_learned = tf.cast(tf.reduce_any(global_counts > 0), tf.float32)
+        self.gradient_norm_metric.update_state(self._update(total), sample_weight=is_learned)
+        self.targets_metric.update_state(counts[0])
         if self.memory is not None:
-            self.update_memory({"memory": memory})
+            self.update_memory({"memory": memory}, batch)
             length = self.config.model.mem_len
             share_B = tf.minimum(task.inputs["memory_length"], length) / length
             self.memory_metric.update_state(share_B)
@@ -176,7 +174,7 @@ class XLNetPretrainer(TrainableModel):
     def _update(self, gradients: list[tf.Tensor | None]) -> tf.Tensor:
         """Updates the weights by the gradients of all replicas together; returns their norm.
 
-        A gradient that is not finite changes nothing: see `AdamW`.
+        A gradient that is not finite or all zero changes nothing: see `AdamW`.
         """
         # A causal model does not use the first vector of the query stream.
         pairs = [
@@ -234,27 +232,27 @@ class XLNetPretrainer(TrainableModel):
         """The `ObjectiveBatch` of a batch, and the outputs; carries the evaluation's memory on."""
         batch = _features(batch)
         task = self.make_permutation(batch)
-        memory = self._evaluation.memory
+        memory = self._uncounted.evaluation_memory
         task.inputs.update(self._recall(memory, batch))
         outputs = self(task.inputs, training=False)
         if memory is not None:
-            memory.write(outputs["memory"])
+            memory.write(outputs["memory"], batch.get("window_id"))
         return task, outputs
 
     def make_evaluation_memory(self) -> None:
         """Creates the memory that evaluation reads and writes, unless it is there."""
-        if self._evaluation.memory is None:
+        if self._uncounted.evaluation_memory is None:
             with self.distribute_strategy.scope():
-                self._evaluation.memory = self._new_memory()
+                self._uncounted.evaluation_memory = self._new_memory()
 
     @property
     def loss_metrics(self) -> list[tf_keras.metrics.Mean]:
         """Losses of the language model and of the auxiliary objectives."""
-        return [self.loss_metric, *self._auxiliary.metrics]
+        return [self.loss_metric, *self._uncounted.auxiliary]
 
     @property
     def metrics(self):
-        metrics = [*self.loss_metrics, self.gradient_norm_metric]
+        metrics = [*self.loss_metrics, self.gradient_norm_metric, self.targets_metric]
         return metrics if self.memory is None else [*metrics, self.memory_metric]
 
     def _new_memory(self) -> Memory | None:
@@ -283,17 +281,25 @@ class XLNetPretrainer(TrainableModel):
         """
         return self._recall(self.memory, batch)
 
-    def update_memory(self, outputs: dict[str, tf.Tensor]) -> None:
+    def update_memory(
+        self, outputs: dict[str, tf.Tensor], batch: dict[str, tf.Tensor] | None = None
+    ) -> None:
         """Keeps the `memory` of a call for the next batch; does nothing without one.
 
         Args:
           outputs: what a call with `memory_inputs` returned.
+          batch: the batch. A row of the next one sees the memory only if it follows this one's
+            window; without `batch`, it is taken to.
         """
         if self.memory is not None:
-            self.memory.write(outputs["memory"])
+            self.memory.write(outputs["memory"], (batch or {}).get("window_id"))
 
     def _recall(self, memory: Memory | None, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The encoder inputs that concern memory; none where there is no memory."""
+        """The encoder inputs that concern memory; none where there is no memory.
+
+        A row whose window follows another one than its memory is of sees none of it. Batches that
+        do not say what they follow are taken at their word.
+        """
         if memory is None:
             return {}
         batch = Features.of(batch)
@@ -303,10 +309,10 @@ class XLNetPretrainer(TrainableModel):
                 "batch: expected a known number of rows, each of which has a memory, got None; "
                 "make batches with drop_remainder=True"
             )
-        return {
-            "memory": memory.read(num_rows),
-            "memory_length": batch["context_length"],
-        }
+        length_B = batch["context_length"]
+        if "follows" in batch:
+            length_B = tf.where(memory.is_of(batch["follows"]), length_B, 0)
+        return {"memory": memory.read(num_rows), "memory_length": length_B}
 
 
 def _features(data: Any) -> Features:

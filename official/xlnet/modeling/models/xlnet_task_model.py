@@ -67,7 +67,6 @@ class XLNetTaskModel(TrainableModel):
         self.language_model = None
         if config.task.lm_weight:
             self.language_model = AuxiliaryLanguageModel(config, dtype=self.dtype_policy)
-        self.loss_metric = tf_keras.metrics.Mean("loss")
         self.build(None)
 
     def build(self, input_shape=None):
@@ -134,6 +133,12 @@ class XLNetTaskModel(TrainableModel):
         Its sequences are padded to the longest length there is; what all of them have as padding
         is cut off first, down to one of a few lengths (`bucket_lengths`), each of which is a graph
         of its own.
+
+        A batch without labels does not count: its loss is not a number, nothing is added to the
+        mean over several batches, and the optimizers of this package change no weight.
+
+        Returns:
+          loss, and targets, the number of labels that it is the mean over.
         """
         batch = _labelled(batch)
         replica = tf.distribute.get_replica_context()
@@ -167,7 +172,8 @@ class XLNetTaskModel(TrainableModel):
         total = self.unscaled_gradients(total)
         self.optimizer.apply_gradients(zip(total, variables, strict=True))
         self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
-        return {"loss": self.loss_metric.result()}
+        self.targets_metric.update_state(count)
+        return {metric.name: metric.result() for metric in self.metrics}
 
     def test_step(self, batch: Batch) -> Batch:
         """The loss of a batch, without dropout; batches are as those of `train_step`."""
@@ -206,7 +212,7 @@ class XLNetTaskModel(TrainableModel):
 
     @property
     def metrics(self):
-        return [self.loss_metric]
+        return [self.loss_metric, self.targets_metric]
 
 
 def _features(inputs: Batch | tf.Tensor) -> Features:

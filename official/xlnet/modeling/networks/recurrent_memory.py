@@ -9,13 +9,17 @@ import tensorflow as tf
 
 _VALUE = "VARIABLE_VALUE"  # As TensorFlow calls the value of a variable in a checkpoint.
 
+# In the place of the window that a row of the memory is of.
+_NOTHING, _UNKNOWN = -2, -3
+
 
 class Memory(tf.Module):
     """Hidden states [L, B, M, D], one row for each row of the batch.
 
     Each replica has its own: the variable is neither synchronised nor summed. A row's state is
     valid for as many columns as its next window's `context_length` says, so it never needs to
-    be zeroed.
+    be zeroed. It knows the window that each row is of: data in another order, or dealt out to
+    other rows, must not see the memory of another document.
 
     A checkpoint holds the rows of all replicas side by side, in the order of the batch. Another
     number of replicas deals them out anew; with another batch size rows are cut off, or zeros
@@ -44,6 +48,12 @@ class Memory(tf.Module):
             name="states",
             **replicated,
         )
+        self._window_ids = tf.Variable(
+            tf.fill([batch_size], tf.constant(_NOTHING, tf.int64)),
+            trainable=False,
+            name="window_ids",
+            **replicated,
+        )
 
     def read(self, batch_size: int) -> tf.Tensor:
         """The first `batch_size` rows, [L, batch_size, M, D]."""
@@ -55,7 +65,15 @@ class Memory(tf.Module):
             )
         return tf.convert_to_tensor(self.states)[:, :batch_size]
 
-    def write(self, states_LBMD: tf.Tensor) -> None:
+    def is_of(self, window_id_B: tf.Tensor) -> tf.Tensor:
+        """Whether the first rows are of these windows, bool [B].
+
+        Rows that were restored, or written without window, are taken for what they should be.
+        """
+        own_B = tf.convert_to_tensor(self._window_ids)[: window_id_B.shape[0]]
+        return (own_B == _UNKNOWN) | (own_B == tf.cast(window_id_B, tf.int64))
+
+    def write(self, states_LBMD: tf.Tensor, window_id_B: tf.Tensor | None = None) -> None:
         """Replaces the first rows.
 
         What is not finite becomes 0: attention gives masked columns the weight 0, and 0 · NaN
@@ -67,6 +85,12 @@ class Memory(tf.Module):
             rest = tf.convert_to_tensor(self.states)[:, states.shape[1] :]
             states = tf.concat([states, rest], axis=1)
         self.states.assign(states)
+        ids = tf.convert_to_tensor(self._window_ids)
+        num_rows = states_LBMD.shape[1]
+        if window_id_B is None:
+            window_id_B = tf.fill([num_rows], tf.constant(_UNKNOWN, tf.int64))
+        ids = tf.concat([tf.cast(window_id_B, tf.int64), ids[num_rows:]], axis=0)
+        self._window_ids.assign(ids)
 
     def gather(self) -> tf.Tensor:
         """The rows of all replicas, float32 [L, replicas · B, M, D]; all workers have to ask."""
@@ -100,8 +124,10 @@ class Memory(tf.Module):
             lambda context: tf.constant(context.replica_id_in_sync_group)
         )
         local = self._strategy.experimental_local_results
-        for variable, replica in zip(local(self.states), local(ids), strict=True):
+        own_ids = local(self._window_ids)
+        for variable, windows, replica in zip(local(self.states), own_ids, local(ids), strict=True):
             first = int(replica) * rows
+            windows.assign(tf.fill([rows], tf.constant(_UNKNOWN, tf.int64)))
             variable.assign(tf.cast(states_LBMD[:, first : first + rows], variable.dtype))
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):

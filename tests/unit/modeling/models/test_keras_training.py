@@ -6,6 +6,8 @@ import tensorflow as tf
 import tf_keras
 from official.nlp import optimization
 
+from benchmarks.data.random_records import write_data_set
+from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -13,6 +15,7 @@ from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.compiled import make_model, state
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import (
+    MEMORY,
     random_inputs,
     random_windows,
     randomize,
@@ -182,6 +185,43 @@ def test_what_is_scored_is_computed_in_float32():
     assert training.in_one_piece(batch_size=1).precision == "float32"
 
 
+def rolled(number, batch):
+    """The batch with its rows one further in every second step."""
+    shift = tf.cast(number % 2, tf.int32)
+    return {name: tf.roll(value, shift, axis=0) for name, value in batch.items()}
+
+
+@pytest.mark.parametrize(
+    ("change", "is_seen"),
+    [
+        (lambda data: data, True),
+        (lambda data: data.skip(3), True),
+        (lambda data: data.shuffle(23, seed=2), False),
+        (lambda data: data.enumerate().map(rolled), False),
+        (lambda data: data.unbatch().shuffle(97, seed=3).batch(8, drop_remainder=True), False),
+    ],
+    ids=["as it is", "from a later step on", "steps shuffled", "rows rolled", "rows shuffled"],
+)
+def test_a_row_sees_no_memory_of_another_window(tmp_path, change, is_seen):
+    write_data_set(str(tmp_path / "data"), 13, 5, 8, 23, seed=1)
+    config = tiny_config(vocab_size=97, num_layers=1, batch_size=8)
+    model = XLNetPretrainer(config)
+    model.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=True)
+    data = pretraining_dataset(str(tmp_path / "data"), 8, config=config)
+    windows = np.full(8, -2)
+    seen = []
+    for batch in change(data).take(11):
+        model.reset_metrics()
+        is_next = batch["window_id"].numpy() == windows + 1
+        length = np.minimum(batch["context_length"].numpy(), MEMORY) * is_next
+        metrics = {name: float(value) for name, value in model.train_step(batch).items()}
+        assert metrics["memory_valid"] == pytest.approx(length.mean() / MEMORY, abs=1e-6)
+        windows = batch["window_id"].numpy()
+        seen.append(metrics["memory_valid"])
+    assert seen[0] == 0
+    assert np.mean(seen) > 0.3 if is_seen else np.mean(seen) < 0.1
+
+
 def windows_without(*names):
     return {name: value for name, value in random_windows(0).items() if name not in names}
 
@@ -257,7 +297,7 @@ def test_every_form_of_a_batch_gives_the_same_loss(classifying, form):
     runs = {
         "fit": classifying.fit(**given, batch_size=4, shuffle=False, verbose=0).history["loss"][0],
         "evaluate": classifying.evaluate(**given, batch_size=4, verbose=0),
-        "train_on_batch": classifying.train_on_batch(**given),
+        "train_on_batch": classifying.train_on_batch(**given, return_dict=True)["loss"],
         "test_on_batch": classifying.test_on_batch(**given),
     }
     assert runs == pytest.approx(dict.fromkeys(runs, wanted), rel=1e-5)
@@ -271,10 +311,10 @@ def test_class_weights_are_weights_of_units(classifying):
     classifying.compile(tf_keras.optimizers.SGD(0.0), run_eagerly=True)
     weights = {0: 1.0, 1: 3.0, 2: 0.5}
     x = without(batch, "label", "weight")
-    found = classifying.train_on_batch(x, batch["label"], class_weight=weights)
+    found, num_targets = classifying.train_on_batch(x, batch["label"], class_weight=weights)
     of_units = np.array([weights[label] for label in batch["label"]])
     wanted = classifying.test_on_batch(x, batch["label"], sample_weight=of_units)
-    assert found == pytest.approx(wanted, rel=1e-5)
+    assert found == pytest.approx(wanted, rel=1e-5) and num_targets == of_units.sum()
 
 
 def test_a_task_batch_that_lacks_a_feature(classifying):
@@ -372,7 +412,7 @@ def test_a_training_loop_of_your_own_does_what_fit_does():
                 task.labels_BP, outputs["logits"], from_logits=True
             )
             loss = tf.reduce_sum(task.mask_BP * loss) / tf.reduce_sum(task.mask_BP)
-        own.update_memory(outputs)
+        own.update_memory(outputs, batch)
         gradients = tape.gradient(loss, own.trainable_variables)
         optimizer.apply_gradients(zip(gradients, own.trainable_variables, strict=True))
     for one, other in zip(state(fitted), state(own), strict=True):

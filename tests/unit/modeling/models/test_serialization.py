@@ -70,7 +70,7 @@ LAYERS = {
         "attention_init": "neighbors",
     },
     XLNetEncoder: {"config": CONFIG.as_dict(), "reuse_len": 3},
-    LMHead: {"vocab_size": 11},
+    LMHead: {"vocab_size": 11, "embedding_rows": 13},
     XLNetPretrainer: {"config": CONFIG.as_dict()},
 }
 

@@ -58,6 +58,21 @@ def test_the_loss_is_the_weighted_mean_and_one_step_is_adams():
     assert all(changed)
 
 
+def test_a_batch_without_labels_changes_nothing_and_has_no_loss():
+    model = model_of()
+    batch = batch_of(1, 23)
+    metrics = model.train_step(batch)
+    before = [variable.numpy() for variable in model.variables]
+    none = {**batch, "weight": np.zeros(U, np.float32)}
+    again = model.train_step(none)
+    assert again == metrics and again["targets"] == 3.5
+    for old, new in zip(before, model.variables, strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert int(model.optimizer.iterations) == 2
+    history = model.fit(dataset(none), verbose=0).history
+    assert np.isnan(history["loss"]) and history["targets"] == [0]
+
+
 def test_cutting_shared_padding_changes_nothing():
     batch = batch_of(1, 24)
     batch["is_padding"][:, :, :15] = True
