@@ -5,7 +5,7 @@ import pytest
 from official.xlnet.cli import set_environment_defaults
 from tests.helpers.oracles import tokenizer_oracle
 
-pytest_plugins = ["tests.helpers.skips"]
+pytest_plugins = ["tests.skips"]
 
 set_environment_defaults()
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.helpers.documents import ROOT
-from tests.helpers.skips import ALLOWED, HINT
+from tests.skips import ALLOWED, HINT
 
 ONE_OF_EACH = """
 import pytest
@@ -24,7 +24,7 @@ WHOLE_FILE = 'import pytest\n\npytest.importorskip("a_package_that_nobody_has")\
 
 def run(folder, *flags):
     """Exit status and output of pytest on a folder, with this plugin only."""
-    command = [sys.executable, "-m", "pytest", "-p", "tests.helpers.skips", "--rootdir", "."]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.skips", "--rootdir", "."]
     done = subprocess.run(
         [*command, *flags, "."],
         cwd=folder,

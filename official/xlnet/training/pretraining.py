@@ -116,13 +116,7 @@ def pretrain(
             )
             with TerminationSignal() as termination:
                 run = RunCallback(config, model_dir, data, writer, termination, steps, minutes)
-                with reading_errors(data_dir, "train"):
-                    state.model.fit(
-                        data.training(),
-                        steps_per_epoch=steps - start_step,
-                        verbose=0,
-                        callbacks=[run],
-                    )
+                _fit(state, data, data_dir, steps - start_step, run)
             tokens_per_second = run.tokens_per_second
             steps_without_targets = run.steps_without_targets
             if run.preempted:
@@ -137,6 +131,14 @@ def pretrain(
             "tokens_per_second": tokens_per_second,
             "steps_without_targets": steps_without_targets,
         }
+
+
+def _fit(
+    state: tf.train.Checkpoint, data: RunData, data_dir: str, num_steps: int, run: RunCallback
+) -> None:
+    """Takes steps with `Model.fit`; the callback logs, saves and stops."""
+    with reading_errors(data_dir, "train"):
+        state.model.fit(data.training(), steps_per_epoch=num_steps, verbose=0, callbacks=[run])
 
 
 def _announce(

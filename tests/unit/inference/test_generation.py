@@ -209,7 +209,7 @@ def test_blanks_are_filled_given_everything_around_them(text_model, tokenizer):
     log_p = tf.nn.log_softmax(uncached(text_model, ids, targets)).numpy()
     filled = np.concatenate(fillings)
     np.testing.assert_allclose(np.concatenate(scores), log_p[range(3), filled], atol=1e-5)
-    allowed = generation._allowed(tokenizer)[[1, 3, 1]]
+    allowed = generation._allowed(tokenizer, log_p.shape[1])[[1, 3, 1]]
     np.testing.assert_array_equal(filled, np.where(allowed, log_p, -np.inf).argmax(axis=1))
 
 

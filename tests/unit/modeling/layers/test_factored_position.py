@@ -140,8 +140,12 @@ def test_rounded_to_bfloat16_they_are_no_worse_than_sinusoids_of_distances():
     query, kernel = rounded(query), rounded(kernel)
     position = rounded(np.einsum("dnh,tkd->ntkh", kernel, rounded(sinusoid_TKD)))
     of_distances = np.einsum("bnth,ntkh->bntk", query, position)
-    factors = encoding(dtype="mixed_bfloat16").of_rows(None, None)
-    of_factors = factors.scores(tf.cast(query, tf.bfloat16), tf.cast(kernel, tf.bfloat16))
+
+    @tf.function(jit_compile=True)  # Products sum in float32, as on a TPU; TensorFlow's may not.
+    def scores(query, kernel):
+        return encoding(dtype="mixed_bfloat16").of_rows(None, None).scores(query, kernel)
+
+    of_factors = scores(tf.cast(query, tf.bfloat16), tf.cast(kernel, tf.bfloat16))
 
     def error(scores):
         difference = tf.cast(scores, tf.float64).numpy() - exact

@@ -18,7 +18,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--no-skips",
         action="store_true",
-        help="A skipped test fails the run, except for the reasons in tests/helpers/skips.py.",
+        help="A skipped test fails the run, except for the reasons in tests/skips.py.",
     )
 
 
