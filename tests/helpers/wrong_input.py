@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 
 import tensorflow as tf
@@ -69,14 +70,18 @@ def run(capfd, *arguments) -> Outcome:
     return Outcome(status, *capfd.readouterr())
 
 
+_SAID_BEFORE = re.compile(r": texts are read from |^training on [\d,]+ characters: ")
+
+
 def refused(outcome: Outcome) -> str:
     """The sentence of a run that ended with status 2.
 
-    All of standard error is that sentence, after what was said of a file that could be read.
+    All of standard error is that sentence, after what was said of a file that could be read, and
+    the progress of a vocabulary.
     """
     assert outcome.status == 2, outcome
     assert "Traceback" not in outcome.err
-    (sentence,) = (x for x in outcome.err.splitlines() if ": texts are read from " not in x)
+    (sentence,) = (x for x in outcome.err.splitlines() if not _SAID_BEFORE.search(x))
     assert len(sentence) < 1200
     return sentence
 

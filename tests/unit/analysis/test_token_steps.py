@@ -76,5 +76,8 @@ def test_command(model_dir, tmp_path, capsys):
 
 
 def test_other_formats_refuse_shared_blocks(model_dir, tmp_path):
-    with pytest.raises(ConfigError, match=r"model\.depth: expected stacked, got adaptive"):
+    with pytest.raises(
+        ConfigError,
+        match=r"model\.depth: expected stacked, as in every other format, got 'adaptive'",
+    ):
         convert(model_dir, str(tmp_path / "hf"), to="hf")

@@ -211,7 +211,7 @@ def test_other_inputs_than_those_of_the_run_are_refused(base, rows, several, tmp
 @pytest.mark.parametrize("network", ["xlnet", "gpt"])
 def test_the_model_says_its_objective_and_its_longest_input(tmp_path, network):
     model = {"network": network, "attention_type": "uni", "max_positions": 71, "mem_len": 0}
-    sections = {"data": {"seq_len": 71, "reuse_len": 63, "bidirectional": False}}
+    sections = {"data": {"seq_len": 71, "reuse_len": 63, "num_predict": 7, "bidirectional": False}}
     sections["objective"] = {"kind": "causal"}
     xlnet.XLNetConfig.from_dict({"model": model, **sections}).save(str(tmp_path))
     config = task_configuration("classification", None, [], str(tmp_path))

@@ -30,6 +30,8 @@ SETTINGS = (
     "data.reuse_len=96",
 )
 MEGABYTE = 1e6
+# Loss and number of targets; in pre-training the norm of the gradient and the share of memory, too.
+NUM_RESULTS = {"pretrain": 4, "classify": 2, "answer": 2, "serve": 1}
 
 
 def case(kind, precision="float32", device="TPU"):
@@ -53,11 +55,11 @@ def test_description_of_a_step(kind, tmp_path):
     if kind == "pretrain":  # Weights and two moments, besides memory and a few numbers.
         memory = shape.num_layers * shape.batch_size * shape.mem_len * shape.d_model
         rest = sum(sizes) - 3 * flops.num_parameters(shape) - memory
-        assert 0 < rest < 10
+        assert 0 < rest < 20
     tokens = [3, 1, 192] if kind in ("classify", "answer") else [3, 192]
     assert {"dtype": "int32", "shape": tokens} in description["batch"]
     assert description["tokens"] == 3 * 192
-    assert description["num_results"] == (3 if kind == "pretrain" else 1)
+    assert description["num_results"] == NUM_RESULTS[kind]
     with built_for("TPU"):
         counted = flops.total(flops.computed(shape, training=kind != "serve"))
     assert description["flops"] == counted

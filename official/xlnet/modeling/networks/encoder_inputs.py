@@ -14,6 +14,8 @@ from official.xlnet.tokenization.special_tokens import (
     SEP_ID,
 )
 
+_OF_PREDICTION = ("order", "perm_mask", "target_positions")
+
 
 def checked_inputs(
     inputs: dict[str, tf.Tensor] | tf.Tensor, known: set[str]
@@ -78,6 +80,9 @@ def with_defaults(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     Token ids alone so give the same as all that `Tokenizer`, or `GraphTokenizer.pack`, returns:
     `<pad>` is padding, `<sep>` ends a segment, and `<cls>` has a segment of its own.
 
+    With `order`, `perm_mask` or `target_positions`, where tokens are predicted, all is one segment
+    without padding: what follows from a token must not reach those that predict it.
+
     Args:
       inputs: `token_ids` int [..., T], and others.
 
@@ -87,11 +92,14 @@ def with_defaults(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
       <tf.Tensor: shape=(1, 7), dtype=int32, numpy=array([[4, 0, 0, 0, 1, 1, 2]], dtype=int32)>
     """
     token_ids = inputs["token_ids"]
+    are_predicted = any(inputs.get(name) is not None for name in _OF_PREDICTION)
     is_padding = inputs.get("is_padding")
     if is_padding is None:
-        is_padding = token_ids == PAD_ID
+        is_padding = tf.zeros_like(token_ids, tf.bool) if are_predicted else token_ids == PAD_ID
     segment_ids = inputs.get("segment_ids")
-    if segment_ids is None:
+    if segment_ids is None and are_predicted:
+        segment_ids = tf.zeros_like(token_ids, tf.int32)
+    elif segment_ids is None:
         is_end = tf.cast((token_ids == SEP_ID) & ~tf.cast(is_padding, tf.bool), tf.int32)
         num_ends = tf.cumsum(is_end, axis=-1, exclusive=True)
         of_cls = tf.maximum(num_ends, SEGMENT_CLS)

@@ -44,7 +44,8 @@ class XLNetEncoder(tf_keras.layers.Layer):
         token_ids: int32 [B, T]. B and T may be unknown until the model runs.
         segment_ids: int32 [B, T], any number of segments; only equality matters. Default: `<sep>`
           ends a segment, and `<cls>` has one of its own, as in the inputs of a tokenizer.
-        is_padding: bool [B, T], True where there is no token. Default: where `<pad>` is.
+        is_padding: bool [B, T], True where there is no token. Default: where `<pad>` is. With
+          `order`, `perm_mask` or `target_positions`, one segment without padding.
         order: int32 [B, T], the factorization order; position i sees j when order[j] <= order[i].
           Default 0: everything sees everything.
         perm_mask: bool [B, T, T] in the place of `order`, True where i may not see j. Content

@@ -87,7 +87,7 @@ def test_gradient_is_that_of_the_weighted_sum():
     def total(step):
         for variable, x, d in zip(variables, start, direction, strict=True):
             variable.assign(x + step * d)
-        model._evaluation.memory = None
+        model._uncounted.evaluation_memory = None
         model.reset_metrics()
         model.make_evaluation_memory()
         losses = model.test_step(batch)

@@ -82,7 +82,8 @@ def test_noise_is_that_of_the_normal_initializer():
 def test_initial_values_are_the_same_for_the_same_seed():
     def weights():
         tf_keras.utils.set_random_seed(3)
-        config = XLNetConfig.from_dict({"model": {"num_layers": 1, "attention_init": "neighbors"}})
+        model = {"vocab_size": 101, "num_layers": 1, "attention_init": "neighbors"}
+        config = XLNetConfig.from_dict({"model": model})
         encoder = XLNetEncoder(config)
         encoder.build()
         return encoder.get_weights()
