@@ -10,6 +10,7 @@ as it exists.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 
 import tensorflow as tf
 from tensorflow.python.framework import ops
@@ -27,7 +28,7 @@ def _freed_with_graph(function, arguments, keywords):
         name = operation.get_attr("_gradient_op_type").decode()
         entries = ops.gradient_registry._registry
         gradient = operation._gradient_function = entries[name]["type"]
-        reference = weakref.ref(gradient)
+        reference: Callable = weakref.ref(gradient)
         entries[name]["type"] = lambda *arguments: reference()(*arguments)
         weakref.finalize(gradient, entries.pop, name)
     return outputs
