@@ -28,7 +28,8 @@ class ReadOptions:
       max_lost: largest share of the records that may be unreadable or without text.
 
     Raises:
-      DataError: a value is not allowed.
+      ConfigError: `max_lost` is not a share.
+      DataError: another value is not allowed.
     """
 
     format: str = "auto"

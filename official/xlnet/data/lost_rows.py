@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 
 from absl import logging
 
+from official.xlnet.configs.validation import SHARE, require_number
 from official.xlnet.errors import DataError
 
 MAX_LOST = 0.05
@@ -31,6 +33,7 @@ def check_lost(
       first: what is wrong with the first of them.
 
     Raises:
+      ConfigError: `max_lost` is not a share.
       DataError: more than `max_lost` of the rows are lost.
 
     Example:
@@ -39,6 +42,7 @@ def check_lost(
       DataError: train.csv: 3 of 12 rows cannot be used (malformed_rows 3); expected at most 0.05 of
         them, see --max_lost
     """
+    require_number("max_lost", max_lost, SHARE, numbers.Real)
     number = sum(lost.values())
     if not number:
         return

@@ -12,6 +12,7 @@ import random
 import pytest
 import zstandard
 
+from data_prep.settings import ReadOptions
 from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.api.plain_examples import labelled_examples
 from official.xlnet.configs.task import TaskConfig
@@ -459,3 +460,12 @@ def test_settings_that_no_data_set_uses_are_refused(settings, tmp_path):
         read_task(files, task_of("multitask", **settings))
     with pytest.raises(DataError, match="expected each NAME once, got 'sst2="):
         read_task(f"{files},{files}", task_of("multitask"))
+
+
+@pytest.mark.parametrize("max_lost", [float("nan"), -0.1, 1.5, True, "0.1"])
+def test_a_limit_that_is_not_a_share_is_refused(max_lost, tmp_path):
+    (tmp_path / "a.csv").write_text(as_csv(random_rows(0, ["a", "b"])))
+    with pytest.raises(ConfigError, match="max_lost: expected"):
+        read_task(str(tmp_path / "a.csv"), task_of(), max_lost=max_lost)
+    with pytest.raises(ConfigError, match="max_lost: expected"):
+        ReadOptions(max_lost=max_lost)
