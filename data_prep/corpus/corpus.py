@@ -134,11 +134,11 @@ def _format(path: str, wanted: str) -> str:
         return "parquet"
     with open_stream(path) as (stream, _):
         head = stream.read(_DETECTION_BYTES).removeprefix(BYTE_ORDER_MARK)
+    if wanted == "warc" or (wanted == "auto" and head.startswith(web_archives.MARK)):
+        return "warc"
     check_is_text(head, path)
     if wanted != "auto":
         return wanted
-    if head.startswith(web_archives.MARK):
-        return "warc"
     first_line = head.lstrip().partition(b"\n")[0].rstrip()
     if extension in _JSON_LINES:
         if first_line.startswith(b"["):

@@ -34,8 +34,8 @@ from official.xlnet.files.text import conversion
 Document = list[str]
 LOST = ("malformed_records", "missing_texts")
 # Characters that are not text, wherever they are.
-_NOT_TEXT = re.compile("[\ufeff\0]")
-_OTHER_LINE_ENDS = re.compile("[\x0c\x85\u2028\u2029]")
+_NOT_TEXT = "\ufeff\0"
+_OTHER_LINE_ENDS = "\x0c\x85\u2028\u2029"
 # Of a record, texts are read only: numbers may be of any length, and NaN stands for a missing text.
 _RECORD = json.JSONDecoder(
     parse_int=lambda digits: 0, parse_float=lambda digits: 0.0, parse_constant=lambda name: None
@@ -331,10 +331,12 @@ def _shown(line: str) -> str:
 
 def _text(text: str, counts: Counts) -> str:
     """The text without characters that are not text; these and unusual line ends are counted."""
-    if not text.isascii() or "\0" in text or "\x0c" in text:
-        text, number = _NOT_TEXT.subn("", text)
-        counts["removed_characters"] += number
-        counts["other_line_ends"] += len(_OTHER_LINE_ENDS.findall(text))
+    for character in _NOT_TEXT:
+        if character in text:
+            counts["removed_characters"] += text.count(character)
+            text = text.replace(character, "")
+    if number := sum(map(text.count, _OTHER_LINE_ENDS)):
+        counts["other_line_ends"] += number
     return text
 
 

@@ -261,10 +261,10 @@ def train_unigram(
                 f"not enough text for a vocabulary of {size} pieces: expected --size of at most "
                 f"{most[1]}"
             ) from None
-        if least := re.search(r"required_chars[^\d]*(\d+) vs (\d+)", message):
+        if least := re.search(r"required_chars[^\d]*\d+ vs (\d+)", message):
             raise DataError(
                 f"the text has more characters than fit into a vocabulary of {size} pieces: "
-                f"expected --size of at least {int(least[2]) + 1}"
+                f"expected --size of at least {least[1]}"
             ) from None
         raise DataError(f"SentencePiece cannot train on the text: {message}") from None
     return model.getvalue()

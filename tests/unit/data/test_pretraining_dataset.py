@@ -283,7 +283,7 @@ def test_missing_things(own_data_set):
     path, _ = own_data_set
     with pytest.raises(DataError, match=r"no data set at"):
         pretraining_dataset(os.path.join(path, "nowhere"), 2)
-    with pytest.raises(DataError, match=r"expected a split 'heldout', got train"):
+    with pytest.raises(DataError, match=r"'heldout', got train: prepare .* larger data.heldout"):
         pretraining_dataset(path, 2, split="heldout")
     os.remove(os.path.join(path, "train-00003-of-00006.tfrecord"))
     with pytest.raises(DataError, match=r"train-00003-of-00006.tfrecord: expected a record file"):

@@ -418,6 +418,17 @@ def test_a_part_of_text_without_spaces_is_enough(monkeypatch):
     assert seen[-1] == spaced and sum(map(len, spaced)) > 100_000
 
 
+@pytest.mark.parametrize("text", ["".join(map(chr, range(0x4E00, 0x4E30))), "ab abc abd " * 9])
+def test_sizes_that_are_refused_name_the_nearest_that_works(text):
+    for refused in (18, 50_000):
+        with pytest.raises(DataError, match=r"expected --size of at (least|most) \d+$") as raised:
+            vocabulary.train_unigram([text], refused)
+        nearest = int(str(raised.value).rsplit(" ", 1)[1])
+        vocabulary.train_unigram([text], nearest)
+        with pytest.raises(DataError, match="expected --size of at"):
+            vocabulary.train_unigram([text], nearest - 1 if refused < nearest else nearest + 1)
+
+
 def test_paths_may_be_paths(tmp_path):
     (tmp_path / "a.txt").write_text(as_text(random_documents(random.Random(3), 60)))
     vocabulary.train_vocabulary(tmp_path / "a.txt", tmp_path / "vocab", 100)
