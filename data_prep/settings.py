@@ -45,6 +45,8 @@ class ReadOptions:
                 raise DataError(
                     f"{name}: expected one of {', '.join(allowed)}, got {getattr(self, name)!r}"
                 )
+        if not 0 <= self.max_lost <= 1:
+            raise DataError(f"max_lost: expected a share from 0 to 1, got {self.max_lost!r}")
         try:
             self.document_starts()
         except (re.error, OverflowError, RecursionError) as error:
