@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import re
 from typing import TYPE_CHECKING, Any
 
+from official.xlnet.configs.validation import SHARE, require_number
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import DataError
 
@@ -45,8 +47,7 @@ class ReadOptions:
                 raise DataError(
                     f"{name}: expected one of {', '.join(allowed)}, got {getattr(self, name)!r}"
                 )
-        if not 0 <= self.max_lost <= 1:
-            raise DataError(f"max_lost: expected a share from 0 to 1, got {self.max_lost!r}")
+        require_number("max_lost", self.max_lost, SHARE, numbers.Real)
         try:
             self.document_starts()
         except (re.error, OverflowError, RecursionError) as error:

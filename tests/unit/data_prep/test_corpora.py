@@ -207,12 +207,6 @@ def lines_of(documents, lines):
     return good
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_shares_out_of_range(share):
-    with pytest.raises(DataError, match="max_lost: expected a share from 0 to 1"):
-        ReadOptions(max_lost=share)
-
-
 def test_missing_texts_of_parquet_are_counted(tmp_path):
     documents = random_documents(random.Random(5), 40)
     texts = ["\n".join(lines) for lines in documents]

@@ -232,6 +232,7 @@ def test_text_that_spells_special_tokens_never_becomes_them(tmp_path):
         (b"", "no text in"),
         (b"\n\n  \n\t\n", "no document remains"),
         (b"\x01\x0b", "no document remains"),
+        ("日\x0b".encode(), "not enough text: 3 tokens"),
         (b"fine\nnot \xff fine\n", r"text.txt, line 2: expected UTF-8, got the byte 0xff"),
         (b"too short\n", r"not enough text: \d+ tokens in 1 documents.* 33 are needed"),
     ],
