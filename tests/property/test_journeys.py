@@ -1,4 +1,4 @@
-"""Right input through the verbs: 25 short journeys. `make journeys N=1000` makes long ones."""
+"""Right input through the verbs: 25 short journeys. `make journeys N=1000` makes long ones, too."""
 
 import pytest
 
@@ -23,7 +23,13 @@ def test_every_key_with_a_range_is_drawn():
 
 
 def test_table_names_the_command_that_repeats_a_violation():
-    result = {"number": 7, "violation": "score: x", "known": "", "counts": {"verb score": 1}}
-    shown = table([result | {"shrunken": ""}], is_short=False)
+    result = {
+        "number": 7,
+        "is_short": False,
+        "violation": "score: x",
+        "known": "",
+        "counts": {"verb score": 1},
+    }
+    shown = table([result | {"shrunken": ""}])
     assert "1 journeys, 1 with a violation" in shown
     assert "python -m tests.property.journeys --only=7" in shown

@@ -9,12 +9,11 @@ from tests.property.journeys.draws.drawing import draw
 _TASK_ROUTES = ("task", "all")
 
 
-def table(results: list[dict], is_short: bool) -> str:
+def table(results: list[dict]) -> str:
     """The results of journeys as Markdown.
 
     Args:
-      results: `number`, `violation`, `known`, `counts` and `shrunken` of each journey.
-      is_short: whether they were short.
+      results: `number`, `is_short`, `violation`, `known`, `counts` and `shrunken` of each journey.
     """
     counts: collections.Counter[str] = collections.Counter()
     for result in results:
@@ -24,6 +23,7 @@ def table(results: list[dict], is_short: bool) -> str:
     lines = [
         f"{len(results)} journeys, {len(wrong)} with a violation, {len(known)} with a known one"
     ]
+    lines.append(f"  long: {sum(not r['is_short'] for r in results)}")
     lines += [f"  {kind}: {number}" for kind, number in _of(counts, "route ")]
     lines.append("verbs (times, seconds)")
     seconds = dict(_of(counts, "seconds "))
@@ -34,12 +34,12 @@ def table(results: list[dict], is_short: bool) -> str:
     lines += _section(counts, "refusals", "refused ") + _section(
         counts, "advice followed", "advice: "
     )
-    lines += _coverage([draw(r["number"], is_short) for r in results])
+    lines += _coverage([draw(r["number"], r["is_short"]) for r in results])
     for result in known:
         lines.append(f"KNOWN {result['number']} ({result['known']}): {result['violation'][:120]}")
     for result in wrong:
         change = f" --change='{result['shrunken']}'" if result.get("shrunken") else ""
-        short = " --short" if is_short else ""
+        short = f" --long_every={int(not result['is_short'])}"
         command = f"python -m tests.property.journeys --only={result['number']}{short}{change}"
         lines += [f"VIOLATION {result['violation'][:600]}", f"  {command}"]
     return "\n".join(lines)
