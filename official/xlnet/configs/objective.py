@@ -112,4 +112,10 @@ class ObjectiveConfig(Config):
             "probabilities that sum to at most 1",
             shares,
         )
-        self.stages()
+        names = [stage.name for stage in self.stages()]
+        require(
+            self.kind != "causal" or "next_sentence" not in names,
+            "objective.kind",
+            "one that reads B, with next_sentence",
+            self.kind,
+        )

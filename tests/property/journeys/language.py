@@ -368,8 +368,12 @@ def _convert(world: World, model: str) -> None:
     before, after = (_weights(str(path)) for path in (model, back))
     lost = before.keys() - after.keys()
     promise(len(lost) <= len(said), "conversion names the variables it leaves out", (lost, said))
+    # The rows of padding, whose bias is such that they are never predicted elsewhere.
+    pieces = load_config(model).model.vocab_size
     for name, value in after.items():
-        promise(np.array_equal(value, before[name]), "conversion keeps the weights", name)
+        number = pieces if name == "lm_head/bias:0" else None
+        same = np.array_equal(value[:number], before[name][:number])
+        promise(same, "conversion keeps the weights", name)
 
 
 def _weights(path: str) -> dict:

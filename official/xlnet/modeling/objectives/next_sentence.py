@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import require
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjective, register_auxiliary
 from official.xlnet.modeling.objectives.base import Labels
 
@@ -17,12 +15,6 @@ class NextSentence(AuxiliaryObjective):
     Args:
       config: the experiment configuration; the objective must read B, so it is not `causal`.
     """
-
-    def __init__(self, config: XLNetConfig, **kwargs):
-        super().__init__(config, **kwargs)
-        kind = config.objective.kind
-        key = "objective.kind"
-        require(kind != "causal", key, "one that reads B, with next_sentence", kind)
 
     def labels(self, batch, task):
         return Labels(batch["is_next"][:, None], tf.ones_like(task.mask_BP[:, :1]))

@@ -216,7 +216,7 @@ def repair(config: dict, strategy: str, replicas: int) -> None:
         config["data.target_unit"] = "word"
     if of("objective.mask_share") + of("objective.random_share") > 1:
         config["objective.random_share"] = 0.0
-    if "next_sentence" in of("objective.auxiliary"):
+    if "next_sentence" in of("objective.auxiliary") or of("objective.kind") == "causal":
         config["objective.next_sentence"] = False
     steps = of("training.num_steps")
     config["training.warmup_steps"] = min(of("training.warmup_steps"), steps)

@@ -46,7 +46,10 @@ def draw(number: int, short: bool = False) -> dict:
         "number": number,
         "route": route,
         "is_wild": is_wild,
-        "is_eager": (short or rng.random() < 0.6) and source != "version_0_1",
+        # Several replicas compute in graphs only.
+        "is_eager": (short or rng.random() < 0.6)
+        and source != "version_0_1"
+        and strategy == "one_device",
         "corpus": corpus,
         "vocabulary": vocabulary,
         "config": config,
