@@ -22,7 +22,7 @@ import tensorflow as tf
 from benchmarks.accelerators import other_python
 from benchmarks.accelerators.steps import DESCRIPTION, Case, trace, write_step
 from benchmarks.harness.workload import windows
-from official.xlnet.modeling.ops.device_forms import DEVICES
+from official.xlnet.modeling.kernels.device_forms import DEVICES
 
 
 def write_bundle(case: Case, folder: str, num_batches: int = 3) -> None:

@@ -16,8 +16,8 @@ from benchmarks.costs import flops
 from benchmarks.harness.workload import Shape, tokens_and_segments
 from benchmarks.training import ours
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.modeling.ops.device_forms import built_for
 
 MODULE, DESCRIPTION = "step.mlir", "step.json"
 KINDS = ("pretrain", "classify", "answer", "serve")

@@ -18,9 +18,9 @@ from __future__ import annotations
 import dataclasses
 
 from benchmarks.harness.workload import Shape
-from official.xlnet.modeling.layers.feed_forward import inner_width
-from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows
-from official.xlnet.modeling.ops.device_forms import has_tpu
+from official.xlnet.modeling.kernels.device_forms import has_tpu
+from official.xlnet.modeling.kernels.matrix_products import inner_width
+from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows
 
 # Passes of a product: forward; with the gradients of both operands; of one operand.
 TRAINING, FORWARD = 3, 1

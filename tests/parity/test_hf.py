@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.layers import relative_shift
+from official.xlnet.modeling.kernels import relative_shift, xla_kernels
+from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.modeling.ops import xla_kernels
-from official.xlnet.modeling.ops.device_forms import built_for
 from tests.helpers.tiny import BATCH, MEMORY, TARGETS, VOCAB, random_inputs
 
 pytest.importorskip("torch")

@@ -9,8 +9,8 @@ import scipy.stats
 import tensorflow as tf
 
 from official.xlnet.configs.data import DataConfig
+from official.xlnet.modeling.kernels import stateless_random
 from official.xlnet.modeling.objectives import permutation_sampling
-from official.xlnet.modeling.ops import stateless_random
 
 NUM_ROWS = 6000
 DATA = DataConfig(seq_len=53, reuse_len=0, num_predict=9, target_ratio=5.75, max_span=4)

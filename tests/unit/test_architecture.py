@@ -22,6 +22,7 @@ ORDER = [
     ["official.xlnet.runtime", "official.xlnet.tokenization"],
     ["official.xlnet.data"],
     ["official.xlnet.modeling.ops"],
+    ["official.xlnet.modeling.kernels"],
     ["official.xlnet.modeling.layers", "official.xlnet.modeling.depth"],
     ["official.xlnet.modeling.networks", "official.xlnet.modeling.objectives"],
     ["official.xlnet.modeling.heads"],

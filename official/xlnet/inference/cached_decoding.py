@@ -31,9 +31,9 @@ import tensorflow as tf
 from official.xlnet.inference.sampling import choose
 from official.xlnet.modeling.layers.relative_attention import KeyValueCache
 from official.xlnet.modeling.layers.relative_position import sinusoids
-from official.xlnet.modeling.layers.two_stream_mask import Keys, OrderedRows, TwoStreamMask
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.ops.visibility import Keys, OrderedRows, TwoStreamMask
 from official.xlnet.tokenization.special_tokens import EOD_ID, MASK_ID
 
 # The graphs of a model live as long as it does.

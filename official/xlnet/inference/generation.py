@@ -18,8 +18,8 @@ from official.xlnet.errors import DataError
 from official.xlnet.inference.cached_decoding import Draws, Template, decode
 from official.xlnet.inference.language_model import bucket, is_causal, require_both_sides
 from official.xlnet.inference.sampling import Sampling
-from official.xlnet.modeling.layers.two_stream_mask import NEVER_VISIBLE
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import BlankText, parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID, EOP_ID, NUM_SPECIAL, PAD_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer

@@ -16,7 +16,7 @@ from benchmarks.accelerators.bundle import write_bundle
 from benchmarks.accelerators.steps import KINDS, STEPS, Case, trace, write_step
 from benchmarks.costs import flops
 from benchmarks.harness.rows import read_rows
-from official.xlnet.modeling.ops.device_forms import built_for
+from official.xlnet.modeling.kernels.device_forms import built_for
 
 # Two layers; sizes with many binary digits, blocks of the content stream and dropout.
 SETTINGS = (

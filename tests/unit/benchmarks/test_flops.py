@@ -11,7 +11,7 @@ from benchmarks.costs import flops
 from benchmarks.costs.count import products_of, products_of_hlo
 from benchmarks.harness.workload import BASE3, Shape, config_of, masked_batch, windows
 from benchmarks.training import ours
-from official.xlnet.modeling.ops.device_forms import built_for
+from official.xlnet.modeling.kernels.device_forms import built_for
 
 # Sizes that tell themselves apart: no two letters are equal, sums included.
 SHAPE = Shape(

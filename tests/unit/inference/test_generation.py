@@ -9,7 +9,7 @@ from official.xlnet.inference import cached_decoding, generation
 from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.sampling import Sampling, choose
 from official.xlnet.inference.scoring import score
-from official.xlnet.modeling.layers.two_stream_mask import NEVER_VISIBLE
+from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer

@@ -22,13 +22,14 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.inference.network.stored_weights import StoredMatrix
-from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS, FeedForward, inner_width
+from official.xlnet.modeling.kernels.matrix_products import inner_width
+from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows
+from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS, FeedForward
 from official.xlnet.modeling.layers.relative_attention import (
     RelativeBiases,
     TwoStreamRelativeAttention,
 )
 from official.xlnet.modeling.layers.relative_position import sinusoids
-from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows
 from official.xlnet.modeling.layers.xlnet_block import LAYER_NORM_EPSILON, ResidualNorm, XLNetBlock
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 

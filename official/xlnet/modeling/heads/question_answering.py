@@ -15,7 +15,7 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads.base import Head, register_head
-from official.xlnet.modeling.ops.stateless_dropout import dropout
+from official.xlnet.modeling.kernels.stateless_dropout import dropout
 
 _MASKED = -1e30  # Logit of masked positions.
 

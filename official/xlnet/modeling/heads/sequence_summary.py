@@ -6,9 +6,9 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.ops.head_projection import from_heads, to_heads
+from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
+from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.stateless_dropout import dropout
 
 
 class SequenceSummary(tf_keras.layers.Layer):

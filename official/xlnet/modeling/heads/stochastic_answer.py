@@ -7,9 +7,9 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads.base import Head, num_classes
+from official.xlnet.modeling.kernels.stateless_dropout import dropout, fold_in, keep_mask
 from official.xlnet.modeling.layers.losses import label_cross_entropy
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.stateless_dropout import dropout, fold_in, keep_mask
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, SEGMENT_A, SEGMENT_B
 
 _MASKED = -1e30  # Score of a token that is not attended to, and log weight of a dropped step.

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads.base import Head, num_classes, register_head
-from official.xlnet.modeling.ops.stateless_dropout import dropout
+from official.xlnet.modeling.kernels.stateless_dropout import dropout
 
 
 @register_head("token_classification")

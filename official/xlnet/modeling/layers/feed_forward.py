@@ -5,10 +5,10 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.ops.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.matrix_products import inner_width
+from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call
+from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call
-from official.xlnet.modeling.ops.xla_kernels import fused
 
 
 def gelu_tanh(x: tf.Tensor) -> tf.Tensor:
@@ -22,18 +22,6 @@ def gelu_exact(x: tf.Tensor) -> tf.Tensor:
 
 
 ACTIVATIONS = {"gelu": gelu_tanh, "gelu_exact": gelu_exact, "relu": tf.nn.relu}
-
-
-# A CPU's cache keeps rows that are a multiple of 4 kB apart in the same few places, and products
-# that sum over such rows run at half speed. Rows that are one cache line longer do not collide.
-_PAGE_BYTES, _LINE_BYTES = 4096, 64
-
-
-def inner_width(d_inner: int, dtype: tf.DType = tf.float32) -> int:
-    """Width of inner rows, in training and as served: d_inner, or slightly more on a CPU."""
-    if d_inner * dtype.size % _PAGE_BYTES or has_accelerator():
-        return d_inner
-    return d_inner + _LINE_BYTES // dtype.size
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")

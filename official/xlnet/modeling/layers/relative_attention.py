@@ -20,19 +20,21 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.layers import relative_position
-from official.xlnet.modeling.layers.attend import (
+from official.xlnet.modeling.kernels.attend import (
     Pattern,
     ScoreTerms,
     attend,
     attention_probabilities,
 )
-from official.xlnet.modeling.layers.factored_position import FactoredRows, FactoredSinusoids
+from official.xlnet.modeling.kernels.factored_position import FactoredRows, FactoredSinusoids
+from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
+from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, TargetRows
+from official.xlnet.modeling.kernels.rematerialization import recomputed
+from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call, fold_in
+from official.xlnet.modeling.kernels.xla_kernels import fused
+from official.xlnet.modeling.layers import relative_position
 from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding, biased_query
-from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows
-from official.xlnet.modeling.layers.two_stream_mask import TwoStreamMask, named
-from official.xlnet.modeling.ops.head_projection import from_heads, to_heads
 from official.xlnet.modeling.ops.initializers import (
     HeadSelection,
     NeighborBias,
@@ -40,10 +42,8 @@ from official.xlnet.modeling.ops.initializers import (
     normal,
 )
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
-from official.xlnet.modeling.ops.rematerialization import recomputed
 from official.xlnet.modeling.ops.shapes import sizes
-from official.xlnet.modeling.ops.stateless_dropout import dropout_seed_of_call, fold_in
-from official.xlnet.modeling.ops.xla_kernels import fused
+from official.xlnet.modeling.ops.visibility import TwoStreamMask, named
 
 
 class KeyValueCache(NamedTuple):

@@ -18,11 +18,11 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.layers.factored_position import FactoredSinusoids
-from official.xlnet.modeling.ops.device_forms import has_tpu
+from official.xlnet.modeling.kernels.device_forms import has_tpu
+from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
+from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.modeling.ops.shapes import Size, sizes
-from official.xlnet.modeling.ops.stateless_dropout import dropout
 
 
 class Sinusoids(NamedTuple):

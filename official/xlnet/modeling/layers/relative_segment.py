@@ -8,9 +8,9 @@ from collections.abc import Callable
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
-from official.xlnet.modeling.ops.xla_kernels import fused
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")

@@ -8,7 +8,9 @@ from collections.abc import Callable
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.layers.factored_position import FactoredSinusoids
+from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
+from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
+from official.xlnet.modeling.kernels.xla_kernels import fused, row_sums
 from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.relative_attention import (
     KeyValueCache,
@@ -16,10 +18,8 @@ from official.xlnet.modeling.layers.relative_attention import (
     TwoStreamRelativeAttention,
 )
 from official.xlnet.modeling.layers.relative_position import Sinusoids
-from official.xlnet.modeling.layers.two_stream_mask import TwoStreamMask
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
-from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call, fold_in
-from official.xlnet.modeling.ops.xla_kernels import fused, row_sums
+from official.xlnet.modeling.ops.visibility import TwoStreamMask
 
 LAYER_NORM_EPSILON = 1e-12
 # What the dropout seed of a block is folded with for each of its parts.

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.modeling.kernels.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
-from official.xlnet.modeling.ops.device_forms import has_accelerator
-from official.xlnet.modeling.ops.stateless_dropout import fold_in
 from official.xlnet.runtime.cores import num_parallel_slices
 
 

@@ -9,12 +9,12 @@ import tf_keras
 
 from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_type
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
-from official.xlnet.modeling.ops.stateless_dropout import dropout_seed_of_call
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")

@@ -9,6 +9,7 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.gradient_accumulation import (
     accumulate,
@@ -22,7 +23,6 @@ from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch, prediction_rows
-from official.xlnet.modeling.ops.stateless_dropout import fold_in
 from official.xlnet.runtime.memory import require_memory
 
 # Features that `fit` and `evaluate` read and a call does not take.

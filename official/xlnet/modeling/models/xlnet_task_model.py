@@ -11,6 +11,7 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads import create_head
+from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.models.auxiliary_language_model import AuxiliaryLanguageModel
 from official.xlnet.modeling.models.gradient_accumulation import (
     accumulate,
@@ -21,7 +22,6 @@ from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks import create_encoder
 from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
-from official.xlnet.modeling.ops.stateless_dropout import fold_in
 
 Batch = dict[str, tf.Tensor]
 _TOKEN_INPUTS = ("token_ids", "segment_ids", "is_padding")

@@ -11,6 +11,8 @@ import tf_keras
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require_type
 from official.xlnet.modeling.depth import create_depth
+from official.xlnet.modeling.kernels.rematerialization import recomputed
+from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.layers.embedding_lookup import look_up
 from official.xlnet.modeling.layers.relative_attention import RelativeBiases
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
@@ -18,9 +20,7 @@ from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMas
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.rematerialization import recomputed
 from official.xlnet.modeling.ops.shapes import sizes
-from official.xlnet.modeling.ops.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.runtime.memory import require_memory
 
 # What the dropout seed of a call is folded with; block n has FIRST_BLOCK + n.

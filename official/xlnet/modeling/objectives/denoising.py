@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.kernels import stateless_random
 from official.xlnet.modeling.objectives.base import (
     Objective,
     ObjectiveBatch,
@@ -13,7 +14,6 @@ from official.xlnet.modeling.objectives.base import (
     draw_targets,
     register_objective,
 )
-from official.xlnet.modeling.ops import stateless_random
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
 
 _CORRUPTION = 1  # Stream of `stateless_random` for corruption; targets use stream 0.

@@ -47,7 +47,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.data import DataConfig
 from official.xlnet.errors import ConfigError
-from official.xlnet.modeling.ops import stateless_random
+from official.xlnet.modeling.kernels import stateless_random
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
 _TARGETS = 0  # Stream of `stateless_random` for targets and orders.

@@ -1,1 +1,1 @@
-"""Operations without weights: dropout, random numbers, compiled kernels, projections."""
+"""Shapes, initial weights and names: what layers and their fast forms share."""

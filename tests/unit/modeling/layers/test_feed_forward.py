@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS, FeedForward, inner_width
+from official.xlnet.modeling.kernels.matrix_products import inner_width
+from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS, FeedForward
 
 INNER = 1024
 ROWS = np.random.default_rng(0).standard_normal((2, 7, 5)).astype(np.float32)

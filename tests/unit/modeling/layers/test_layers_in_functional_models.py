@@ -5,13 +5,14 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
-from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask, can_attend
+from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import ResidualNorm, XLNetBlock
-from official.xlnet.modeling.ops.device_forms import built_for
+from official.xlnet.modeling.ops.visibility import can_attend
 from tests.helpers.tiny import randomize
 
 HEADS, HEAD, WIDTH, TARGETS = 2, 5, 14, 3

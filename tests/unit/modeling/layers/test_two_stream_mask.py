@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.layers.two_stream_mask import (
+from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
+from official.xlnet.modeling.ops.visibility import (
     ALWAYS_VISIBLE,
     NEVER_VISIBLE,
     Keys,
     OrderedRows,
-    TwoStreamAttentionMask,
     can_attend,
 )
 

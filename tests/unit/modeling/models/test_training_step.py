@@ -10,7 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.modeling.ops import xla_kernels
+from official.xlnet.modeling.kernels import xla_kernels
 from official.xlnet.runtime.distribution import limit_threads
 from tests.helpers.compiled import make_model, state
 from tests.helpers.tiny import (

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from official.xlnet.configs.data import DataConfig
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.kernels import stateless_random
 from official.xlnet.modeling.objectives import permutation_sampling
-from official.xlnet.modeling.ops import stateless_random
 from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, SEP_ID
 
 WORDS = DataConfig(seq_len=61, reuse_len=23, num_predict=11, target_ratio=5.5, max_span=5)

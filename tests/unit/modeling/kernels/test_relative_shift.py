@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.layers import relative_shift
-from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows
-from official.xlnet.modeling.ops.device_forms import built_for
+from official.xlnet.modeling.kernels import relative_shift
+from official.xlnet.modeling.kernels.device_forms import built_for
+from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, TargetRows
 
 BATCH, HEADS, WIDTH, MEMORY = 3, 2, 5, 7
 SHAPES = [  # T, M, block size
@@ -121,7 +121,7 @@ def test_one_head_and_one_table_for_all_rows(consecutive):
     script = """
 import numpy as np
 import tensorflow as tf
-from official.xlnet.modeling.layers.relative_shift import distance_scores
+from official.xlnet.modeling.kernels.matrix_products import distance_scores
 rng = np.random.default_rng(0)
 for blocks in SHAPES:
     query = rng.standard_normal([3, 1, *blocks, 21, 8]).astype(np.float32)

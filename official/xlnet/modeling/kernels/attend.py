@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, Distances, is_static
-from official.xlnet.modeling.layers.two_stream_mask import Keys, Rows, can_attend
-from official.xlnet.modeling.ops.rematerialization import used_after
+from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances, is_static
+from official.xlnet.modeling.kernels.rematerialization import used_after
+from official.xlnet.modeling.kernels.stateless_dropout import dropout, keep_mask
+from official.xlnet.modeling.kernels.xla_kernels import compiled, row_sums
 from official.xlnet.modeling.ops.shapes import sizes
-from official.xlnet.modeling.ops.stateless_dropout import dropout, keep_mask
-from official.xlnet.modeling.ops.xla_kernels import compiled, row_sums
+from official.xlnet.modeling.ops.visibility import Keys, Rows, can_attend
 
 _HIDDEN = -1e30  # The score of a key that a row may not attend to.
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.device_forms import DEVICES, built_for
-from official.xlnet.modeling.ops.rematerialization import recomputed
+from official.xlnet.modeling.kernels.device_forms import DEVICES, built_for
+from official.xlnet.modeling.kernels.rematerialization import recomputed
 from tests.helpers.graphs import above
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.xla_kernels import compiled, row_sums
+from official.xlnet.modeling.kernels.xla_kernels import compiled, row_sums
 from tests.helpers.tiny import random_inputs, tiny_encoder
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 import tensorflow as tf
 
-from official.xlnet.modeling.ops import stateless_random
+from official.xlnet.modeling.kernels import stateless_random
 
 # threefry2x32, 20 rounds, of the file kat_vectors of the Random123 library: counter, key, output.
 KNOWN_ANSWERS = [

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.layers.feed_forward import inner_width
-from official.xlnet.modeling.ops.device_forms import DEVICES, built_for, device, has_accelerator
-from official.xlnet.modeling.ops.xla_kernels import compiled, row_sums
+from official.xlnet.modeling.kernels.device_forms import DEVICES, built_for, device, has_accelerator
+from official.xlnet.modeling.kernels.matrix_products import inner_width
+from official.xlnet.modeling.kernels.xla_kernels import compiled, row_sums
 from tests.helpers.compiled import make_model, state
 from tests.helpers.tiny import random_windows
 

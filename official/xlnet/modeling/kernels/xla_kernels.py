@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.device_forms import device, has_accelerator
+from official.xlnet.modeling.kernels.device_forms import device, has_accelerator
 from official.xlnet.modeling.ops.shapes import sizes
 
 

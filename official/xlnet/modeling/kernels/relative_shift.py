@@ -12,8 +12,9 @@ import dataclasses
 
 import tensorflow as tf
 
-from official.xlnet.modeling.layers.factored_position import FactoredRows
-from official.xlnet.modeling.ops.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.factored_position import FactoredRows
+from official.xlnet.modeling.kernels.matrix_products import distance_scores
 from official.xlnet.modeling.ops.shapes import Size, sizes
 
 # Rows that share one slice of the position table. A block of c rows computes K + c - 1
@@ -147,19 +148,6 @@ class TargetRows:
 
 # How positional scores become scores per key.
 Distances = ConsecutiveRows | TargetRows | FactoredRows
-
-
-def distance_scores(query: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
-    """Dot products of query rows [..., Q, H] with positions [..., R, H], [..., Q, R].
-
-    Where all leading axes of `position` are 1, as with one head and no reversed rows, the product
-    is that of two matrices: TensorFlow 2.20 with oneDNN gives wrong values, or crashes, when it
-    broadcasts such an operand (tensorflow issue 117700).
-    """
-    if all(size == 1 for size in position.shape[:-2]):
-        position_RH = tf.reshape(position, sizes(position)[-2:])
-        return tf.tensordot(query, position_RH, [[-1], [-1]])
-    return tf.matmul(query, position, transpose_b=True)
 
 
 def is_static(distances: Distances) -> bool:

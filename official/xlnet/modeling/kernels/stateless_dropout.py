@@ -12,7 +12,7 @@ import math
 
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.device_forms import has_accelerator
 from official.xlnet.modeling.ops.shapes import Size, sizes
 
 _FACTOR = 0x9E3779B1  # Of counters; 2³² divided by the golden ratio.

@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.python.ops import control_flow_util
 
-from official.xlnet.modeling.ops.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.device_forms import has_accelerator
 
 
 def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.layers.attend import (
+from official.xlnet.modeling.kernels.attend import (
     Pattern,
     ScoreTerms,
     attend,
     attention_probabilities,
 )
-from official.xlnet.modeling.layers.relative_shift import ConsecutiveRows, TargetRows
-from official.xlnet.modeling.layers.two_stream_mask import (
+from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, TargetRows
+from official.xlnet.modeling.kernels.stateless_dropout import keep_mask
+from official.xlnet.modeling.ops.visibility import (
     ALWAYS_VISIBLE,
     NEVER_VISIBLE,
     Keys,
@@ -19,7 +20,6 @@ from official.xlnet.modeling.layers.two_stream_mask import (
     OrderedRows,
     can_attend,
 )
-from official.xlnet.modeling.ops.stateless_dropout import keep_mask
 
 BATCH, HEADS, TOKENS, MEMORY, WIDTH, TARGETS = 3, 2, 7, 5, 11, 3
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.modeling.kernels.device_forms import built_for
+from official.xlnet.modeling.kernels.stateless_dropout import dropout, fold_in, keep_mask
+from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
-from official.xlnet.modeling.ops.device_forms import built_for
-from official.xlnet.modeling.ops.stateless_dropout import dropout, fold_in, keep_mask
-from official.xlnet.modeling.ops.xla_kernels import fused
 
 SEED = [7, -11]
 

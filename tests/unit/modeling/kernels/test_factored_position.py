@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.layers.factored_position import FactoredRows, FactoredSinusoids
+from official.xlnet.modeling.kernels.device_forms import built_for
+from official.xlnet.modeling.kernels.factored_position import FactoredRows, FactoredSinusoids
 from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
 from official.xlnet.modeling.layers.relative_position import (
     RelativePositionEncoding,
@@ -12,7 +13,6 @@ from official.xlnet.modeling.layers.relative_position import (
     sinusoids,
 )
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
-from official.xlnet.modeling.ops.device_forms import built_for
 
 BATCH, TOKENS, MEMORY, TARGETS, HEADS, WIDTH = 3, 11, 5, 2, 2, 14
 KEYS = MEMORY + TOKENS

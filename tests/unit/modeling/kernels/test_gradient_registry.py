@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-from official.xlnet.modeling.ops import gradient_registry as gradient_registry
+from official.xlnet.modeling.kernels import gradient_registry as gradient_registry
 
 
 class Scaled(tf.Module):

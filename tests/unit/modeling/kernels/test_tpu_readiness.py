@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.ops.device_forms import built_for
+from official.xlnet.modeling.kernels.device_forms import built_for
 from tests.helpers.compiled import make_model
 from tests.helpers.tiny import MEMORY, TOKENS, WIDTH, random_windows
 

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.shapes import Size
-from official.xlnet.modeling.ops.stateless_dropout import dropout
 
 
 class FactoredSinusoids(NamedTuple):
