@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import time
 
 import numpy as np
@@ -19,7 +20,7 @@ from official.xlnet.data.lane_schedule import Position
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers import keras_fit
-from tests.helpers.clusters import finish, start_cluster
+from tests.helpers.clusters import finish, start_cluster, start_process
 
 STEPS, LONG = 9, 50
 LANES, WINDOWS = 8, 7
@@ -175,3 +176,18 @@ def test_workers_killed_at_random_moments(files, tmp_path, strategy):
     assert finish(start(files, strategy, killed, LONG))["step"] == LONG
     assert [line["step"] for line in read_history(str(killed))] == list(range(1, LONG + 1))
     assert_same_run(killed, tmp_path / "calm", loss_atol=1e-5, weight_atol=1e-5)
+
+
+def test_several_runs_on_replicas_in_one_process():
+    program = """
+import tensorflow as tf
+from official.xlnet.runtime.distribution import create_strategy
+
+for size, devices in ((3, 2), (5, 1), (2, 1)):
+    strategy = create_strategy("mirrored", devices)
+    add = lambda: tf.distribute.get_replica_context().all_reduce("SUM", tf.ones([size]))
+    total = tf.function(lambda: strategy.run(add))()
+    assert strategy.experimental_local_results(total)[0].numpy().tolist() == [2.0] * size
+"""
+    process = start_process([sys.executable, "-c", program], dict(os.environ))
+    finish([process])

@@ -73,9 +73,9 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
     num_gpus = len(tf.config.list_physical_devices("GPU"))
     if name == "one_device":
         num_gpus = min(1, num_gpus)
-    if name == "mirrored" and not num_gpus:
-        devices = tf.config.list_logical_devices("CPU")
-        return tf.distribute.MirroredStrategy([device.name for device in devices])
+    if name == "mirrored":
+        kind = "GPU" if num_gpus else "CPU"
+        return _mirrored(tuple(device.name for device in tf.config.list_logical_devices(kind)))
     cluster = slurm_cluster(num_gpus) if name == "multi_worker" and is_slurm_step() else None
     try:
         if cluster is not None:
@@ -86,6 +86,16 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
     except (tf.errors.OpError, RuntimeError, ValueError, KeyError) as error:
         message = str(error).strip().partition("\n")[0]
         raise ConfigError(f"strategy: {name} cannot be used here: {message}") from error
+
+
+@functools.cache
+def _mirrored(devices: tuple[str, ...]) -> tf.distribute.Strategy:
+    """The mirrored strategy of the devices, one for all runs of a process.
+
+    Each one numbers its sums over replicas from the start, and TensorFlow refuses two sums of one
+    number and different shapes.
+    """
+    return tf.distribute.MirroredStrategy(devices)
 
 
 def limit_threads(training: TrainingConfig) -> None:
