@@ -7,6 +7,7 @@ explains the rooms.
 import ast
 import graphlib
 import pathlib
+import subprocess
 
 import pytest
 
@@ -189,6 +190,14 @@ def test_the_root_of_the_package_holds_no_code():
     files = {path.name for path in (ROOT / "official/xlnet").glob("*.py")}
     # errors.py is below all rooms: every one of them raises what it defines.
     assert files == {"__init__.py", "cli.py", "errors.py"}
+
+
+def test_the_root_of_the_project_holds_known_folders():
+    """Nobody has committed what a trial wrote to a relative path; without git, nothing is known."""
+    listed = subprocess.run("git ls-files", shell=True, cwd=ROOT, capture_output=True).stdout
+    folders = {path.partition("/")[0] for path in listed.decode().splitlines() if "/" in path}
+    known = {"benchmarks", "configs", "data_prep", "docs", "official", "tests", "tools"}
+    assert {name for name in folders if name[0] != "."} <= known
 
 
 def test_no_function_is_too_long():

@@ -22,9 +22,15 @@ from official.xlnet.tokenization.special_tokens import (
 )
 
 
-def cls_segment(num_texts: int) -> int:
-    """Segment id of CLS: 2 for one or two texts, else the number of texts."""
-    return max(SEGMENT_CLS, num_texts)
+def segments_of(num_texts: int) -> list[int]:
+    """Segment ids of the texts of an input and of its CLS; none is that of padding.
+
+    Example:
+      >>> [segments_of(n) for n in (1, 3, 5)]
+      [[0, 2], [0, 1, 2, 3], [0, 1, 2, 3, 5, 6]]
+    """
+    ids = [*range(num_texts), max(SEGMENT_CLS, num_texts)]
+    return [i + (i >= SEGMENT_PAD) for i in ids]
 
 
 def truncated_lengths(lengths: Sequence[int], budget: int) -> list[int]:
@@ -92,8 +98,8 @@ def pack_texts(
     Returns:
       A dictionary with:
         token_ids: int32 [T], left padding followed by A SEP [B SEP …] CLS.
-        segment_ids: int32 [T], 0 for A and its SEP, 1 for B and its SEP, …; `cls_segment` for
-          CLS; 4 for padding.
+        segment_ids: int32 [T], those of `segments_of`, 0 for A and its SEP, 1 for B and its
+          SEP, …; 4 for padding.
         is_padding: bool [T].
 
     Raises:
@@ -112,13 +118,14 @@ def pack_texts(
     is_padding = np.ones(length, bool)
     position = length - sum(cut) - len(texts) - 1
     is_padding[position:] = False
-    for segment, (text, kept) in enumerate(zip(texts, cut, strict=True)):
+    *segments, of_cls = segments_of(len(texts))
+    for segment, text, kept in zip(segments, texts, cut, strict=True):
         token_ids[position : position + kept] = truncated(text, kept, truncation_side)
         token_ids[position + kept] = SEP_ID
         segment_ids[position : position + kept + 1] = segment
         position += kept + 1
     token_ids[position] = CLS_ID
-    segment_ids[position] = cls_segment(len(texts))
+    segment_ids[position] = of_cls
     return {"token_ids": token_ids, "segment_ids": segment_ids, "is_padding": is_padding}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import require_type
-from official.xlnet.tokenization.packing import check_length, cls_segment
+from official.xlnet.tokenization.packing import check_length, segments_of
 from official.xlnet.tokenization.special_tokens import CLS_ID, PAD_ID, SEGMENT_PAD, SEP_ID
 from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.tf_sentencepiece import GraphSentencePiece
@@ -132,7 +132,7 @@ class GraphTokenizer(tf.Module):
             kept = _truncated(column, cut[:, text], truncation_side)
             parts += [kept, tf.fill([rows, 1], SEP_ID)]
         token_ids = tf.concat([*parts, tf.fill([rows, 1], CLS_ID)], axis=1)
-        segments = tf.tile([*range(len(columns)), cls_segment(len(columns))], [rows])
+        segments = tf.tile(segments_of(len(columns)), [rows])
         repeats = tf.pad(cut + 1, [[0, 0], [0, 1]], constant_values=1)  # SEP and CLS included.
         segment_ids = token_ids.with_values(tf.repeat(segments, tf.reshape(repeats, [-1])))
 

@@ -13,6 +13,7 @@ from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService
+from official.xlnet.tokenization.packing import pack_columns
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.served_models import (
@@ -94,16 +95,26 @@ def test_memory_in_few_bytes(tokenizer, graph_tokenizer):
         assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=0.03)
 
 
-def test_pairs(tokenizer, graph_tokenizer):
-    model, task = random_task("classification")
-    settings = Settings(lengths=(23,), text_columns=("first", "second"))
-    service = task_service(model, tokenizer, graph_tokenizer, settings)
-    first, second = mixed_texts(19), mixed_texts(19, seed=1)[::-1]
-    examples = [TextExample("", pair) for pair in zip(first, second, strict=True)]
-    outputs = service.serve_texts(first=tf.constant(first), second=tf.constant(second))
-    outputs = {name: x.numpy() for name, x in outputs.items()}
-    for row, prediction in enumerate(predict_examples(model, task, examples)):
-        assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
+@pytest.mark.parametrize("long_texts", ["truncate", "windows", "memory"])
+@pytest.mark.parametrize("number", [2, 4, 5])
+def test_several_texts(tokenizer, graph_tokenizer, number, long_texts):
+    """From four texts on, the segment of padding lies between theirs and that of CLS."""
+    model, task = random_task("classification", long_texts=long_texts, max_windows=3)
+    names = tuple(f"text{i}" for i in range(number))
+    service = task_service(model, tokenizer, graph_tokenizer, Settings((23,), text_columns=names))
+    columns = [mixed_texts(19, seed=i)[:: (-1) ** i] for i in range(number)]
+    examples = [TextExample("", texts) for texts in zip(*columns, strict=True)]
+    texts = dict(zip(names, map(tf.constant, columns), strict=True))
+    asked = [service.serve_texts(**texts)]
+    if long_texts == "truncate":
+        ids = [[tokenizer.encode(text) for text in column] for column in columns]
+        packed = pack_columns(ids, 23)
+        inputs = {key: tf.constant(packed[key]) for key in ("token_ids", "segment_ids")}
+        asked.append(service.serve_tokens(**inputs))
+    expected = list(predict_examples(model, task, examples))
+    for outputs in asked:
+        for row, prediction in enumerate(expected):
+            assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
 
 
 def test_numbers(served):

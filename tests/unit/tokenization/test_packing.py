@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.packing import (
-    cls_segment,
     pack_columns,
     pack_texts,
     truncated,
@@ -57,8 +56,9 @@ def test_one_and_two_texts_by_hand():
 def test_more_texts_by_hand():
     packed = pack_texts([[21], [], [31, 32], [41]], 11)
     assert packed["token_ids"].tolist() == [5, 5, 21, 4, 4, 31, 32, 4, 41, 4, 3]
-    assert packed["segment_ids"].tolist() == [4, 4, 0, 0, 1, 2, 2, 2, 3, 3, 4]
-    assert [cls_segment(n) for n in (1, 2, 3, 4)] == [2, 2, 3, 4]
+    assert packed["segment_ids"].tolist() == [4, 4, 0, 0, 1, 2, 2, 2, 3, 3, 5]
+    packed = pack_texts([[21], [], [31, 32], [41], [51]], 13)
+    assert packed["segment_ids"].tolist() == [4, 4, 0, 0, 1, 2, 2, 2, 3, 3, 5, 5, 6]
 
 
 @pytest.mark.parametrize("side", ["right", "left"])

@@ -104,5 +104,6 @@ def with_defaults(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         num_ends = tf.cumsum(is_end, axis=-1, exclusive=True)
         of_cls = tf.maximum(num_ends, SEGMENT_CLS)
         segment_ids = tf.where(token_ids == CLS_ID, of_cls, num_ends)
+        segment_ids += tf.cast(segment_ids >= SEGMENT_PAD, tf.int32)  # As in `segments_of`.
         segment_ids = tf.where(tf.cast(is_padding, tf.bool), SEGMENT_PAD, segment_ids)
     return {**inputs, "is_padding": is_padding, "segment_ids": segment_ids}

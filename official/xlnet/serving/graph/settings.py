@@ -16,7 +16,7 @@ class Settings:
       lengths: bucket lengths that inputs are padded to, in tokens, ascending. The last one is the
         maximum input length.
       weights: storage dtype of matrices, one of `WEIGHT_STORAGE`. Computation is in float32.
-      text_columns: names of the text inputs, 1 to 3; for several tasks, those of all of them.
+      text_columns: names of the text inputs; for several tasks, those of all of them.
       columns: the columns of the data that the text inputs stand for; empty: those of their names.
       texts_of_subtasks: for several tasks, names of the text inputs of each; empty: all of them.
       max_characters: maximum length of a text; longer ones are rejected.
@@ -49,11 +49,6 @@ class Settings:
             raise ConfigError(
                 f"weights: expected one of {', '.join(WEIGHT_STORAGE)}, got {self.weights}"
             )
-        for names in self.texts_of_subtasks or (self.text_columns,):
-            if not 1 <= len(names) <= 3:
-                raise ConfigError(
-                    f"text columns: expected 1 to 3, got {', '.join(names) or 'none'}"
-                )
 
     @property
     def num_texts(self) -> int:

@@ -18,7 +18,8 @@ import tensorflow as tf
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.input_checks import checked_rows, checked_text, checked_tokens
-from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_CLS, SEGMENT_PAD, SEP_ID
+from official.xlnet.tokenization.packing import segments_of
+from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD, SEP_ID
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 _WORD = "the"
@@ -81,7 +82,7 @@ class Service(tf.Module):
     @property
     def num_segments(self) -> int:
         """Number of segment ids; valid ones are 0 … num_segments - 1, and that of padding."""
-        return max(SEGMENT_CLS, self.num_texts) + 1
+        return max(segments_of(self.num_texts)) + 1
 
     def signatures(self) -> dict[str, Any]:
         """Returns the concrete function of each signature, by name."""

@@ -60,10 +60,11 @@ def test_what_is_left_out_follows_from_the_token_ids(memory):
         model({"is_padding": inputs["is_padding"]})
 
 
-@pytest.mark.parametrize("num_texts", [1, 2, 3])
+@pytest.mark.parametrize("num_texts", [1, 2, 3, 5])
 @pytest.mark.parametrize("network", ["xlnet", "bert"])
 def test_both_tokenizers_give_inputs_that_follow_from_their_ids(vocab_file, network, num_texts):
     texts = [["now", "then the people", ""], ["who is it", "", "a"], ["b", "c d", "e f g"]]
+    texts += [["h", "", "i j"], ["", "k l", "m"]]
     tokenizer = xlnet.Tokenizer(vocab_file)
     columns = [tokenizer.encode(column) for column in texts[:num_texts]]
     graph = GraphTokenizer(tokenizer)
