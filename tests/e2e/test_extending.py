@@ -14,6 +14,7 @@ import yaml
 import data_prep.tasks.registry  # noqa: F401 - registers the readers of the package.
 from official import xlnet as package
 from official.xlnet import cli
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.reading import FILE_READERS, FOLDER_READERS
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.heads import HEADS
@@ -131,7 +132,7 @@ def test_the_prefix_is_read_in_both_directions_and_the_rest_from_left_to_right(d
     config = tiny_config(kind="prefix", mem_len=0)
     encoder = tiny_encoder(kind="prefix", mem_len=0)
     windows = random_windows(3, batch=2)
-    batch = create_objective(config)(windows)
+    batch = create_objective(ObjectiveSections.of(config))(windows)
     positions = batch.inputs["content_positions"].numpy()
     np.testing.assert_array_equal(positions, [np.arange(REUSE - 1, TOKENS - 1)] * 2)
     np.testing.assert_array_equal(
@@ -166,7 +167,7 @@ def test_a_name_that_is_taken(register, taken, directory):
 
 def test_a_name_that_nobody_registered(directory, capsys):
     with pytest.raises(ConfigError, match=r"one of .*permutation, got 'prefix'.*--import"):
-        create_objective(tiny_config(kind="prefix"))
+        create_objective(ObjectiveSections.of(tiny_config(kind="prefix")))
     assert xlnet("vocab", "--import=no_such_module", "--input=x", "--output=y", "--size=300") == 2
     assert "--import=no_such_module: expected a module" in capsys.readouterr().err
 

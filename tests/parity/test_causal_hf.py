@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives import create_objective
@@ -25,7 +26,7 @@ def test_causal_logits_and_loss_equal(memory):
     ours = XLNetPretrainer(config)
     hf_weights.copy_weights(hf, ours)
     batch = random_windows(0, batch=3, tokens=TOKENS)
-    task = create_objective(config)(batch)
+    task = create_objective(ObjectiveSections.of(config))(batch)
     inputs = dict(task.inputs)
     states = random_inputs(0, memory=memory)["memory"] if memory else None
     if memory:

@@ -32,7 +32,8 @@ from official.xlnet.files.staging import local_copy
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.modeling.networks import Encoder, create_encoder
+from official.xlnet.modeling.networks import Encoder, encoder_class
+from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary
 
 # Configuration keys that have to match for two models to have compatible weights.
@@ -74,20 +75,22 @@ def load_encoder(model_dir: str) -> Encoder:
       The built encoder.
 
     Raises:
-      ConfigError: the configuration is missing or invalid.
+      ConfigError: the configuration is missing or invalid, or the machine has too little memory.
       DataError: the checkpoint is missing or damaged.
 
     Example:
       >>> encoder = load_encoder("runs/tiny/model")
     """
-    encoder = create_encoder(load_config(model_dir))
+    config = load_config(model_dir)
+    require_memory(config.model)
+    encoder = encoder_class(config.model.network)(config)
     encoder.build()
     restore(model_dir, encoder=encoder)
     return encoder
 
 
 @accepts_paths("model_dir")
-def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetPretrainer:
+def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs) -> XLNetPretrainer:
     """Loads the pre-training model of a model directory with its trained weights.
 
     The recurrent memory is not restored; it starts empty. Auxiliary objectives that the saved
@@ -96,18 +99,21 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None) -> XLNetP
     Args:
       model_dir: the model directory.
       config: a configuration with the same architecture; by default, that of the directory.
+      **kwargs: further arguments of `XLNetPretrainer`.
 
     Returns:
       The pre-training model.
 
     Raises:
-      ConfigError: the configuration is missing or invalid, or the architectures differ.
+      ConfigError: the configuration is missing or invalid, the architectures differ, or the
+        machine has too little memory.
       DataError: the checkpoint is missing or damaged.
     """
     saved = load_config(model_dir)
     config = config or saved
     check_compatible(config, model_dir)
-    model = XLNetPretrainer(config)
+    require_memory(config.model)
+    model = XLNetPretrainer(config, **kwargs)
     parts = {"encoder": model.encoder, "lm_head": model.lm_head}
     learned = {stage.name for stage in saved.objective.stages()}
     kept = {name: part for name, part in model.auxiliary.parts.items() if name in learned}

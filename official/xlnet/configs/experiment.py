@@ -129,6 +129,17 @@ class XLNetConfig(Config):
                 _assign(sections[name], name, key, value, source)
         return config
 
+    @classmethod
+    def of(cls, config: XLNetConfig | dict[str, Any]) -> XLNetConfig:
+        """Returns a configuration as it is, or creates it from its dictionary.
+
+        Raises:
+          ConfigError: see `from_dict`.
+          TypeError: `config` is neither.
+        """
+        require_type("config", config, XLNetConfig | dict)
+        return cls.from_dict(config) if isinstance(config, dict) else config
+
     def set(self, override: str) -> None:
         """Applies one `key=value` override; see `load`.
 

@@ -138,16 +138,6 @@ class TrainingConfig(Config):
         expected = f"a multiple of {multiple}, for {parts}"
         require(self.batch_size % multiple == 0, "training.batch_size", expected, self.batch_size)
 
-    def in_one_piece(self, batch_size: int) -> TrainingConfig:
-        """Returns a copy for inference: this batch size, no gradient accumulation, float32."""
-        return dataclasses.replace(
-            self,
-            batch_size=batch_size,
-            accumulate_steps=1,
-            parallel_slices=1,
-            precision="float32",
-        )
-
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
         check_values("training", self, _ALLOWED)

@@ -18,7 +18,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform
 from official.xlnet.modeling.layers.masked_lm_head import MaskedLMHead
-from official.xlnet.modeling.networks import create_encoder
+from official.xlnet.modeling.networks import encoder_class
 from official.xlnet.modeling.networks.bert_encoder import BertEncoder
 
 CONFIG_FILE = "bert_config.json"
@@ -66,7 +66,8 @@ def load_bert(folder: str) -> BertEncoder:
       >>> encoder = load_bert("uncased_L-12_H-768_A-12")
       >>> encoder({"token_ids": ids, "is_padding": ids == 0})["content"]
     """
-    encoder = create_encoder(bert_config(os.path.join(folder, CONFIG_FILE)))
+    config = bert_config(os.path.join(folder, CONFIG_FILE))
+    encoder = encoder_class(config.model.network)(config)
     encoder.build()
     indexes = sorted(name for name in os.listdir(folder) if name.endswith(".index"))
     if not indexes:

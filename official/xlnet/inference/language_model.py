@@ -21,8 +21,7 @@ def load_language_model(model_dir: str) -> XLNetPretrainer:
     """
     config = load_config(model_dir)
     require_language_model(config)
-    config.training = config.training.in_one_piece(batch_size=1)
-    return load_pretrainer(model_dir, config)
+    return load_pretrainer(model_dir, config, batch_size=1, dtype="float32")
 
 
 def require_language_model(config: XLNetConfig) -> None:

@@ -44,7 +44,7 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     config = load_config(model_dir)
     if not config.task.name:
         raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
-    require_memory(config, config.training.batch_size, config.task.max_length)
+    require_memory(config.model, config.training.batch_size, config.task.max_length)
     task = task_class(config.task.name)(config, load_tokenizer(model_dir))
     model = XLNetTaskModel(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)

@@ -6,7 +6,8 @@ import os
 import pathlib
 from collections.abc import Iterator
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.address_space import limit_bytes, needed_bytes
 
@@ -20,7 +21,7 @@ _CGROUP_LIMITS = {
 }
 
 
-def least_bytes(config: XLNetConfig, rows: int = 0, tokens: int = 0, training: bool = False) -> int:
+def least_bytes(model: ModelConfig, rows: int = 0, tokens: int = 0, training: bool = False) -> int:
     """Lower bound of the memory that a model and its batches take on one device, in bytes.
 
     Counts what cannot be avoided: the weights, in training four times (gradients and the two
@@ -28,12 +29,11 @@ def least_bytes(config: XLNetConfig, rows: int = 0, tokens: int = 0, training: b
     all; the attention scores of a layer. A run needs more than that.
 
     Args:
-      config: the experiment configuration.
+      model: hyperparameters of the network.
       rows: number of rows of a batch on one device; 0 for the weights alone.
       tokens: number of tokens per row.
       training: whether the model is trained.
     """
-    model = config.model
     weights = model.num_parameters * (_TRAINED_ARRAYS if training else 1)
     memory = model.num_layers * rows * model.mem_len * model.d_model
     states = (model.num_layers if training else 1) * rows * tokens * model.d_model
@@ -42,44 +42,47 @@ def least_bytes(config: XLNetConfig, rows: int = 0, tokens: int = 0, training: b
 
 
 def require_memory(
-    config: XLNetConfig, rows: int = 0, tokens: int = 0, training: bool = False
+    model: ModelConfig, rows: int = 0, tokens: int = 0, training: bool = False
 ) -> None:
     """Raises `ConfigError` if the machine has less memory than `least_bytes`.
 
     Args:
-      config: the experiment configuration.
+      model: hyperparameters of the network.
       rows: number of rows of a batch on one device; 0 for the weights alone.
       tokens: number of tokens per row.
       training: whether the model is trained.
 
     Example:
-      >>> require_memory(XLNetConfig.from_dict({"model": {"d_inner": 10**9}}))
+      >>> require_memory(ModelConfig(d_inner=10**9))
       ConfigError: memory: 18,433,158,835,200 parameters: expected at least 73,732.6 GB, got …
     """
-    needed, there = least_bytes(config, rows, tokens, training), machine_bytes()
+    needed, there = least_bytes(model, rows, tokens, training), machine_bytes()
     if needed > there:
         batch = f", batches of {rows:,} rows of {tokens:,} tokens" if rows else ""
         raise ConfigError(
-            f"memory: {config.model.num_parameters:,} parameters{batch}: expected at least "
+            f"memory: {model.num_parameters:,} parameters{batch}: expected at least "
             f"{needed / 1e9:,.1f} GB, got {there / 1e9:,.1f} GB; use a smaller model or batch"
         )
 
 
-def require_training_memory(config: XLNetConfig, tokens: int, num_replicas: int = 1) -> None:
+def require_training_memory(
+    model: ModelConfig, training: TrainingConfig, tokens: int, num_replicas: int = 1
+) -> None:
     """Raises `ConfigError` if the machine has no memory for a training run.
 
     Args:
-      config: the experiment configuration.
+      model: hyperparameters of the network.
+      training: batch size and gradient accumulation.
       tokens: number of tokens per row.
       num_replicas: number of replicas that share a batch.
     """
-    require_memory(config, rows_at_once(config, num_replicas), tokens, training=True)
+    require_memory(model, rows_at_once(training, num_replicas), tokens, training=True)
 
 
-def rows_at_once(config: XLNetConfig, num_replicas: int = 1) -> int:
+def rows_at_once(training: TrainingConfig, num_replicas: int = 1) -> int:
     """Number of rows of a training batch that one device computes at a time."""
-    slices = num_replicas * config.training.accumulate_steps
-    return -(-config.training.batch_size // slices)
+    slices = num_replicas * training.accumulate_steps
+    return -(-training.batch_size // slices)
 
 
 def machine_bytes() -> int:

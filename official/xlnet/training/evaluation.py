@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 
@@ -12,6 +11,7 @@ import tensorflow as tf
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading_errors
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives import create_objective
@@ -56,13 +56,12 @@ def evaluate(
     """
     config = load_config(model_dir)
     batch_size = split_batch_size(data_dir, split, config.training.batch_size)
-    config.training = config.training.in_one_piece(batch_size)
     if mem_len is not None:
-        config.model = dataclasses.replace(config.model, mem_len=mem_len)
+        config.model.mem_len = mem_len
         config.check()
     vocab = os.path.join(model_dir, VOCAB_FILE)
     data = pretraining_dataset(data_dir, batch_size, split, config, epochs=1, vocab=vocab)
-    model = load_pretrainer(model_dir, config)
+    model = load_pretrainer(model_dir, config, batch_size=batch_size, dtype="float32")
     model.compile(jit_compile=config.training.jit_compile)
     with reading_errors(data_dir, split):
         losses = model.evaluate(data, verbose=0, return_dict=True)
@@ -123,7 +122,7 @@ def _sum_over_targets(
     data: tf.data.Dataset, values_VK: np.ndarray, config: XLNetConfig
 ) -> list[float]:
     """Sums values that every word piece has over all targets of a data set; K numbers."""
-    objective = create_objective(config)
+    objective = create_objective(ObjectiveSections.of(config))
     table_VK = tf.constant(values_VK, tf.float64)
 
     def add(total_K, batch):

@@ -103,11 +103,12 @@ def finetune(
       PreemptedError: SIGTERM was received; a checkpoint was saved.
     """
     distribution = prepare_devices(config.training, strategy, cpu_devices)
-    require_training_memory(config, config.task.max_length, distribution.num_replicas_in_sync)
+    replicas = distribution.num_replicas_in_sync
+    require_training_memory(config.model, config.training, config.task.max_length, replicas)
     inputs = inputs_of(train, dev, init_from)
     _keep_targets(config, output)
     task, batches, counts = _prepare(config, train, dev, init_from, vocab, max_lost)
-    config.training.require_shares(distribution.num_replicas_in_sync)
+    config.training.require_shares(replicas)
     with only_writer(output, is_chief(distribution)):
         latest = newest_checkpoint(os.path.join(output, RUN_DIR))
         check_inputs(output, inputs, latest is not None, is_chief(distribution))

@@ -86,12 +86,14 @@ def pretrain(
     """
     if isinstance(config, str):
         config = load_config(config)
+    config.check()
     steps = config.training.num_steps if steps is None else steps
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     # Checked before anything is written, so that wrong data leaves no incomplete model directory.
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     pretraining_dataset(data_dir, config.training.batch_size, config=config, vocab=vocab)
-    require_training_memory(config, config.data.seq_len, distribution.num_replicas_in_sync)
+    replicas = distribution.num_replicas_in_sync
+    require_training_memory(config.model, config.training, config.data.seq_len, replicas)
     tf_keras.utils.set_random_seed(config.training.seed)
     data = RunData(config, data_dir, os.path.join(model_dir, VOCAB_FILE), distribution)
     with only_writer(model_dir, is_chief(distribution)):

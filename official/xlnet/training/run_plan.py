@@ -44,7 +44,9 @@ def plan(config: XLNetConfig, data: SplitManifest, steps: int, num_replicas: int
       windows, at least 0.028 GB of memory'
     """
     seq_len, batch_size = config.data.seq_len, config.training.batch_size
-    memory = least_bytes(config, rows_at_once(config, num_replicas), seq_len, training=True)
+    memory = least_bytes(
+        config.model, rows_at_once(config.training, num_replicas), seq_len, training=True
+    )
     return (
         f"{config.model.num_parameters / 1e6:,.1f} M parameters, "
         f"{steps:,} steps of {batch_size} x {seq_len} tokens "

@@ -13,6 +13,7 @@ import tensorflow as tf
 from absl import logging
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.objectives import create_objective
@@ -68,7 +69,7 @@ def count_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> TargetCou
       batch: a batch, as `pretraining_dataset` yields it.
       config: the experiment configuration.
     """
-    mask_BP = create_objective(config)(batch).mask_BP
+    mask_BP = create_objective(ObjectiveSections.of(config))(batch).mask_BP
     count_B = tf.reduce_sum(mask_BP, axis=1)
     without = tf.reduce_mean(tf.cast(count_B == 0, tf.float32))
     return TargetCount(float(tf.reduce_mean(count_B)), float(without), mask_BP.shape[1])

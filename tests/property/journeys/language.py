@@ -234,9 +234,9 @@ def _evaluate(world: World, model: str, records: str) -> None:
     config = load_config(model)
     rows = 2 if config.data.bidirectional else 1
     promise(lanes % rows == 0, "lanes come in pairs", lanes)
-    config.training = config.training.in_one_piece(rows)
     data = pretraining_dataset(records, rows, split, config, epochs=1)
-    loss, targets = oracles.mean_loss(load_pretrainer(model, config).predict(data, verbose=0))
+    network = load_pretrainer(model, config, batch_size=rows, dtype="float32")
+    loss, targets = oracles.mean_loss(network.predict(data, verbose=0))
     found = got["loss"], got["targets"]
     promise(found[1] == targets, "evaluate counts the targets", (found, targets))
     promise(
@@ -275,9 +275,8 @@ def _score(world: World, model: str, texts) -> None:
 def _score_is_causal(model: str, lines: list[dict]) -> None:
     """Scores of short texts are those of the content stream after `<eod>`, as in training."""
     config = load_config(model)
-    config.training = config.training.in_one_piece(1)
     config.model.mem_len = 0
-    network = load_pretrainer(model, config)
+    network = load_pretrainer(model, config, batch_size=1, dtype="float32")
     for row in lines:
         ids = [EOD_ID, *oracles.encode(f"{model}/spiece.model", row["text"], config)]
         if not 1 < len(ids) <= config.data.reuse_len:
@@ -377,7 +376,5 @@ def _convert(world: World, model: str) -> None:
 
 
 def _weights(path: str) -> dict:
-    config = load_config(path)
-    config.training = config.training.in_one_piece(2)
-    model = load_pretrainer(path, config)
+    model = load_pretrainer(path, batch_size=2, dtype="float32")
     return {v.name: v.numpy() for v in model.trainable_variables}

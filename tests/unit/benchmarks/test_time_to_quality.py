@@ -14,7 +14,7 @@ import yaml
 from benchmarks.harness.rows import read_rows
 from benchmarks.learning.time_to_quality import report
 from benchmarks.learning.time_to_quality.runs import Run
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives import create_objective
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -77,7 +77,7 @@ def test_names_of_runs_differ():
 def test_masks_of_tf_models_official():
     tfm = pytest.importorskip("benchmarks.learning.time_to_quality.peers.tfm")
     data = {"seq_len": 23, "reuse_len": 11, "num_predict": 7, "target_ratio": 3.0}
-    objective = create_objective(XLNetConfig.from_dict({"data": data}))
+    objective = create_objective(ObjectiveSections.of({"data": data}))
     generator = np.random.default_rng(0)
     token_ids = generator.integers(9, 97, [4, 23]).astype(np.int32)
     token_ids[:, -1], token_ids[:, -2] = 3, 4

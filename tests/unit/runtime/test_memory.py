@@ -5,7 +5,13 @@ import time
 import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.heads import create_head
+from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.runtime import memory
 from tests.helpers.tiny import tiny_config
@@ -31,14 +37,40 @@ def test_the_published_models():
 def test_a_model_that_no_machine_holds_is_a_sentence(sizes):
     start = time.monotonic()
     with pytest.raises(ConfigError, match=r"parameters: expected at least [\d,.]+ GB, got"):
-        XLNetEncoder(XLNetConfig.from_dict({"model": {"vocab_size": 101, **sizes}}))
+        memory.require_memory(ModelConfig(**{"vocab_size": 101, **sizes}))
     assert time.monotonic() - start < 1
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        XLNetEncoder,
+        XLNetPretrainer,
+        XLNetTaskModel,
+        lambda config: XLNetClassifier(XLNetEncoder(config), 3),
+        lambda config: create_head(HeadSections(config.model, config.task)),
+    ],
+)
+def test_constructing_a_layer_does_not_ask_for_memory(create, monkeypatch):
+    monkeypatch.setattr(memory, "machine_bytes", lambda: pytest.fail("asked"))
+    create(tiny_config(**{"task.name": "regression"}))
+
+
+def test_an_encoder_checks_the_network_alone():
+    config = tiny_config(dropout=0.1)
+    config.training.batch_size, config.data.seq_len, config.task.pooling = 0, 2, "none"
+    XLNetEncoder(config)
+    with pytest.raises(ConfigError, match="seq_len"):
+        XLNetPretrainer(config)
+    config.model.dropout = 1.5
+    with pytest.raises(ConfigError, match="dropout"):
+        XLNetEncoder(config)
 
 
 def test_batches_count(monkeypatch):
     """B 3, T 13, M 7, D 22, N 2, L 2: by hand."""
-    config = tiny_config()
-    parameters = config.model.num_parameters
+    model = tiny_config().model
+    parameters = model.num_parameters
     needed = {
         (0, 0, False): parameters,
         (3, 13, False): parameters + 2 * 3 * 7 * 22 + 3 * 13 * 22 + 3 * 2 * 13 * 20,
@@ -46,10 +78,10 @@ def test_batches_count(monkeypatch):
     }
     for (rows, tokens, training), numbers in needed.items():
         monkeypatch.setattr(memory, "machine_bytes", lambda n=numbers: 4 * n)
-        memory.require_memory(config, rows, tokens, training)
+        memory.require_memory(model, rows, tokens, training)
         monkeypatch.setattr(memory, "machine_bytes", lambda n=numbers: 4 * n - 1)
         with pytest.raises(ConfigError, match="use a smaller model or batch"):
-            memory.require_memory(config, rows, tokens, training)
+            memory.require_memory(model, rows, tokens, training)
 
 
 def test_the_machine_has_memory_and_ulimit_counts(monkeypatch):

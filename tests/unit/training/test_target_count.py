@@ -11,6 +11,7 @@ from absl import logging
 from data_prep.pipelines.prepare import prepare
 from official.xlnet import cli
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.objectives import create_objective
@@ -79,7 +80,7 @@ def test_count_is_that_of_the_first_windows(folder):
     config = make_config()
     counts = []
     for batch in pretraining_dataset(str(folder / "long"), 4, config=config).take(4):
-        mask = create_objective(config)(batch).mask_BP
+        mask = create_objective(ObjectiveSections.of(config))(batch).mask_BP
         counts += [int(tf.math.count_nonzero(row)) for row in mask]
         of_batch = sum(counts[-4:]) / 4, counts[-4:].count(0) / 4, NUM_PREDICT
         assert count_targets(batch, config) == of_batch

@@ -28,6 +28,7 @@ from benchmarks.learning.time_to_quality.peers.common import (  # noqa: E402
     steps,
 )
 from official.xlnet.configs.experiment import XLNetConfig  # noqa: E402
+from official.xlnet.configs.sections import ObjectiveSections  # noqa: E402
 from official.xlnet.data.pretraining_dataset import pretraining_dataset  # noqa: E402
 from official.xlnet.modeling.objectives import create_objective  # noqa: E402
 from official.xlnet.tokenization.tokenizer import num_pieces  # noqa: E402
@@ -54,7 +55,7 @@ def main() -> None:
         epsilon=training.adam_epsilon,
         global_clipnorm=training.clip_norm,
     )
-    objective = create_objective(config)
+    objective = create_objective(ObjectiveSections.of(config))
     batches = iter(pretraining_dataset(flags.data, training.batch_size, "train", config))
 
     @tf.function
@@ -154,7 +155,7 @@ def evaluator(model: xlnet_modeling.PretrainingXLNetModel, config: XLNetConfig, 
         data=dataclasses.replace(config.data, **EVALUATION),
         training=dataclasses.replace(config.training, seed=0),
     )
-    objective = create_objective(config)
+    objective = create_objective(ObjectiveSections.of(config))
     rows = split_batch_size(data_dir, "heldout", config.training.batch_size)
     data = pretraining_dataset(data_dir, rows, "heldout", config, epochs=1)
     nats_V = -tf.math.log(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import HeadSections
 
 # Imported for the heads that they register.
 from official.xlnet.modeling.heads import (  # noqa: F401
@@ -18,11 +18,11 @@ from official.xlnet.modeling.heads.base import HEADS, Head, register_head
 __all__ = ["HEADS", "Head", "create_head", "register_head"]
 
 
-def create_head(config: XLNetConfig, dtype=None) -> Head:
+def create_head(config: HeadSections, dtype=None) -> Head:
     """Creates the head of the task that `config.task` names.
 
     Args:
-      config: the experiment configuration; `task.labels` must be set for classification.
+      config: sections of the experiment; `task.labels` must be set for classification.
       dtype: precision policy of the head; default: Keras' global policy.
 
     Returns:

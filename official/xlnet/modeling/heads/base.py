@@ -8,8 +8,8 @@ from typing import TypeVar
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import Registry
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.ops.initializers import normal
 
@@ -21,7 +21,7 @@ class Head(tf_keras.layers.Layer):
     options for multiple choice.
 
     Args:
-      config: the experiment configuration.
+      config: sections of the experiment.
 
     Call arguments:
       content_USTD: hidden states of the encoder's content stream, float [U, S, T, D].
@@ -37,9 +37,9 @@ class Head(tf_keras.layers.Layer):
 
     reads_summary = False
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: HeadSections, **kwargs):
         super().__init__(**kwargs)
-        self.config = config
+        self.config = HeadSections(config.model, config.task)
 
     def loss(self, outputs: dict[str, tf.Tensor], labels: dict[str, tf.Tensor]) -> tf.Tensor:
         """Computes the loss of each unit, summed over its items.
@@ -113,7 +113,7 @@ def register_head(name: str) -> Callable[[CreateHead], CreateHead]:
     return HEADS.register(name)
 
 
-def num_classes(config: XLNetConfig) -> int:
+def num_classes(config: HeadSections) -> int:
     """Returns the number of classes, C, from `task.labels`.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, num_classes, register_head
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 from official.xlnet.modeling.heads.stochastic_answer import StochasticAnswerHead
@@ -19,16 +19,16 @@ class SummaryHead(Head):
     `task.pooled_segments` selects.
 
     Args:
-      config: the experiment configuration; uses `model` and `task`.
+      config: sections of the experiment; uses `model` and `task`.
       num_logits: number of outputs. None: the number of `task.labels`.
     """
 
     reads_summary = True
 
-    def __init__(self, config: XLNetConfig, num_logits: int | None = None, **kwargs):
+    def __init__(self, config: HeadSections, num_logits: int | None = None, **kwargs):
         super().__init__(config, **kwargs)
         self.num_logits = num_classes(config) if num_logits is None else num_logits
-        self.summary = SequenceSummary(config, name="summary")
+        self.summary = SequenceSummary(config.model, config.task.summary, name="summary")
         self.logits = self.dense(self.num_logits, "logits")
 
     def build(self, input_shape):
@@ -72,7 +72,7 @@ class ClassificationHead(SummaryHead):
 
 
 @register_head("classification")
-def classification_head(config: XLNetConfig, **kwargs) -> Head:
+def classification_head(config: HeadSections, **kwargs) -> Head:
     """Creates the classification head that `task.answer_module` selects: `summary` or `san`."""
     heads = {"summary": ClassificationHead, "san": StochasticAnswerHead}
     return heads[config.task.answer_module](config, **kwargs)
@@ -101,11 +101,11 @@ class RegressionHead(SummaryHead):
         z = W · summary + b,   loss = (z - (label - mean) / scale)²
 
     Args:
-      config: the experiment configuration; uses `model` and `task`.
+      config: sections of the experiment; uses `model` and `task`.
       number: index in `task.target_means` and `task.target_scales`.
     """
 
-    def __init__(self, config: XLNetConfig, num_logits: int = 1, number: int = 0, **kwargs):
+    def __init__(self, config: HeadSections, num_logits: int = 1, number: int = 0, **kwargs):
         super().__init__(config, num_logits, **kwargs)
         self.number = number
         self.mean, self.scale = config.task.target(number)

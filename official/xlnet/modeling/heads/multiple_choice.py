@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 
@@ -17,14 +17,14 @@ class MultipleChoiceHead(Head):
     Labels: `label` int [U], index of the correct option.
 
     Args:
-      config: the experiment configuration; uses `model` and `task.summary`.
+      config: sections of the experiment; uses `model` and `task.summary`.
     """
 
     reads_summary = True
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: HeadSections, **kwargs):
         super().__init__(config, **kwargs)
-        self.summary = SequenceSummary(config, name="summary")
+        self.summary = SequenceSummary(config.model, config.task.summary, name="summary")
         self.logits = self.dense(1, "logits")
 
     def build(self, input_shape):

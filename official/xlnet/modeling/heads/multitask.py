@@ -6,7 +6,7 @@ import functools
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.data.graph_names import graph_names
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.classification import ClassificationHead, RegressionHead
@@ -19,14 +19,14 @@ class MultiTaskHead(Head):
     that of its head.
 
     Args:
-      config: the experiment configuration.
+      config: sections of the experiment.
       heads: the heads by subtask name, in the order of `task.subtasks`. The names are those of
         the outputs too.
     """
 
     reads_summary = True
 
-    def __init__(self, config: XLNetConfig, heads: dict[str, Head], **kwargs):
+    def __init__(self, config: HeadSections, heads: dict[str, Head], **kwargs):
         super().__init__(config, **kwargs)
         self.names = tuple(heads)
         self.heads = list(heads.values())
@@ -56,7 +56,7 @@ class MultiTaskHead(Head):
 
 
 @register_head("multitask")
-def multitask_head(config: XLNetConfig, **kwargs) -> MultiTaskHead:
+def multitask_head(config: HeadSections, **kwargs) -> MultiTaskHead:
     """Creates the multi-task head: a classification or regression head for each subtask.
 
     `task.labels` lists the classes of all subtasks as `subtask/class`. A subtask without classes

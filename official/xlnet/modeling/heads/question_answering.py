@@ -13,7 +13,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 
@@ -43,10 +43,10 @@ class QuestionAnsweringHead(Head):
       end_logits: [U, T], given the labeled start; only if `start` is among the inputs.
 
     Args:
-      config: the experiment configuration; uses `model` and `task`.
+      config: sections of the experiment; uses `model` and `task`.
     """
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: HeadSections, **kwargs):
         super().__init__(config, **kwargs)
         width = config.model.d_model
         self.start_logits = self.dense(1, "start_logits")

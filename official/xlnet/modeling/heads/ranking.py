@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.kernel_pooling import MEANS, kernel_pooling
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
@@ -26,10 +26,10 @@ class KernelRankingHead(Head):
     more, the ranking loss of MT-DNN. It is 0 for a unit with one document.
 
     Args:
-      config: the experiment configuration.
+      config: sections of the experiment.
     """
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: HeadSections, **kwargs):
         super().__init__(config, **kwargs)
         self.score = self.dense(1, "score", activation="tanh")
 
@@ -63,14 +63,14 @@ class SummaryRankingHead(Head):
     loss is that of `KernelRankingHead`.
 
     Args:
-      config: the experiment configuration; uses `model` and `task.summary`.
+      config: sections of the experiment; uses `model` and `task.summary`.
     """
 
     reads_summary = True
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: HeadSections, **kwargs):
         super().__init__(config, **kwargs)
-        self.summary = SequenceSummary(config, name="summary")
+        self.summary = SequenceSummary(config.model, config.task.summary, name="summary")
         self.score = self.dense(1, "score")
 
     def build(self, input_shape):
@@ -91,7 +91,7 @@ class SummaryRankingHead(Head):
 
 
 @register_head("ranking")
-def ranking_head(config: XLNetConfig, **kwargs) -> Head:
+def ranking_head(config: HeadSections, **kwargs) -> Head:
     """Creates the ranking head that `task.scoring` selects: `kernel` or `summary`."""
     heads = {"kernel": KernelRankingHead, "summary": SummaryRankingHead}
     return heads[config.task.scoring](config, **kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.initializers import normal
@@ -14,21 +14,20 @@ from official.xlnet.modeling.ops.initializers import normal
 class SequenceSummary(tf_keras.layers.Layer):
     """Pools hidden states into one vector: dropout(tanh(W · pool(content) + b)).
 
-    `task.summary` selects the pooling:
+    `kind` selects the pooling:
       last: the last token, which is CLS, as inputs are padded on the left.
       first: the first token that is not padding.
       mean: the mean over all tokens that are not padding.
       attn: attention with one learned query, as in `summarize_sequence` of the XLNet release.
 
     Args:
-      config: the experiment configuration; uses `model` and `task.summary`.
+      model: hyperparameters of the network.
+      kind: the pooling, `task.summary`.
     """
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, model: ModelConfig, kind: str, **kwargs):
         super().__init__(dtype="float32", **kwargs)
-        self.config = config
-        self.kind = config.task.summary
-        model = config.model
+        self.model, self.kind = model, kind
         self.projection = tf_keras.layers.Dense(
             model.d_model,
             "tanh",
@@ -38,7 +37,7 @@ class SequenceSummary(tf_keras.layers.Layer):
         )
 
     def build(self, input_shape):
-        model = self.config.model
+        model = self.model
         with tf.name_scope("projection"):
             self.projection.build([None, model.d_model])
         if self.kind == "attn":
@@ -70,7 +69,7 @@ class SequenceSummary(tf_keras.layers.Layer):
           float32 [X, D].
         """
         picked_XD = self._pick(tf.cast(content_XTD, tf.float32), is_padding_XT)
-        return dropout(self.projection(picked_XD), self.config.model.dropout, seed)
+        return dropout(self.projection(picked_XD), self.model.dropout, seed)
 
     def _pick(self, content_XTD, is_padding_XT):
         if self.kind == "last":
@@ -83,7 +82,7 @@ class SequenceSummary(tf_keras.layers.Layer):
             total_XD = tf.reduce_sum(content_XTD * real_XT[..., None], axis=1)
             return tf.math.divide_no_nan(total_XD, count_X1)
         query_11D = tf.convert_to_tensor(self.query)[None, None]
-        query_1N1H = to_heads(query_11D, self.query_kernel) * self.config.model.d_head**-0.5
+        query_1N1H = to_heads(query_11D, self.query_kernel) * self.model.d_head**-0.5
         key_XNTH = to_heads(content_XTD, self.key_kernel)
         value_XNTH = to_heads(content_XTD, self.value_kernel)
         scores_XNT = tf.reduce_sum(query_1N1H * key_XNTH, axis=-1)
@@ -92,4 +91,4 @@ class SequenceSummary(tf_keras.layers.Layer):
         return from_heads(attended_XNH[:, :, None], self.output_kernel)[:, 0]
 
     def get_config(self):
-        return {**super().get_config(), "config": self.config.as_dict()}
+        return {**super().get_config(), "model": self.model.as_dict(), "kind": self.kind}

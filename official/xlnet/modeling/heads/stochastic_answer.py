@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, num_classes
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, fold_in, keep_mask
 from official.xlnet.modeling.layers.losses import label_cross_entropy
@@ -32,10 +32,10 @@ class StochasticAnswerHead(Head):
     Labels: `label` int [U].
 
     Args:
-      config: the experiment configuration; uses `model` and `task`.
+      config: sections of the experiment; uses `model` and `task`.
     """
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: HeadSections, **kwargs):
         super().__init__(config, **kwargs)
         self.cell = tf_keras.layers.GRUCell(
             config.model.d_model,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, num_classes, register_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 
@@ -17,11 +17,11 @@ class TokenClassificationHead(Head):
     Labels: `tags` int32 [U, 1, T], -1 at tokens that the loss ignores.
 
     Args:
-      config: the experiment configuration; uses `model`.
+      config: sections of the experiment; uses `model`.
       num_logits: number of tags. None: the number of `task.labels`.
     """
 
-    def __init__(self, config: XLNetConfig, num_logits: int | None = None, **kwargs):
+    def __init__(self, config: HeadSections, num_logits: int | None = None, **kwargs):
         super().__init__(config, **kwargs)
         self.num_logits = num_classes(config) if num_logits is None else num_logits
         self.logits = self.dense(self.num_logits, "logits")

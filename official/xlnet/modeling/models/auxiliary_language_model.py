@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
@@ -22,17 +22,18 @@ class AuxiliaryLanguageModel(tf_keras.layers.Layer):
     (`objective.kind` `permutation`) or from the content stream at the previous token (`causal`).
 
     Args:
-      config: the experiment configuration.
+      model: hyperparameters of the network.
+      kind: the objective that the model was pre-trained with, `objective.kind`.
     """
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, model: ModelConfig, kind: str, **kwargs):
         super().__init__(**kwargs)
         key = "model.network of a model that is fine-tuned with task.lm_weight"
-        require_one_of(key, config.model.network, ("xlnet",))
-        self.kind = config.objective.kind
+        require_one_of(key, model.network, ("xlnet",))
         key = "objective.kind of a model that is fine-tuned with task.lm_weight"
-        require_one_of(key, self.kind, ("permutation", "causal"))
-        sizes = config.model.vocab_size, config.model.embedding_rows
+        require_one_of(key, kind, ("permutation", "causal"))
+        self.kind = kind
+        sizes = model.vocab_size, model.embedding_rows
         self.lm_head = LMHead(*sizes, dtype=self.dtype_policy, name="lm_head")
 
     def build(self, input_shape=None):

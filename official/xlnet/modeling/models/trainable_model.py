@@ -9,8 +9,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import require_type
+from official.xlnet.configs.base import Config
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3, require_legacy_keras
@@ -44,21 +43,21 @@ class TrainableModel(CheckedFit):
     """A Keras model of a configuration, with a training step and a loss of its own.
 
     Args:
-      config: the configuration, or its dictionary.
-      **kwargs: arguments of `tf_keras.Model`. `dtype` is the precision policy; default:
-        `config.training.precision` unless that is `float32`, else Keras' global policy.
+      precision: precision policy, unless `dtype` is given; with `float32`, Keras' global policy.
+      **kwargs: arguments of `tf_keras.Model`.
+
+    Attributes:
+      config: the configuration, which a saved model keeps.
     """
 
-    def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
-        require_type("config", config, XLNetConfig | dict)
-        if isinstance(config, dict):
-            config = XLNetConfig.from_dict(config)
-        if config.training.precision != "float32":
-            kwargs.setdefault("dtype", config.training.precision)
+    config: Config
+
+    def __init__(self, precision: str, **kwargs):
+        if precision != "float32":
+            kwargs.setdefault("dtype", precision)
         super().__init__(**kwargs)
         # Metrics are those of all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
-        self.config = config
         self.loss_metric = Mean("loss")
         # In a plain object, so no part of the model's state, which older checkpoints lack.
         self._uncounted = types.SimpleNamespace(targets=NumTargets("targets"))

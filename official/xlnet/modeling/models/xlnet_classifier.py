@@ -53,17 +53,19 @@ class XLNetClassifier(CheckedFit):
         require_number("num_classes", num_classes, AT_LEAST_1)
         self.encoder = encoder
         self.num_classes = num_classes
-        self.sequence_summary = SequenceSummary(encoder.config, name="sequence_summary")
+        self.sequence_summary = SequenceSummary(
+            encoder.model, encoder.config.task.summary, name="sequence_summary"
+        )
         self.logits = tf_keras.layers.Dense(
             num_classes,
-            kernel_initializer=normal(encoder.config.model.init_std),
+            kernel_initializer=normal(encoder.model.init_std),
             dtype="float32",
             name="logits",
         )
         self.build(None)
 
     def build(self, input_shape=None):
-        width = self.encoder.config.model.d_model
+        width = self.encoder.model.d_model
         if not self.encoder.built:
             with tf.name_scope(self.encoder.name):
                 self.encoder.build()

@@ -8,6 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
@@ -17,13 +18,12 @@ from official.xlnet.modeling.models.gradient_accumulation import (
     num_slices_of,
 )
 from official.xlnet.modeling.models.trainable_model import Mean, TrainableModel
-from official.xlnet.modeling.networks import create_encoder, create_lm_head
+from official.xlnet.modeling.networks import create_lm_head, encoder_class
 from official.xlnet.modeling.networks.encoder_inputs import by_name
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch, prediction_rows
-from official.xlnet.runtime.memory import require_memory
 
 # Features that `fit` and `evaluate` read and a call does not take.
 _FIT_ONLY = {"can_be_target", "context_length", "follows", "target_mask"}
@@ -34,8 +34,11 @@ class XLNetPretrainer(TrainableModel):
     """Language modeling with `fit` and `evaluate`, under any objective (`objectives`).
 
     Args:
-      config: the configuration, or its dictionary. The memory has room for
-        `config.training.batch_size` rows over all replicas.
+      config: the configuration, or its dictionary.
+      batch_size: number of rows over all replicas that the memory has room for. Default:
+        `config.training.batch_size`.
+      **kwargs: arguments of `tf_keras.Model`. `dtype` is the precision policy; default:
+        `config.training.precision` unless that is `float32`, else Keras' global policy.
 
     `fit` and `evaluate` take batches of `pretraining_dataset`, or batches that bring their own
     `perm_mask` and targets (`objectives.permutation_lm`). A call (`model(inputs)`) takes
@@ -43,8 +46,7 @@ class XLNetPretrainer(TrainableModel):
     returns the encoder's outputs and `logits` float32 [B, P, V]: of the query stream at the
     former, of the content stream at the latter. `predict` takes both kinds of batches.
 
-    Weights are float32; the network computes in `config.training.precision`, see
-    `TrainableModel`.
+    Weights are float32; the network computes in `dtype`.
 
     Example:
       >>> config = XLNetConfig.load("configs/tiny.yaml")
@@ -53,15 +55,20 @@ class XLNetPretrainer(TrainableModel):
       >>> model.fit(pretraining_dataset("data", batch_size=16), steps_per_epoch=1000)
     """
 
-    def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
+    def __init__(
+        self, config: XLNetConfig | dict[str, Any], batch_size: int | None = None, **kwargs
+    ):
         kwargs.setdefault("name", "xlnet_pretrainer")
-        super().__init__(config, **kwargs)
-        config, policy = self.config, self.dtype_policy
-        require_memory(config, config.training.batch_size)
-        self.encoder = create_encoder(config, dtype=policy)
-        self.lm_head = create_lm_head(config, dtype=policy, name="lm_head")
-        self.objective = create_objective(config)
-        self.auxiliary = AuxiliaryObjectives(config, dtype=policy)
+        config = XLNetConfig.of(config)
+        config.check()
+        super().__init__(config.training.precision, **kwargs)
+        self.config, policy = config, self.dtype_policy
+        self._memory_rows = config.training.batch_size if batch_size is None else batch_size
+        self.encoder = encoder_class(config.model.network)(config, dtype=policy)
+        self.lm_head = create_lm_head(config.model, dtype=policy, name="lm_head")
+        sections = ObjectiveSections.of(config)
+        self.objective = create_objective(sections)
+        self.auxiliary = AuxiliaryObjectives(sections, dtype=policy)
         # Its place in checkpoints, from before there were other auxiliary objectives.
         self.next_sentence = self.auxiliary.parts.get("next_sentence")
         self.gradient_norm_metric = Mean("gradient_norm")
@@ -255,12 +262,15 @@ class XLNetPretrainer(TrainableModel):
         metrics = [*self.loss_metrics, self.gradient_norm_metric, self.targets_metric]
         return metrics if self.memory is None else [*metrics, self.memory_metric]
 
+    def get_config(self):
+        return {**super().get_config(), "batch_size": self._memory_rows}
+
     def _new_memory(self) -> Memory | None:
         model = self.config.model
         if not model.mem_len:
             return None
         replicas = self.distribute_strategy.num_replicas_in_sync
-        rows = -(-self.config.training.batch_size // replicas)
+        rows = -(-self._memory_rows // replicas)
         dtype = self.encoder.compute_dtype
         return Memory(model.num_layers, rows, model.mem_len, model.d_model, dtype)
 

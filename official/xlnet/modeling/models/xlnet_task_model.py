@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.models.auxiliary_language_model import AuxiliaryLanguageModel
@@ -19,7 +19,7 @@ from official.xlnet.modeling.models.gradient_accumulation import (
     num_slices_of,
 )
 from official.xlnet.modeling.models.trainable_model import TrainableModel
-from official.xlnet.modeling.networks import create_encoder
+from official.xlnet.modeling.networks import encoder_class
 from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 
@@ -33,6 +33,8 @@ class XLNetTaskModel(TrainableModel):
 
     Args:
       config: the configuration, or its dictionary; `config.task` says which head.
+      **kwargs: arguments of `tf_keras.Model`. `dtype` is the precision policy; default:
+        `config.training.precision` unless that is `float32`, else Keras' global policy.
 
     A call takes U units of S sequences of T tokens (`Head` says what S is) and returns the
     head's outputs:
@@ -55,18 +57,18 @@ class XLNetTaskModel(TrainableModel):
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         kwargs.setdefault("name", "xlnet_task")
-        super().__init__(config, **kwargs)
-        config = self.config
+        config = XLNetConfig.of(config)
+        config.check()
+        super().__init__(config.training.precision, **kwargs)
+        self.config, model, policy = config, config.model, self.dtype_policy
         self.with_memory = config.task.long_texts == "memory"
-        encoder_config = copy.deepcopy(config)
-        if not self.with_memory:
-            encoder_config.model.mem_len = 0
-            encoder_config.task.long_texts = "truncate"
-        self.encoder = create_encoder(encoder_config, reuse_len=0, dtype=self.dtype_policy)
-        self.head = create_head(config, dtype=self.dtype_policy)
+        mem_len = model.mem_len if self.with_memory else 0
+        new_encoder = encoder_class(model.network)
+        self.encoder = new_encoder(config, reuse_len=0, mem_len=mem_len, dtype=policy)
+        self.head = create_head(HeadSections(model, config.task), dtype=policy)
         self.language_model = None
         if config.task.lm_weight:
-            self.language_model = AuxiliaryLanguageModel(config, dtype=self.dtype_policy)
+            self.language_model = AuxiliaryLanguageModel(model, config.objective.kind, dtype=policy)
         self.build(None)
 
     def build(self, input_shape=None):

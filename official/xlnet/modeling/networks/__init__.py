@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.layers.masked_lm_head import MaskedLMHead
 from official.xlnet.modeling.networks.bert_encoder import BertEncoder
@@ -31,12 +31,11 @@ class _Network(NamedTuple):
     lm_head: Callable[..., LMHead]
 
 
-def _tied(config: XLNetConfig, **kwargs) -> LMHead:
-    return LMHead(config.model.vocab_size, config.model.embedding_rows, **kwargs)
+def _tied(model: ModelConfig, **kwargs) -> LMHead:
+    return LMHead(model.vocab_size, model.embedding_rows, **kwargs)
 
 
-def _transformed(config: XLNetConfig, **kwargs) -> LMHead:
-    model = config.model
+def _transformed(model: ModelConfig, **kwargs) -> LMHead:
     settings = model.d_model, model.activation, model.init_std, model.embedding_rows
     return MaskedLMHead(model.vocab_size, *settings, **kwargs)
 
@@ -48,21 +47,20 @@ _NETWORKS = {
 }
 
 
-def create_encoder(config: XLNetConfig, **kwargs) -> Encoder:
-    """Creates the encoder that `model.network` names.
+def encoder_class(network: str) -> type[Encoder]:
+    """Returns the class of the encoder of a network.
 
     Args:
-      config: the experiment configuration.
-      **kwargs: arguments of the encoder, see `XLNetEncoder`.
+      network: name of the network, `model.network`.
     """
-    return _NETWORKS[config.model.network].encoder(config, **kwargs)
+    return _NETWORKS[network].encoder
 
 
-def create_lm_head(config: XLNetConfig, **kwargs) -> LMHead:
+def create_lm_head(model: ModelConfig, **kwargs) -> LMHead:
     """Creates the language-model head of the network that `model.network` names.
 
     Args:
-      config: the experiment configuration.
+      model: hyperparameters of the network.
       **kwargs: arguments of a Keras layer.
     """
-    return _NETWORKS[config.model.network].lm_head(config, **kwargs)
+    return _NETWORKS[model.network].lm_head(model, **kwargs)

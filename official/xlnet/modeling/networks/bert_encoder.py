@@ -11,10 +11,8 @@ import tf_keras
 
 from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import require_type
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
-from official.xlnet.runtime.memory import require_memory
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
 
@@ -34,6 +32,7 @@ class BertEncoder(BertEncoderV2):
     Args:
       config: the configuration, or its dictionary; reads `model`.
       reuse_len: ignored, as there is no memory.
+      mem_len: ignored.
 
     Call arguments:
       inputs: token_ids alone, or a dictionary of
@@ -68,15 +67,16 @@ class BertEncoder(BertEncoderV2):
     """
 
     def __init__(
-        self, config: XLNetConfig | dict[str, Any], reuse_len: int | None = None, **kwargs
+        self,
+        config: XLNetConfig | dict[str, Any],
+        reuse_len: int | None = None,
+        mem_len: int | None = None,
+        **kwargs,
     ):
-        require_type("config", config, XLNetConfig | dict)
-        if isinstance(config, dict):
-            config = XLNetConfig.from_dict(config)
-        config.check()
-        config.model.require_size()
-        require_memory(config)
+        config = XLNetConfig.of(config)
         model = config.model
+        model.check()
+        model.require_size()
         kwargs.setdefault("name", f"{model.network}_encoder")
         with _policy_of_parts(kwargs.get("dtype")):
             super().__init__(
@@ -93,7 +93,7 @@ class BertEncoder(BertEncoderV2):
                 initializer=tf_keras.initializers.TruncatedNormal(stddev=model.init_std),
                 **kwargs,
             )
-        self.config = config
+        self.config, self.model = config, model
 
     @property
     def word_embedding(self) -> tf_keras.layers.Layer:
@@ -142,7 +142,7 @@ class BertEncoder(BertEncoderV2):
 
     def _embed(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
         """Word, position and segment embedding, normalized: [B, T, D]."""
-        segment_ids_BT = tf.minimum(inputs["segment_ids"], self.config.model.num_segments - 1)
+        segment_ids_BT = tf.minimum(inputs["segment_ids"], self.model.num_segments - 1)
         segment_BTD = self._type_embedding_layer(segment_ids_BT)
         return self._embedding_norm_layer(self._embed_in_place(inputs) + segment_BTD)
 
@@ -164,7 +164,7 @@ class BertEncoder(BertEncoderV2):
             can_attend_BTT &= inputs["order"][:, None, :] <= inputs["order"][:, :, None]
         if "perm_mask" in inputs:
             can_attend_BTT &= ~inputs["perm_mask"] | tf.eye(num_tokens, dtype=tf.bool)
-        if self.config.model.attention_type == "uni":
+        if self.model.attention_type == "uni":
             place_T = tf.range(num_tokens)
             can_attend_BTT &= place_T <= place_T[:, None]
         return can_attend_BTT
@@ -174,7 +174,7 @@ class BertEncoder(BertEncoderV2):
         inputs = checked_inputs(inputs, _INPUTS)
         if "order" in inputs and "perm_mask" in inputs:
             raise ValueError("expected order or perm_mask, got both")
-        length, longest = inputs["token_ids"].shape[1], self.config.model.max_positions
+        length, longest = inputs["token_ids"].shape[1], self.model.max_positions
         if length is not None and length > longest:
             raise ValueError(
                 f"token_ids: expected at most model.max_positions = {longest} tokens, got {length}"

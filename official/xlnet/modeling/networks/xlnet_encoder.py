@@ -9,7 +9,6 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import require_type
 from official.xlnet.modeling.depth import create_depth
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
@@ -21,7 +20,6 @@ from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.shapes import sizes
-from official.xlnet.runtime.memory import require_memory
 
 # What the dropout seed of a call is folded with; block n has FIRST_BLOCK + n.
 EMBEDDING, SINE, COSINE, OUTPUT, FIRST_BLOCK = range(5)
@@ -38,6 +36,8 @@ class XLNetEncoder(tf_keras.layers.Layer):
       config: the configuration, or its dictionary; reads `model` and `data.reuse_len`.
       reuse_len: how many leading tokens of a window enter the memory; 0 means all of them.
         Default: `config.data.reuse_len`.
+      mem_len: number of columns of the memory, M; 0 for no memory. Default:
+        `config.model.mem_len`.
 
     Call arguments:
       inputs: token_ids alone, or a dictionary of
@@ -90,19 +90,20 @@ class XLNetEncoder(tf_keras.layers.Layer):
     """
 
     def __init__(
-        self, config: XLNetConfig | dict[str, Any], reuse_len: int | None = None, **kwargs
+        self,
+        config: XLNetConfig | dict[str, Any],
+        reuse_len: int | None = None,
+        mem_len: int | None = None,
+        **kwargs,
     ):
         kwargs.setdefault("name", "xlnet_encoder")
         super().__init__(**kwargs)
-        require_type("config", config, XLNetConfig | dict)
-        if isinstance(config, dict):
-            config = XLNetConfig.from_dict(config)
-        config.check()
-        config.model.require_size()
-        require_memory(config)
-        self.config = config
-        self.reuse_len = config.data.reuse_len if reuse_len is None else reuse_len
-        model = config.model
+        self.config = XLNetConfig.of(config)
+        self.model = model = self.config.model
+        model.check()
+        model.require_size()
+        self.reuse_len = self.config.data.reuse_len if reuse_len is None else reuse_len
+        self.mem_len = model.mem_len if mem_len is None else mem_len
         policy = self.dtype_policy
         self.word_embedding = tf_keras.layers.Embedding(
             model.num_embeddings,
@@ -156,7 +157,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         return super().__call__(*args, **kwargs)
 
     def build(self, input_shape=None):
-        model = self.config.model
+        model = self.model
         self.mask_embedding = self.add_weight(
             "mask_embedding",
             [model.d_model],
@@ -197,7 +198,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         table = self.position_encoding(rows_BXD[:, :num_tokens], memory=first_memory)
         if seed is not None:
             seeds = fold_in(seed, SINE), fold_in(seed, COSINE)
-            table = table.with_dropout(self.config.model.dropout, *seeds)
+            table = table.with_dropout(self.model.dropout, *seeds)
 
         layer_inputs, scores = [], []
 
@@ -221,7 +222,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         outputs = {"content": rows_BXD[:, :num_tokens]}
         if target_positions is not None:
             outputs["query"] = rows_BXD[:, num_tokens:]
-        if self.config.model.mem_len:
+        if self.mem_len:
             outputs["memory"] = self._next_memory(memory, layer_inputs)
         if return_word_embedding:
             outputs["word_embedding"] = table_VD
@@ -241,7 +242,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
         if target_positions is not None:
             batch_size, num_targets = sizes(target_positions)
             mask_embedding = tf.cast(self.mask_embedding, rows_BXD.dtype)
-            shape = [batch_size, num_targets, self.config.model.d_model]
+            shape = [batch_size, num_targets, self.model.d_model]
             rows_BXD = tf.concat([rows_BXD, tf.broadcast_to(mask_embedding, shape)], axis=1)
         return self._dropout(rows_BXD, seed, EMBEDDING), table_VD
 
@@ -262,13 +263,13 @@ class XLNetEncoder(tf_keras.layers.Layer):
         )
         if return_attention_scores:
             return run(rows_BXD, return_attention_scores=True)
-        if training and self.config.model.recompute == "block":
+        if training and self.model.recompute == "block":
             return recomputed(run)(rows_BXD), None
         return run(rows_BXD), None
 
     def _next_memory(self, memory, layer_inputs):
         """stop_gradient(concat(memory_l, h_l[:reuse_len]))[-mem_len:] of every layer l."""
-        length = self.config.model.mem_len
+        length = self.mem_len
         next_memory = []
         for number, hidden_BTD in enumerate(layer_inputs):
             new_BMD = hidden_BTD[:, : self.reuse_len or None]
@@ -283,14 +284,14 @@ class XLNetEncoder(tf_keras.layers.Layer):
     def _dropout(self, x, seed, number):
         if seed is None:
             return x
-        return dropout(x, self.config.model.dropout, fold_in(seed, number))
+        return dropout(x, self.model.dropout, fold_in(seed, number))
 
     def compute_output_shape(self, input_shape):
-        model = self.config.model
+        model = self.model
         batch_size, num_tokens = tf.TensorShape(input_shape)
         shapes = {"content": tf.TensorShape([batch_size, num_tokens, model.d_model])}
-        if model.mem_len:
-            memory = [model.num_layers, batch_size, model.mem_len, model.d_model]
+        if self.mem_len:
+            memory = [model.num_layers, batch_size, self.mem_len, model.d_model]
             shapes["memory"] = tf.TensorShape(memory)
         return shapes
 
@@ -299,6 +300,7 @@ class XLNetEncoder(tf_keras.layers.Layer):
             **super().get_config(),
             "config": self.config.as_dict(),
             "reuse_len": self.reuse_len,
+            "mem_len": self.mem_len,
         }
 
 

@@ -15,7 +15,7 @@ of them. `objective.kind` selects one:
 
 from __future__ import annotations
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 
 # Imported for the objectives that they register.
 from official.xlnet.modeling.objectives import (  # noqa: F401
@@ -36,11 +36,11 @@ from official.xlnet.modeling.objectives.base import (
 __all__ = ["Objective", "ObjectiveBatch", "create_objective", "register_objective"]
 
 
-def create_objective(config: XLNetConfig) -> Objective:
+def create_objective(config: ObjectiveSections) -> Objective:
     """Creates the pre-training objective that `config.objective` describes.
 
     Args:
-      config: the experiment configuration.
+      config: sections of the experiment.
 
     Returns:
       A function from a batch, as `pretraining_dataset` yields it, to an `ObjectiveBatch`.

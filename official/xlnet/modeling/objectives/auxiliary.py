@@ -26,8 +26,8 @@ from collections.abc import Callable
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import Registry
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.base import Labels, ObjectiveBatch
 from official.xlnet.modeling.ops.initializers import normal
 
@@ -38,10 +38,10 @@ class AuxiliaryObjective(tf_keras.layers.Layer):
         logit = w · h + b,   loss = binary cross entropy
 
     Args:
-      config: the experiment configuration.
+      config: sections of the experiment.
     """
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: ObjectiveSections, **kwargs):
         super().__init__(**kwargs)
         self.config = config
 
@@ -121,13 +121,13 @@ class AuxiliaryObjectives(tf_keras.layers.Layer):
     """The auxiliary objectives of a configuration, each an attribute by its name; mostly none.
 
     Args:
-      config: the experiment configuration, or its dictionary.
+      config: sections of the experiment, or its dictionary.
     """
 
-    def __init__(self, config: XLNetConfig | dict, **kwargs):
+    def __init__(self, config: ObjectiveSections | dict, **kwargs):
         kwargs.setdefault("name", "auxiliary")
         super().__init__(**kwargs)
-        self.config = XLNetConfig.from_dict(config) if isinstance(config, dict) else config
+        self.config = ObjectiveSections.of(config) if isinstance(config, dict) else config
         self._stages = self.config.objective.stages()
         for stage in self._stages:
             setattr(self, stage.name, AUXILIARY[stage.name](self.config, name=stage.name))

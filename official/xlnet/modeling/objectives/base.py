@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import Registry
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
@@ -65,14 +65,14 @@ class Features(dict[str, tf.Tensor]):
 
 
 Objective = Callable[[dict[str, tf.Tensor]], ObjectiveBatch]
-CreateObjective = Callable[[XLNetConfig], Objective]
+CreateObjective = Callable[[ObjectiveSections], Objective]
 OBJECTIVES: Registry[CreateObjective] = Registry("objective.kind")
 
 
 def register_objective(name: str) -> Callable[[CreateObjective], CreateObjective]:
     """Decorator that registers a pre-training objective.
 
-    The decorated function creates the `Objective` from the experiment configuration.
+    The decorated function creates the `Objective` from `ObjectiveSections`.
 
     Args:
       name: value of `objective.kind` that selects it.
@@ -91,14 +91,14 @@ def register_objective(name: str) -> Callable[[CreateObjective], CreateObjective
     return OBJECTIVES.register(name)
 
 
-def draw_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> Targets:
+def draw_targets(batch: dict[str, tf.Tensor], config: ObjectiveSections) -> Targets:
     """Samples targets and factorization orders; see `sample_targets_and_order`.
 
     Samples are a function of (seed, epoch, window): new in every epoch, the same after resuming.
 
     Args:
       batch: a batch, as `pretraining_dataset` yields it.
-      config: the experiment configuration; uses `data`, `objective` and `training.seed`.
+      config: sections of the experiment; uses `data`, `objective` and `seed`.
     """
     return sample_targets_and_order(
         batch["token_ids"],
@@ -108,11 +108,11 @@ def draw_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> Targets:
         draw_number(batch, config),
         batch["window_id"],
         data=config.data,
-        seed=config.training.seed,
+        seed=config.seed,
     )
 
 
-def draw_number(batch: dict[str, tf.Tensor], config: XLNetConfig) -> tf.Tensor:
+def draw_number(batch: dict[str, tf.Tensor], config: ObjectiveSections) -> tf.Tensor:
     """Returns the sample number of each window, int32 [B].
 
     It is the epoch, modulo `objective.target_draws` unless that is 0 (static masking as in BERT
@@ -120,18 +120,18 @@ def draw_number(batch: dict[str, tf.Tensor], config: XLNetConfig) -> tf.Tensor:
 
     Args:
       batch: a batch, as `pretraining_dataset` yields it.
-      config: the experiment configuration.
+      config: sections of the experiment.
     """
     draws = config.objective.target_draws
     return batch["epoch"] % draws if draws else batch["epoch"]
 
 
-def direction(batch: dict[str, tf.Tensor], config: XLNetConfig) -> dict[str, tf.Tensor]:
+def direction(batch: dict[str, tf.Tensor], config: ObjectiveSections) -> dict[str, tf.Tensor]:
     """Returns the encoder input `is_reversed` bool [B]; empty if `data.bidirectional` is off.
 
     Args:
       batch: a batch, as `pretraining_dataset` yields it.
-      config: the experiment configuration.
+      config: sections of the experiment.
     """
     return {"is_reversed": batch["is_reversed"]} if config.data.bidirectional else {}
 

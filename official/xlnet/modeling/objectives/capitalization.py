@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.configs.validation import require
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjective, register_auxiliary
 from official.xlnet.modeling.objectives.base import Labels, prediction_positions, prediction_rows
@@ -19,11 +19,11 @@ class Capitalization(AuxiliaryObjective):
     is asked everywhere. It counts for pieces that begin a word with a letter that has a case.
 
     Args:
-      config: the experiment configuration; text must not be lower-cased, and the hidden state at
+      config: sections of the experiment; text must not be lower-cased, and the hidden state at
         a position must predict the token there (not `causal`, which predicts the next one).
     """
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: ObjectiveSections, **kwargs):
         super().__init__(config, **kwargs)
         kind, lowercase = config.objective.kind, config.data.lowercase
         require(not lowercase, "data.lowercase", "false with capitalization", lowercase)

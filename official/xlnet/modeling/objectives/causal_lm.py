@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.base import (
     Objective,
     ObjectiveBatch,
@@ -15,7 +15,7 @@ from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 
 
 @register_objective("causal")
-def causal_objective(config: XLNetConfig) -> Objective:
+def causal_objective(config: ObjectiveSections) -> Objective:
     """Creates the causal (left-to-right) objective: the content stream at t predicts token t + 1.
 
         loss = -Σ_t log p(x_t | x_1 … x_{t-1}, memory)
@@ -26,7 +26,7 @@ def causal_objective(config: XLNetConfig) -> Objective:
     window is read. Special tokens are not predicted.
 
     Args:
-      config: the experiment configuration; uses `data`.
+      config: sections of the experiment; uses `data`.
     """
     data = config.data
     length = data.reuse_len or data.seq_len

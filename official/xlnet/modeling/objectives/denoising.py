@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.kernels import stateless_random
 from official.xlnet.modeling.objectives.base import (
     Objective,
@@ -20,7 +20,7 @@ _CORRUPTION = 1  # Stream of `stateless_random` for corruption; targets use stre
 
 
 @register_objective("denoising")
-def denoising_objective(config: XLNetConfig) -> Objective:
+def denoising_objective(config: ObjectiveSections) -> Objective:
     """Creates the masked language modeling objective (Devlin et al., BERT, section 3.1).
 
         loss = -Σ_t log p(x_t | corrupted text),    t over the targets, independently
@@ -43,7 +43,7 @@ def denoising_objective(config: XLNetConfig) -> Objective:
     memory would leak the targets of the next window.
 
     Args:
-      config: the experiment configuration; uses `data`, `objective`, `model` and `training.seed`.
+      config: sections of the experiment; uses `data`, `objective`, `model` and `seed`.
     """
     settings, data = config.objective, config.data
     num_pieces = config.model.vocab_size - NUM_SPECIAL
@@ -53,7 +53,7 @@ def denoising_objective(config: XLNetConfig) -> Objective:
         token_ids_BT = batch["token_ids"]
         seq_len = token_ids_BT.shape[1]
         draws = stateless_random.row_uniform(
-            config.training.seed,
+            config.seed,
             _CORRUPTION,
             draw_number(batch, config),
             batch["window_id"],

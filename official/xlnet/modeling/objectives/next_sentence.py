@@ -13,7 +13,7 @@ class NextSentence(AuxiliaryObjective):
     """CLS predicts whether segment B follows segment A (Devlin et al., BERT, section 3.1).
 
     Args:
-      config: the experiment configuration; the objective must read B, so it is not `causal`.
+      config: sections of the experiment; the objective must read B, so it is not `causal`.
     """
 
     def labels(self, batch, task):

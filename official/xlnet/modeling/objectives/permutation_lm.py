@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.base import (
     Objective,
     ObjectiveBatch,
@@ -15,7 +15,7 @@ from official.xlnet.modeling.objectives.base import (
 
 
 @register_objective("permutation")
-def permutation_objective(config: XLNetConfig) -> Objective:
+def permutation_objective(config: ObjectiveSections) -> Objective:
     """Creates the permutation objective with partial prediction (XLNet, sections 2.2 and 2.3).
 
         loss = -Σ_t log p(x_t | x_j with order[j] < order[t]),    t over the targets
@@ -27,7 +27,7 @@ def permutation_objective(config: XLNetConfig) -> Objective:
     A batch with `perm_mask` brings its own permutation and targets: see `given_permutation`.
 
     Args:
-      config: the experiment configuration; uses `data`, `objective` and `training.seed`.
+      config: sections of the experiment; uses `data`, `objective` and `seed`.
     """
 
     def objective(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.configs.validation import require
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjective, register_auxiliary
 from official.xlnet.modeling.objectives.base import Labels
@@ -21,11 +21,11 @@ class TokenDocument(AuxiliaryObjective):
     would need no understanding. It counts for tokens whose document continues into A.
 
     Args:
-      config: the experiment configuration; there must be a reuse part that does not attend to
+      config: sections of the experiment; there must be a reuse part that does not attend to
         what follows it.
     """
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: ObjectiveSections, **kwargs):
         super().__init__(config, **kwargs)
         self.reuse_len = config.data.reuse_len
         require(self.reuse_len > 0, "data.reuse_len", "above 0 with token_document", 0)

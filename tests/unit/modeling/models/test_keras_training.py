@@ -180,11 +180,6 @@ def test_precision_of_a_task_model():
     assert tf_keras.mixed_precision.global_policy().name == "float32"
 
 
-def test_what_is_scored_is_computed_in_float32():
-    training = tiny_config(precision="mixed_bfloat16").training
-    assert training.in_one_piece(batch_size=1).precision == "float32"
-
-
 def rolled(number, batch):
     """The batch with its rows one further in every second step."""
     shift = tf.cast(number % 2, tf.int32)

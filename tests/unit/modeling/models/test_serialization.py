@@ -69,9 +69,9 @@ LAYERS = {
         "activation_dropout": 0.1,
         "attention_init": "neighbors",
     },
-    XLNetEncoder: {"config": CONFIG.as_dict(), "reuse_len": 3},
+    XLNetEncoder: {"config": CONFIG.as_dict(), "reuse_len": 3, "mem_len": 7},
     LMHead: {"vocab_size": 11, "embedding_rows": 13},
-    XLNetPretrainer: {"config": CONFIG.as_dict()},
+    XLNetPretrainer: {"config": CONFIG.as_dict(), "batch_size": 3},
 }
 
 

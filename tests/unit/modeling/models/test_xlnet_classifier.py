@@ -9,7 +9,7 @@ from official import xlnet
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.modeling.networks import create_encoder
+from official.xlnet.modeling.networks import encoder_class
 from official.xlnet.tokenization.packing import pack_columns
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 from tests.helpers.tiny import VOCAB, randomize, tiny_config, tiny_encoder
@@ -77,7 +77,8 @@ def test_both_tokenizers_give_inputs_that_follow_from_their_ids(vocab_file, netw
     changes = {"vocab_size": 2000, "network": network, "mem_len": 0}
     if network == "bert":
         changes |= {"kind": "denoising", "bidirectional": False}
-    encoder = create_encoder(tiny_config(**changes))
+    config = tiny_config(**changes)
+    encoder = encoder_class(config.model.network)(config)
     encoder.build()
     randomize(encoder.variables)
     is_real = ~inputs["is_padding"].numpy()

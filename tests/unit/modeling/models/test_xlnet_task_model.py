@@ -111,8 +111,7 @@ def test_a_frozen_encoder_stays_as_it_is():
 
 @pytest.mark.parametrize("summary", ["last", "first", "mean", "attn"])
 def test_padding_changes_no_summary(summary):
-    config = task_config(summary=summary)
-    layer = SequenceSummary(config)
+    layer = SequenceSummary(task_config().model, summary)
     rng = np.random.default_rng(0)
     content = rng.normal(size=(3, 11, 26)).astype(np.float32)
     is_padding = np.zeros((3, 11), bool)

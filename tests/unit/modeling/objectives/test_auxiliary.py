@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.objective import ObjectiveConfig, Stage
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
@@ -150,7 +151,7 @@ def test_token_document_by_hand():
         "is_next": tf.constant([1, 0, 1, 1, 1, 1]),
     }
     config = tiny_config(auxiliary="[token_document]")
-    part = AuxiliaryObjectives(config).parts["token_document"]
+    part = AuxiliaryObjectives(ObjectiveSections.of(config)).parts["token_document"]
     label, weight = part.labels(batch, None)
     np.testing.assert_array_equal(weight, wanted_weight)
     np.testing.assert_array_equal(label * wanted_weight.astype(int), wanted_label * wanted_weight)
@@ -182,13 +183,13 @@ def test_stages_begin_at_their_steps_and_stay():
         auxiliary_weights=("1", "0.25"),
     )
     assert config.stages() == [Stage("next_sentence", 0, 1.0), Stage("capitalization", 3, 0.25)]
-    layer = AuxiliaryObjectives(
-        tiny_config(
-            auxiliary="[next_sentence, capitalization]",
-            auxiliary_steps="[0, 3]",
-            auxiliary_weights="[1, 0.25]",
-        )
+    given = tiny_config(
+        auxiliary="[next_sentence, capitalization]",
+        auxiliary_steps="[0, 3]",
+        auxiliary_weights="[1, 0.25]",
     )
+    layer = AuxiliaryObjectives(ObjectiveSections.of(given))
+    layer = AuxiliaryObjectives.from_config(layer.get_config())
     weights = [
         [float(w) for w in layer.stage_weights(tf.constant(step, tf.int64))] for step in (0, 2, 3)
     ]
@@ -230,4 +231,4 @@ def test_an_objective_that_has_not_begun_changes_nothing_but_its_own_decay():
 )
 def test_settings_that_cannot_work(changes, message):
     with pytest.raises(ConfigError, match=message):
-        AuxiliaryObjectives(tiny_config(**changes))
+        AuxiliaryObjectives(ObjectiveSections.of(tiny_config(**changes)))

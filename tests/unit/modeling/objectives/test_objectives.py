@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives import create_objective
@@ -43,7 +44,7 @@ def mean_loss(logits_BPV, labels_BP, mask_BP):
 
 def test_denoising_replaces_targets_only_and_in_the_right_shares():
     config = tiny_config(kind="denoising", mem_len=0, num_predict=9)
-    objective = create_objective(config)
+    objective = create_objective(ObjectiveSections.of(config))
     counts = dict.fromkeys(("mask", "same", "other"), 0)
     for seed in range(3):
         batch = random_windows(seed, batch=400)
@@ -98,7 +99,9 @@ def test_target_draws(kind):
 
     def drawn(target_draws, epoch):
         config = tiny_config(kind=kind, target_draws=target_draws)
-        inputs = create_objective(config)(random_windows(2, batch=8, epoch=epoch)).inputs
+        inputs = create_objective(ObjectiveSections.of(config))(
+            random_windows(2, batch=8, epoch=epoch)
+        ).inputs
         name = "target_positions" if kind == "permutation" else "content_positions"
         return inputs[name].numpy(), inputs["token_ids"].numpy(), inputs["order"].numpy()
 
@@ -156,7 +159,7 @@ def test_settings_that_cannot_work():
         with pytest.raises(ConfigError, match=message):
             tiny_config(**changes)
     with pytest.raises(ConfigError, match=r"objective\.kind"):
-        create_objective(tiny_config(kind="masked"))
+        create_objective(ObjectiveSections.of(tiny_config(kind="masked")))
 
 
 def test_phrases_are_words(vocab_file):
