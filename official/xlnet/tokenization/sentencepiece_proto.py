@@ -39,21 +39,27 @@ def parse_model(model_proto: bytes) -> message.Message:
 def obstacle_to_export(model_proto: bytes) -> str:
     """Says why a model cannot run as TensorFlow operations; empty if it can."""
     model = parse_model(model_proto)
+    if model.trainer_spec.model_type != UNIGRAM:
+        return ""
     odd = [p.piece for p in model.pieces if not NORMAL <= p.type <= USER_DEFINED]
     for expected, holds, got in (
-        ("of unigram type", model.trainer_spec.model_type == UNIGRAM, "another type"),
+        ("with add_dummy_prefix", model.normalizer_spec.add_dummy_prefix, "one without"),
         ("with a normalizer", bool(model.normalizer_spec.precompiled_charsmap), "none"),
         ("without unused or byte pieces", not odd, " ".join(odd[:3])),
     ):
         if not holds:
-            return f"expected a model {expected}, got {got}"
+            return f"expected a unigram model {expected}, got {got}"
     return ""
 
 
 def warn_of_export(model_proto: bytes) -> None:
     """Warns that a model with this vocabulary cannot be exported, if it cannot."""
     if obstacle := obstacle_to_export(model_proto):
-        logging.warning("a model with this vocabulary cannot be exported: %s", obstacle)
+        logging.warning(
+            "xlnet export will refuse a model with this vocabulary, which all other commands read; "
+            "to serve the model, train a vocabulary with xlnet vocab, or a BPE one: %s",
+            obstacle,
+        )
 
 
 @functools.cache

@@ -12,6 +12,9 @@ support user-defined symbols. It is therefore given an extended vocabulary witho
 * blocks of unassigned Unicode characters (about a million) share one replacement character;
 * user-defined symbols get the score that the library uses for them.
 
+Vocabularies of other types (BPE, characters, words) have no such ties: `SentencepieceTokenizer`
+gives the ids of the library.
+
 One difference remains: below a total score of -100,000, that is after at least ten thousand pieces
 of one text, the library rescales its sums to keep precision, and ties may be broken differently.
 """
@@ -25,11 +28,11 @@ import numpy as np
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text
-from google.protobuf import message
 
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.sentencepiece_proto import (
     NORMAL,
+    UNIGRAM,
     UNKNOWN_PENALTY,
     USER_DEFINED,
     obstacle_to_export,
@@ -57,12 +60,20 @@ class GraphSentencePiece(tf.Module):
           model_proto: the contents of a `spiece.model` file.
 
         Raises:
-          DataError: the model is not supported: it has to be a unigram model with a normalizer
-            and without byte pieces.
+          DataError: the model is not supported: a unigram model has to have a normalizer, to
+            add a space before the first word, and to have no byte pieces.
         """
         super().__init__(name="sentencepiece")
-        model = _parse(model_proto)
+        if obstacle := obstacle_to_export(model_proto):
+            raise DataError(f"vocabulary in a graph: {obstacle}")
+        model = parse_model(model_proto)
+        self._is_unigram = model.trainer_spec.model_type == UNIGRAM
         self._vocab_size = len(model.pieces)
+        self.stand_in, self.replaced = 0, np.array([], np.int32)
+        if not self._is_unigram:
+            proto = model.SerializeToString()
+            self._tokenizer = tensorflow_text.SentencepieceTokenizer(proto, out_type=tf.int32)
+            return
         pieces = {p.piece for p in model.pieces if p.type in (NORMAL, USER_DEFINED)}
         own_piece, alike = _unknown_characters(pieces, model_proto)
         self.stand_in = ord(alike[0])
@@ -95,8 +106,15 @@ class GraphSentencePiece(tf.Module):
 
         Returns:
           ids: int32 [B, (number of tokens)].
-          lengths: int32, same shape, 1 except where consecutive `<unk>` were merged.
+          lengths: int32, same shape, 1 except where consecutive `<unk>` were merged; of other
+            vocabularies than unigram ones, the number of visible characters of each token.
         """
+        if not self._is_unigram:
+            ids, starts, ends = self._tokenizer.tokenize_with_offsets(text)
+            token = tf.strings.substr(
+                tf.gather(text, ids.value_rowids()), starts.values, (ends - starts).values
+            )
+            return ids, ids.with_values(tf.strings.length(tf.strings.strip(token), "UTF8_CHAR"))
         ids = self._tokenizer.tokenize(text).with_row_splits_dtype(tf.int64)
         values = tf.where(ids.values < self._vocab_size, ids.values, UNK_ID)
         row = ids.value_rowids()
@@ -131,9 +149,3 @@ def _unknown_characters(pieces: set[str], model_proto: bytes) -> tuple[list[str]
         else:
             different += [c for c in block if c not in pieces]
     return different, alike
-
-
-def _parse(model_proto: bytes) -> message.Message:
-    if obstacle := obstacle_to_export(model_proto):
-        raise DataError(f"vocabulary in a graph: {obstacle}")
-    return parse_model(model_proto)

@@ -12,7 +12,7 @@ ALLOWED = (
     ("pretrain|finetune", "finite", "training diverged"),
     ("finetune", "expected room for a question", "its length is known with the questions"),
     ("finetune", "<unk>", "how much of the text the vocabulary lacks is known here first"),
-    ("export", "unigram type|byte fallback|normalizer", "prepare and finetune warn of it"),
+    ("export", "unigram model with", "prepare and finetune warn of it"),
     ("convert", "", "the other format lacks it, which only --to says"),
     ("score|generate|export", "denois", "a denoising model gives no likelihood of a text"),
     ("score|generate|export", "permutation", "as above"),

@@ -6,9 +6,13 @@ from pydoc_data.topics import topics
 import numpy as np
 import pytest
 import sentencepiece
+import tensorflow as tf
 
 from official.xlnet.errors import DataError
+from official.xlnet.serving.graph.offsets import OffsetTokenizer
+from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import CONTROL_IDS, SPECIAL_PIECES, UNK_ID
+from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles.tokenizer_oracle import release_encode
 
@@ -77,6 +81,40 @@ def test_ids_and_offsets(tmp_path, options):
         if options.get("byte_fallback"):
             assert UNK_ID not in ids
             check_bytes(tokenizer, is_byte, text, ids, offsets)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("bytes", "byte pieces, got <0x00>"),
+        ("nfkc_cf-bytes", "byte pieces, got <0x00>"),
+        ("identity", "a normalizer, got none"),
+        ("no-prefix", "add_dummy_prefix, got one without"),
+    ],
+)
+def test_a_warning_of_what_export_refuses(tmp_path, name, message, caplog):
+    caplog.set_level("WARNING", logger="absl")
+    tokenizer = Tokenizer(train(tmp_path, OPTIONS[name]))
+    warn_of_export(tokenizer.model_proto)
+    assert "xlnet export will refuse a model with this vocabulary" in caplog.text
+    with pytest.raises(DataError, match=f"expected a unigram model with.*{message}"):
+        GraphTokenizer(tokenizer)
+
+
+@pytest.mark.parametrize("name", ["bpe-bytes", "word"])
+def test_ids_and_offsets_in_a_graph(tmp_path, name, caplog):
+    tokenizer = Tokenizer(train(tmp_path, OPTIONS[name]))
+    warn_of_export(tokenizer.model_proto)
+    assert not caplog.text
+    graph = GraphTokenizer(tokenizer)
+    texts = [*random_texts(200), "a\0b", "", *next(iter(topics.values())).splitlines()[:40]]
+    assert graph(tf.constant(texts)).to_list() == tokenizer.encode(texts)
+    found = [x.to_list() for x in OffsetTokenizer(tokenizer, graph)(tf.constant(texts))]
+    spans = [[*zip(*row, strict=True)] for row in zip(*found[1:], strict=True)]
+    wanted = [tokenizer.encode_with_offsets(text) for text in texts]
+    assert found[0] == [ids for ids, _ in wanted]
+    same = [span == expected for span, (_, expected) in zip(spans, wanted, strict=True)]
+    assert all(same[200:]) and np.mean(same) > 0.7  # Of ordinary lines; of odd characters.
 
 
 def check_bytes(tokenizer, is_byte, text, ids, offsets):

@@ -5,10 +5,8 @@ import sys
 
 import numpy as np
 import pytest
-import sentencepiece
 import tensorflow as tf
 
-from official.xlnet.errors import DataError
 from official.xlnet.tokenization.packing import pack_columns
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -91,23 +89,3 @@ def test_very_long_texts(vocab_file, graph):
     assert graph([text, "a"]).to_list() == [
         row.tolist() for row in Tokenizer(vocab_file).encode_batch([text, "a"])
     ]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"model_type": "bpe"}, "unigram type"),
-        ({"normalization_rule_name": "identity", "vocab_size": 24}, "with a normalizer"),
-        ({"byte_fallback": True, "vocab_size": 280}, "byte pieces, got <0x00>"),
-    ],
-)
-def test_vocabularies_that_cannot_be_run_in_a_graph(tmp_path, settings, message):
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["the cat sat on the mat, then it ate"] * 9),
-        model_prefix=str(tmp_path / "other"),
-        control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"],
-        minloglevel=2,
-        **{"vocab_size": 28, **settings},
-    )
-    with pytest.raises(DataError, match=message):
-        GraphTokenizer(Tokenizer(str(tmp_path / "other.model")))

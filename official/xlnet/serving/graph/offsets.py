@@ -43,7 +43,10 @@ class OffsetTokenizer(tf.Module):
             parse_model(tokenizer.model_proto).SerializeToString(), out_type=tf.int32
         )
         pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
-        self._visible = tf.constant([len(p) - p.count(WORD_START) for p in pieces], tf.int32)
+        spaces = [piece.count(WORD_START) for piece in pieces]
+        # Of the bytes of a character, the first one is visible; the others have its place.
+        self._visible = tf.constant(tokenizer.num_characters - spaces, tf.int32)
+        self._follows = tf.constant(tokenizer.num_characters == 0)
         is_space = np.zeros(sys.maxunicode + 1, np.int32)
         is_space[[i for i in range(sys.maxunicode + 1) if chr(i).isspace()]] = 1
         self._is_space = PagedTable(is_space)
@@ -67,7 +70,8 @@ class OffsetTokenizer(tf.Module):
             values == UNK_ID, tf.gather(merged.values, source), tf.gather(self._visible, values)
         )
         row = tf.cast(ids.value_rowids(), tf.int64)
-        start = _place(ids, length)
+        follows = tf.cast(tf.gather(self._follows, values), tf.int32)
+        start, length = _place(ids, length) - follows, length + follows
         source_start, source_end, text_end = self._sources(text)
         first, last = self._in_cleaned(cleaned, row, start, length)
 
