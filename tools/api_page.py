@@ -63,9 +63,6 @@ SECTIONS = {
         "official.xlnet.modeling.objectives.denoising",
         "official.xlnet.modeling.objectives.causal_lm",
         "official.xlnet.modeling.objectives.auxiliary",
-        "official.xlnet.modeling.objectives.capitalization",
-        "official.xlnet.modeling.objectives.token_document",
-        "official.xlnet.modeling.objectives.next_sentence",
         "official.xlnet.modeling.objectives.permutation_sampling",
     ),
     "Tokenization and data": (

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
         load_pretrainer,
         save_pretrained,
     )
+    from official.xlnet.configs.base import register_settings
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.reading import register_reader
     from official.xlnet.inference.embedding import TextEmbedder, embed
     from official.xlnet.inference.sampling import Sampling
     from official.xlnet.inference.scoring import Scorer
+    from official.xlnet.modeling.depth.stacked import register_depth
     from official.xlnet.modeling.heads import register_head
     from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
     from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
     from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
     from official.xlnet.modeling.objectives import register_objective
+    from official.xlnet.modeling.objectives.auxiliary import register_auxiliary
+    from official.xlnet.modeling.ops.initializers import register_attention_init
     from official.xlnet.serving.export import export
     from official.xlnet.tasks.registry import register_task
     from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
@@ -87,9 +91,13 @@ _MODULE_OF = {
     "predict": "api.prediction",
     "pretrain": "api.pretraining",
     "pretraining_dataset": "data.pretraining_dataset",
+    "register_attention_init": "modeling.ops.initializers",
+    "register_auxiliary": "modeling.objectives.auxiliary",
+    "register_depth": "modeling.depth.stacked",
     "register_head": "modeling.heads",
     "register_objective": "modeling.objectives",
     "register_reader": "data.reading",
+    "register_settings": "configs.base",
     "register_task": "tasks.registry",
     "save_pretrained": "checkpoints.model_directory",
     "score": "api.language_model",
@@ -129,9 +137,13 @@ __all__ = [
     "predict",
     "pretrain",
     "pretraining_dataset",
+    "register_attention_init",
+    "register_auxiliary",
+    "register_depth",
     "register_head",
     "register_objective",
     "register_reader",
+    "register_settings",
     "register_task",
     "save_pretrained",
     "score",

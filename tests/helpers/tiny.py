@@ -3,7 +3,6 @@
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.depth.shared import step_encoding
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 
 # B rows, T tokens, M memory, P targets; D = 2·11, two heads of H = 11, F 29, V 53.
@@ -54,17 +53,6 @@ def randomize(variables, seed=0, scale=0.25):
     for variable in variables:
         values = rng.standard_normal(variable.shape) * scale
         variable.assign(values + ("gamma" in variable.name))
-
-
-def vary_halting(depth, num_layers, seed=0):
-    """Weights of an adaptive depth with which rows halt after different numbers of steps."""
-    rng = np.random.default_rng(seed)
-    kernel = rng.standard_normal(WIDTH) / 2
-    # What all rows have in common, the encoding of a step, has no say.
-    encodings = np.stack([step_encoding(1 + n, WIDTH) for n in range(num_layers)], axis=1)
-    kernel -= encodings @ np.linalg.lstsq(encodings, kernel, rcond=None)[0]
-    depth.halting_kernel.assign(kernel)
-    depth.halting_bias.assign(-0.7)
 
 
 def random_inputs(

@@ -37,7 +37,7 @@ ORDER = [
     ["official.xlnet.serving"],
     ["data_prep"],
     ["official.xlnet.api"],
-    ["official.xlnet.garden"],
+    ["official.xlnet.garden", "official.xlnet.extensions"],
     ["official.xlnet.commands"],
     ["official.xlnet.cli"],
     ["tools", "benchmarks"],
@@ -174,6 +174,12 @@ def test_data_prep_uses_the_lower_rooms_only():
         if module.startswith("data_prep"):
             rooms = {name.split(".")[2] for name in used if name.startswith("official.xlnet.")}
             assert rooms <= DATA_PREP_USES, f"{module} imports {rooms - DATA_PREP_USES}"
+
+
+def test_the_core_imports_no_extension():
+    for module, used in graph(ROOT).items():
+        if not module.startswith(("official.xlnet.extensions", "benchmarks", "tools")):
+            assert not [name for name in used if name.startswith("official.xlnet.extensions")]
 
 
 def test_no_circle_of_files():

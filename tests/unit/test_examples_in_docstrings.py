@@ -10,8 +10,8 @@ import tensorflow as tf
 from official import xlnet
 
 MODULES = [
-    "modeling.depth.adaptive",
-    "modeling.depth.shared",
+    "extensions.universal.adaptive_depth",
+    "extensions.universal.shared_depth",
     "modeling.depth.stacked",
     "modeling.layers.feed_forward",
     "modeling.layers.relative_attention",

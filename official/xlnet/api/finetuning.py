@@ -179,8 +179,8 @@ def task_configuration(
         raise ConfigError(f"task: expected one of {', '.join(TASKS)} or a data set, got none")
     settings = task_settings(task, tuple(TASKS))
     base.task = TaskConfig(pooled_segments="all", **settings)
-    if base.model.network != "xlnet":  # Longer inputs have no positions.
-        base.task.max_length = min(base.task.max_length, base.model.max_positions)
+    if base.model.longest_input is not None:
+        base.task.max_length = min(base.task.max_length, base.model.longest_input)
     if path is None:
         config = base
         for override in overrides:

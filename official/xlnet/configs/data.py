@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 
-from official.xlnet.configs.base import Config
+from official.xlnet.configs.base import Section
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
     RATE,
     SHARE,
-    Allowed,
     Range,
-    check_values,
     require,
 )
-
-_ALLOWED: dict[str, Allowed] = {
-    "seq_len": COUNT,
-    "reuse_len": COUNT_OR_NONE,
-    "num_predict": COUNT,
-    "target_ratio": Range(1),
-    "target_unit": ("word", "token"),
-    "max_span": COUNT,
-    "num_lanes": Range(1, 99_999),  # Names of files have so many digits.
-    "heldout_fraction": RATE,
-    "max_unknown": SHARE,
-    "seed": Range(-(2**63), 2**63 - 1),
-}
 
 # Settings that the ids of a text depend on, apart from the vocabulary.
 TEXT_SETTINGS = ("lowercase", "keep_accents")
 
 
 @dataclasses.dataclass
-class DataConfig(Config):
+class DataConfig(Section):
     """Preprocessing of text into windows, and sampling of prediction targets.
 
     Attributes:
@@ -55,6 +40,20 @@ class DataConfig(Config):
       seed: random seed of the preprocessing (held-out split, choice of segments A and B).
     """
 
+    section = "data"
+    allowed = {
+        "seq_len": COUNT,
+        "reuse_len": COUNT_OR_NONE,
+        "num_predict": COUNT,
+        "target_ratio": Range(1),
+        "target_unit": ("word", "token"),
+        "max_span": COUNT,
+        "num_lanes": Range(1, 99_999),  # Names of files have so many digits.
+        "heldout_fraction": RATE,
+        "max_unknown": SHARE,
+        "seed": Range(-(2**63), 2**63 - 1),
+    }
+
     seq_len: int = 512
     reuse_len: int = 256
     num_predict: int = 85
@@ -72,7 +71,7 @@ class DataConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        check_values("data", self, _ALLOWED)
+        super().check()
         require(
             0 <= self.reuse_len < self.seq_len - 3,
             "data.reuse_len",

@@ -23,7 +23,7 @@ from typing import Any
 
 import yaml
 
-from official.xlnet.configs.base import Config
+from official.xlnet.configs.base import Config, Section
 from official.xlnet.configs.data import DataConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.objective import ObjectiveConfig
@@ -159,13 +159,13 @@ class XLNetConfig(Config):
                     f"--set={override}: unknown section {section!r}{_nearest(section, sections)}"
                 )
         else:
-            owners = [name for name, value in sections.items() if key in value.as_dict()]
+            owners = [name for name, value in sections.items() if key in value.known_keys()]
             if len(owners) > 1:
                 raise ConfigError(
                     f"--set={override}: ambiguous key {key!r}; "
                     f"expected one of {', '.join(f'{owner}.{key}' for owner in owners)}"
                 )
-            known = [known for value in sections.values() for known in value.as_dict()]
+            known = [known for value in sections.values() for known in value.known_keys()]
             if not owners:
                 raise ConfigError(f"--set={override}: unknown key {key!r}{_nearest(key, known)}")
             section = owners[0]
@@ -189,40 +189,17 @@ class XLNetConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        for field in dataclasses.fields(self):
-            getattr(self, field.name).check()
+        sections = [getattr(self, field.name) for field in dataclasses.fields(self)]
+        for section in sections:
+            section.check()
+        for section in sections:
+            section.check_with(self)
         require(
             self.task.long_texts != "memory" or self.model.mem_len > 0,
             "model.mem_len",
             "at least 1 with task.long_texts=memory",
             self.model.mem_len,
         )
-        if self.model.network != "xlnet":
-            self._check_absolute_positions()
-
-    def _check_absolute_positions(self) -> None:
-        """Raises `ConfigError` if a network with absolute positions cannot do what is asked."""
-        network = f"with model.network={self.model.network}"
-        require(
-            self.task.name != "" or self.objective.kind != "permutation",
-            "objective.kind",
-            f"denoising or causal {network}, which has no query stream",
-            self.objective.kind,
-        )
-        require(
-            not self.data.bidirectional,
-            "data.bidirectional",
-            f"false {network}, whose positions have no direction",
-            self.data.bidirectional,
-        )
-        inputs = {"data.seq_len": self.data.seq_len}
-        if self.task.name:
-            inputs["task.max_length"] = self.task.max_length
-        for key, length in inputs.items():
-            longest = self.model.max_positions
-            require(
-                length <= longest, key, f"at most model.max_positions = {longest} {network}", length
-            )
 
     @accepts_paths("directory")
     def save(self, directory: str) -> None:
@@ -233,10 +210,12 @@ class XLNetConfig(Config):
             file.write(yaml.safe_dump(self.as_dict(), sort_keys=False).encode())
 
 
-def _assign(section: Config, name: str, key: str, value: Any, source: str) -> None:
-    fields = {field.name: field for field in dataclasses.fields(section)}
+def _assign(section: Section, name: str, key: str, value: Any, source: str) -> None:
+    owner = section if key in section else section.settings_with(key) or section
+    fields = {field.name: field for field in dataclasses.fields(owner)}
     if key not in fields:
-        raise ConfigError(f"{source}: unknown key {name + '.' + key!r}{_nearest(key, fields)}")
+        known = section.known_keys()
+        raise ConfigError(f"{source}: unknown key {name + '.' + key!r}{_nearest(key, known)}")
     default = fields[key].default
     if default is None:  # A number that may be left open.
         if value is None:
@@ -268,7 +247,8 @@ def _assign(section: Config, name: str, key: str, value: Any, source: str) -> No
         raise ConfigError(
             f"{source}: {name}.{key}: expected {expected.__name__}, got {shown(value)}"
         )
-    setattr(section, key, value)
+    if owner is section or value != default:  # Old files have the keys of all extensions.
+        setattr(section, key, value)
 
 
 def _nearest(key: str, known: Any) -> str:

@@ -6,12 +6,12 @@ import dataclasses
 
 from absl import logging
 
-from official.xlnet.configs.base import Config
+from official.xlnet.configs.base import Section
+from official.xlnet.configs.registry import ATTENTION_INITS, DEPTHS, NETWORKS
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
     RATE,
-    Allowed,
     Range,
     check_values,
     require,
@@ -19,52 +19,20 @@ from official.xlnet.configs.validation import (
 
 _NUM_SPECIAL = 9  # Equals `tokenization.special_tokens.NUM_SPECIAL`.
 
-_ALLOWED: dict[str, Allowed] = {
-    "network": ("xlnet", "bert", "gpt"),
-    "vocab_size": COUNT_OR_NONE,
-    "embedding_rows": COUNT_OR_NONE,
-    "num_layers": Range(1, 1000),
-    "depth": ("stacked", "shared", "adaptive"),
-    "halting_threshold": Range(0, 1),
-    "ponder_weight": Range(0, 1000),
-    "d_model": COUNT,
-    "num_heads": COUNT,
-    "d_inner": COUNT,
-    "activation": ("gelu", "gelu_exact", "relu"),
-    "attention_type": ("bi", "uni"),
-    "clamp_len": COUNT_OR_NONE,
-    "mem_len": COUNT_OR_NONE,
-    "dropout": RATE,
-    "activation_dropout": RATE,
-    "dropatt": RATE,
-    "init_std": Range(0, 100),
-    "attention_init": ("normal", "neighbors"),
-    "recompute": ("none", "attention", "block"),
-    "max_positions": COUNT,
-    "num_segments": COUNT,
-}
-
 
 @dataclasses.dataclass
-class ModelConfig(Config):
+class ModelConfig(Section):
     """Hyperparameters of the encoder.
 
     Attributes:
-      network: `xlnet`; or, to compare with, `bert` or `gpt`, which have learned absolute positions
-        and no memory (`official.xlnet.modeling.networks`).
+      network: `xlnet`, or the name of an extension: `bert` or `gpt`, to compare with.
       vocab_size: vocabulary size, V; 0: that of the vocabulary that the model is trained with. A
         larger number is the number of rows of the word embedding, see `embedding_rows`.
       embedding_rows: number of rows of the word embedding, if it has more than V, e.g. a multiple
         of 128. The rows after V are padding, which is never predicted; 0: V.
-      num_layers: number of layers, L; with `depth: adaptive` the most that a token goes through.
-      depth: blocks of the layers: `stacked` (a block for each), `shared` (one block for all) or
-        `adaptive` (one block, and each token halts by itself), the last two as in the Universal
-        Transformer (Dehghani et al., 2018).
-      step_encoding: whether the input of a shared block says which step it is.
-      halting_threshold: sum of halting probabilities at which a token halts, with
-        `depth: adaptive`.
-      ponder_weight: weight in the loss of the mean number of steps (more exactly, of the ponder
-        cost), with `depth: adaptive`.
+      num_layers: number of layers, L.
+      depth: blocks of the layers: `stacked` (a block for each), or the name of an extension:
+        `shared` or `adaptive`, as in the Universal Transformer.
       d_model: hidden size, D.
       num_heads: number of attention heads, N; the size of a head is H = D / N.
       d_inner: hidden size of the feed-forward network, F.
@@ -80,23 +48,40 @@ class ModelConfig(Config):
         dropout" in table 7 of the paper); null: that of `dropout`.
       dropatt: dropout rate of the attention probabilities.
       init_std: standard deviation of the normal initializer.
-      attention_init: initialization of attention: `normal`, or `neighbors`, where each head starts
-        by copying its share of one neighbor: the token before, after, two before, two after, …;
-        training then leaves the loss of the unigram baseline within tens of steps.
+      attention_init: initialization of attention: `normal`, or the name of an extension:
+        `neighbors`, where each head starts by copying its share of one neighbor.
       recompute: activations that the backward pass recomputes to save memory (gradient
         checkpointing): `none`, `attention` (scores and probabilities) or `block` (whole blocks).
-      max_positions: for `bert` and `gpt`, number of learned positions: the longest input.
-      num_segments: for `bert`, number of learned segment embeddings; larger ids have the last one.
     """
+
+    section = "model"
+    allowed = {
+        "network": NETWORKS,
+        "vocab_size": COUNT_OR_NONE,
+        "embedding_rows": COUNT_OR_NONE,
+        "num_layers": Range(1, 1000),
+        "depth": DEPTHS,
+        "d_model": COUNT,
+        "num_heads": COUNT,
+        "d_inner": COUNT,
+        "activation": ("gelu", "gelu_exact", "relu"),
+        "attention_type": ("bi", "uni"),
+        "clamp_len": COUNT_OR_NONE,
+        "mem_len": COUNT_OR_NONE,
+        "dropout": RATE,
+        "activation_dropout": RATE,
+        "dropatt": RATE,
+        "init_std": Range(0, 100),
+        "attention_init": ATTENTION_INITS,
+        "recompute": ("none", "attention", "block"),
+    }
+    registries = {"network": NETWORKS, "depth": DEPTHS, "attention_init": ATTENTION_INITS}
 
     network: str = "xlnet"
     vocab_size: int = 0
     embedding_rows: int = 0
     num_layers: int = 12
     depth: str = "stacked"
-    step_encoding: bool = True
-    halting_threshold: float = 0.99
-    ponder_weight: float = 0.01
     d_model: int = 768
     num_heads: int = 12
     d_inner: int = 3072
@@ -111,8 +96,6 @@ class ModelConfig(Config):
     init_std: float = 0.02
     attention_init: str = "normal"
     recompute: str = "none"
-    max_positions: int = 512
-    num_segments: int = 3
 
     @property
     def d_head(self) -> int:
@@ -142,7 +125,7 @@ class ModelConfig(Config):
           >>> model.vocab_size, model.embedding_rows
           (4000, 4096)
         """
-        sizes = {key: _ALLOWED[key] for key in ("vocab_size", "embedding_rows")}
+        sizes = {key: ModelConfig.allowed[key] for key in ("vocab_size", "embedding_rows")}
         check_values("model", self, sizes)
         rows = self.num_embeddings
         if 0 < self.vocab_size < self.embedding_rows:
@@ -175,33 +158,36 @@ class ModelConfig(Config):
         )
 
     @property
-    def num_blocks(self) -> int:
-        """Number of blocks with weights of their own."""
-        return self.num_layers if self.depth == "stacked" else 1
+    def longest_input(self) -> int | None:
+        """Largest number of tokens that the network reads; None if it reads any number."""
+        return None
 
     @property
     def num_parameters(self) -> int:
         """Number of parameters of the encoder.
 
         V·D + D embeddings; per block 5·D² in attention, 2·D·F + F + D in the feed-forward network,
-        2·D of segments and 4·D of layer norms; 3·D biases, per block if they are untied; D + 1 of
-        halting. With absolute positions, 4·D² + 4·D in attention, and the embeddings of positions;
-        in `bert` those of segments and their layer norm, too.
+        2·D of segments and 4·D of layer norms; 3·D biases, per block if they are untied.
         """
         width, inner = self.d_model, self.d_inner
-        if self.network != "xlnet":
-            rows = self.num_embeddings + self.max_positions
-            rows += self.num_segments + 2 if self.network == "bert" else 0
-            layer = 4 * width**2 + 4 * width + 2 * width * inner + inner + width + 4 * width
-            return rows * width + self.num_layers * layer
-        biases = 3 * width * (self.num_blocks if self.untie_r else 1)
+        biases = 3 * width
         block = 5 * width**2 + 2 * width * inner + inner + width + 2 * width + 4 * width
-        halting = width + 1 if self.depth == "adaptive" else 0
-        return self.num_embeddings * width + width + self.num_blocks * block + biases + halting
+        if self.untie_r:
+            block, biases = block + biases, 0
+        blocks = self.depth_parameters(block) + biases
+        return self.num_embeddings * width + width + blocks
+
+    def depth_parameters(self, block: int) -> int:
+        """Number of parameters of all layers.
+
+        Args:
+          block: number of parameters of a block.
+        """
+        return self.num_layers * block
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        check_values("model", self, _ALLOWED)
+        super().check()
         require(
             not 0 < self.vocab_size <= _NUM_SPECIAL,
             "model.vocab_size",
@@ -215,23 +201,3 @@ class ModelConfig(Config):
             self.num_heads,
         )
         require(self.d_model % 2 == 0, "model.d_model", "an even number", self.d_model)
-        if self.network != "xlnet":
-            self._check_absolute_positions()
-
-    def _check_absolute_positions(self) -> None:
-        """Raises `ConfigError` if a setting asks for what only the XLNet network has."""
-        for key, expected in (
-            ("mem_len", 0),
-            ("clamp_len", 0),
-            ("recompute", "none"),
-            ("depth", "stacked"),
-        ):
-            got = getattr(self, key)
-            where = f"{expected!r} with model.network={self.network}"
-            require(got == expected, f"model.{key}", where, got)
-        require(
-            self.network != "gpt" or self.attention_type == "uni",
-            "model.attention_type",
-            "'uni' with model.network=gpt",
-            self.attention_type,
-        )

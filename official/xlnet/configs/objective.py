@@ -6,22 +6,15 @@ import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
-from official.xlnet.configs.base import Config
+from official.xlnet.configs.base import Section
+from official.xlnet.configs.registry import AUXILIARY, OBJECTIVES
 from official.xlnet.configs.validation import (
     COUNT_OR_NONE,
     NOT_NEGATIVE,
     SHARE,
-    Allowed,
     Range,
-    check_values,
     require,
 )
-
-_ALLOWED: dict[str, Allowed] = {
-    "target_draws": COUNT_OR_NONE,
-    "mask_share": SHARE,
-    "random_share": SHARE,
-}
 
 
 class Stage(NamedTuple):
@@ -39,7 +32,7 @@ class Stage(NamedTuple):
 
 
 @dataclasses.dataclass
-class ObjectiveConfig(Config):
+class ObjectiveConfig(Section):
     """Pre-training objective; see `official.xlnet.modeling.objectives`.
 
     Attributes:
@@ -48,8 +41,6 @@ class ObjectiveConfig(Config):
         1 is static masking, BERT uses 10; 0 samples new targets in every epoch.
       mask_share: for `denoising`, probability that a target is replaced by `<mask>`.
       random_share: for `denoising`, probability that a target is replaced by a random token.
-      next_sentence: whether to add next-sentence prediction: CLS predicts whether B follows A.
-        Short for `auxiliary: [next_sentence]`.
       auxiliary: objectives that are learned besides `kind`, by name, in the order of their stages;
         see `official.xlnet.modeling.objectives.auxiliary`.
       auxiliary_steps: for each of them, number of steps before it begins; empty: all from the
@@ -57,11 +48,18 @@ class ObjectiveConfig(Config):
       auxiliary_weights: for each of them, weight of its loss; empty: 1.
     """
 
+    section = "objective"
+    allowed = {
+        "target_draws": COUNT_OR_NONE,
+        "mask_share": SHARE,
+        "random_share": SHARE,
+    }
+    registries = {"kind": OBJECTIVES, "auxiliary": AUXILIARY}
+
     kind: str = "permutation"
     target_draws: int = 0
     mask_share: float = 0.8
     random_share: float = 0.1
-    next_sentence: bool = False
     auxiliary: tuple[str, ...] = ()
     auxiliary_steps: tuple[str, ...] = ()
     auxiliary_weights: tuple[str, ...] = ()
@@ -70,15 +68,8 @@ class ObjectiveConfig(Config):
         """Returns the auxiliary objectives, in the order of their stages.
 
         Raises:
-          ConfigError: a name occurs twice, numbers are missing, or the steps are not in order.
+          ConfigError: numbers are missing, or the steps are not in order.
         """
-        names = (*(("next_sentence",) if self.next_sentence else ()), *self.auxiliary)
-        require(
-            len(set(names)) == len(names),
-            "objective.auxiliary",
-            "different names, next_sentence included",
-            names,
-        )
         steps = self._numbers("auxiliary_steps", int, COUNT_OR_NONE, default=0)
         weights = self._numbers("auxiliary_weights", float, NOT_NEGATIVE, default=1.0)
         require(
@@ -87,8 +78,7 @@ class ObjectiveConfig(Config):
             "an ascending order, as a stage keeps the objectives of the earlier ones",
             steps,
         )
-        stages = [Stage(*stage) for stage in zip(self.auxiliary, steps, weights, strict=True)]
-        return [Stage("next_sentence", 0, 1.0), *stages] if self.next_sentence else stages
+        return [Stage(*stage) for stage in zip(self.auxiliary, steps, weights, strict=True)]
 
     def _numbers(self, key: str, kind: Callable, allowed: Range, default: float) -> list:
         """The numbers of a key, one for each auxiliary objective."""
@@ -104,7 +94,7 @@ class ObjectiveConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        check_values("objective", self, _ALLOWED)
+        super().check()
         shares = self.mask_share, self.random_share
         require(
             sum(shares) <= 1,
@@ -114,8 +104,5 @@ class ObjectiveConfig(Config):
         )
         names = [stage.name for stage in self.stages()]
         require(
-            self.kind != "causal" or "next_sentence" not in names,
-            "objective.kind",
-            "one that reads B, with next_sentence",
-            self.kind,
+            len(set(names)) == len(names), "objective.auxiliary", "different names", tuple(names)
         )

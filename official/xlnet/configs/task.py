@@ -5,54 +5,20 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from official.xlnet.configs.base import Config
+from official.xlnet.configs.base import Section
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
     FINITE,
     NOT_NEGATIVE,
     RATE,
-    Allowed,
     Range,
-    check_values,
     require,
 )
 
-_ALLOWED: dict[str, Allowed] = {
-    "max_length": COUNT,
-    "truncation_side": ("right", "left"),
-    "num_buckets": COUNT,
-    "summary": ("last", "first", "mean", "attn"),
-    "patience": COUNT_OR_NONE,
-    "class_weights": ("none", "balanced"),
-    "label_smoothing": RATE,
-    "epochs": NOT_NEGATIVE,
-    "long_texts": ("truncate", "windows", "memory"),
-    "window_stride": COUNT,
-    "max_windows": COUNT,
-    "pooling": ("mean", "max"),
-    "pooled_segments": ("all", "last"),
-    "query_length": COUNT,
-    "answer_length": COUNT,
-    "start_n_top": COUNT,
-    "end_n_top": COUNT,
-    "n_best": COUNT,
-    "null_threshold": FINITE,
-    "num_choices": Range(2, 1000),
-    "answer_module": ("summary", "san"),
-    "answer_steps": Range(1, 100),
-    "answer_dropout": RATE,
-    "lm_weight": NOT_NEGATIVE,
-    "scoring": ("kernel", "summary"),
-    "num_candidates": Range(2, 1000),
-    "cutoff": COUNT,
-    "highest_grade": Range(0, 100),
-    "rerank_depth": COUNT_OR_NONE,
-}
-
 
 @dataclasses.dataclass
-class TaskConfig(Config):
+class TaskConfig(Section):
     """Fine-tuning task: data format, input length, head and metric.
 
     Attributes:
@@ -110,6 +76,39 @@ class TaskConfig(Config):
       rerank_depth: number of documents of a TREC run that are reranked per query; 0: all.
     """
 
+    section = "task"
+    allowed = {
+        "max_length": COUNT,
+        "truncation_side": ("right", "left"),
+        "num_buckets": COUNT,
+        "summary": ("last", "first", "mean", "attn"),
+        "patience": COUNT_OR_NONE,
+        "class_weights": ("none", "balanced"),
+        "label_smoothing": RATE,
+        "epochs": NOT_NEGATIVE,
+        "long_texts": ("truncate", "windows", "memory"),
+        "window_stride": COUNT,
+        "max_windows": COUNT,
+        "pooling": ("mean", "max"),
+        "pooled_segments": ("all", "last"),
+        "query_length": COUNT,
+        "answer_length": COUNT,
+        "start_n_top": COUNT,
+        "end_n_top": COUNT,
+        "n_best": COUNT,
+        "null_threshold": FINITE,
+        "num_choices": Range(2, 1000),
+        "answer_module": ("summary", "san"),
+        "answer_steps": Range(1, 100),
+        "answer_dropout": RATE,
+        "lm_weight": NOT_NEGATIVE,
+        "scoring": ("kernel", "summary"),
+        "num_candidates": Range(2, 1000),
+        "cutoff": COUNT,
+        "highest_grade": Range(0, 100),
+        "rerank_depth": COUNT_OR_NONE,
+    }
+
     name: str = ""
     labels: tuple[str, ...] = ()
     scope: str = ""
@@ -154,7 +153,7 @@ class TaskConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        check_values("task", self, _ALLOWED)
+        super().check()
         require(
             len(self.target_means) in (0, len(self.subtasks) or 1)
             and all(map(math.isfinite, self.target_means)),

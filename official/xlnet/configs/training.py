@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from official.xlnet.configs.base import Config
+from official.xlnet.configs.base import Section
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
@@ -13,41 +13,13 @@ from official.xlnet.configs.validation import (
     POSITIVE,
     RATE,
     SEED,
-    Allowed,
     Range,
-    check_values,
     require,
 )
 
-_ALLOWED: dict[str, Allowed] = {
-    "batch_size": COUNT,
-    "num_steps": COUNT,
-    "learning_rate": POSITIVE,
-    "warmup_steps": COUNT_OR_NONE,
-    "end_learning_rate": NOT_NEGATIVE,
-    "decay_power": NOT_NEGATIVE,
-    "optimizer": ("adamw", "lamb", "muon"),
-    "weight_decay": NOT_NEGATIVE,
-    "adam_beta_1": RATE,
-    "adam_beta_2": RATE,
-    "adam_epsilon": POSITIVE,
-    "muon_scale": POSITIVE,
-    "clip_norm": NOT_NEGATIVE,
-    "layer_decay": Range(0, 1, open_low=True),
-    "accumulate_steps": COUNT,
-    "parallel_slices": COUNT_OR_NONE,
-    "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
-    "steps_per_execution": COUNT,
-    "checkpoint_steps": COUNT,
-    "keep_checkpoints": COUNT,
-    "evaluation_steps": COUNT_OR_NONE,
-    "on_bad_step": ("stop", "skip"),
-    "seed": SEED,
-}
-
 
 @dataclasses.dataclass
-class TrainingConfig(Config):
+class TrainingConfig(Section):
     """Batch size, optimizer, learning rate schedule and run control.
 
     Attributes:
@@ -90,6 +62,33 @@ class TrainingConfig(Config):
       json_log: whether TensorBoard scalars are also written to `logs/scalars.jsonl`.
       seed: random seed of weight initialization, target sampling and dropout.
     """
+
+    section = "training"
+    allowed = {
+        "batch_size": COUNT,
+        "num_steps": COUNT,
+        "learning_rate": POSITIVE,
+        "warmup_steps": COUNT_OR_NONE,
+        "end_learning_rate": NOT_NEGATIVE,
+        "decay_power": NOT_NEGATIVE,
+        "optimizer": ("adamw", "lamb", "muon"),
+        "weight_decay": NOT_NEGATIVE,
+        "adam_beta_1": RATE,
+        "adam_beta_2": RATE,
+        "adam_epsilon": POSITIVE,
+        "muon_scale": POSITIVE,
+        "clip_norm": NOT_NEGATIVE,
+        "layer_decay": Range(0, 1, open_low=True),
+        "accumulate_steps": COUNT,
+        "parallel_slices": COUNT_OR_NONE,
+        "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
+        "steps_per_execution": COUNT,
+        "checkpoint_steps": COUNT,
+        "keep_checkpoints": COUNT,
+        "evaluation_steps": COUNT_OR_NONE,
+        "on_bad_step": ("stop", "skip"),
+        "seed": SEED,
+    }
 
     batch_size: int = 16
     num_steps: int = 10000
@@ -140,7 +139,7 @@ class TrainingConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        check_values("training", self, _ALLOWED)
+        super().check()
         require(
             self.batch_size % self.num_slices == 0,
             "training.accumulate_steps and parallel_slices",

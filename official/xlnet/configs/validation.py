@@ -8,6 +8,7 @@ import numbers
 from collections.abc import Mapping
 from typing import Any
 
+from official.xlnet.configs.registry import Registry
 from official.xlnet.errors import ConfigError
 
 _FLOAT32_MAX = 3.4e38
@@ -58,7 +59,7 @@ COUNT = Range(1, 2**31 - 1)
 COUNT_OR_NONE = Range(0, 2**31 - 1)
 SEED = Range(0, 2**32 - 1)
 
-Allowed = Range | tuple[str, ...]
+Allowed = Range | tuple[str, ...] | Registry
 
 
 def check_values(section: str, values: Any, allowed: Mapping[str, Allowed]) -> None:
@@ -67,7 +68,7 @@ def check_values(section: str, values: Any, allowed: Mapping[str, Allowed]) -> N
     Args:
       section: name of the section, for the message.
       values: the section.
-      allowed: {key: its range, or the words that it may be}.
+      allowed: {key: its range, the words that it may be, or the registry of its names}.
     """
     for key, expected in allowed.items():
         value = getattr(values, key)
@@ -75,6 +76,8 @@ def check_values(section: str, values: Any, allowed: Mapping[str, Allowed]) -> N
             continue  # A key that may be left open.
         if isinstance(expected, tuple):
             require_one_of(f"{section}.{key}", value, expected)
+        elif isinstance(expected, Registry):
+            expected.require(value)
         else:
             require(expected.holds(value), f"{section}.{key}", str(expected), value)
 

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.registry import DEPTHS
 from official.xlnet.modeling.ops.shapes import sizes
 
 # Maps (index of the layer, hidden states [B, X, D]) to the hidden states after its block.
 Step = Callable[[int, tf.Tensor], tf.Tensor]
+
+
+D = TypeVar("D", bound="type[StackedDepth]")
+
+
+def register_depth(name: str) -> Callable[[D], D]:
+    """Decorator that registers a subclass of `StackedDepth`.
+
+    Args:
+      name: value of `model.depth` that selects it.
+
+    Raises:
+      ConfigError: a depth is already registered under the name.
+
+    Example:
+      >>> @register_depth("reversed")
+      ... class ReversedDepth(StackedDepth):
+      ...     def blocks(self, new_block, num_layers):
+      ...         return super().blocks(new_block, num_layers)[::-1]
+    """
+    return DEPTHS.register(name)
 
 
 class DepthOutputs(NamedTuple):
@@ -27,6 +49,7 @@ class DepthOutputs(NamedTuple):
     num_steps: tf.Tensor
 
 
+@register_depth("stacked")
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class StackedDepth(tf_keras.layers.Layer):
     """Each layer has a block of its own:  h_l = block_l(h_{l-1}).

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.configs.registry import ATTENTION_INITS
 from official.xlnet.modeling.kernels.attend import (
     Pattern,
     ScoreTerms,
@@ -35,12 +36,7 @@ from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.layers import relative_position
 from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding, biased_query
-from official.xlnet.modeling.ops.initializers import (
-    HeadSelection,
-    NeighborBias,
-    NeighborKernel,
-    normal,
-)
+from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.visibility import TwoStreamMask, named
@@ -88,7 +84,7 @@ class RelativeBiases(tf_keras.layers.Layer):
       num_heads: number of attention heads, N.
       d_head: width of an attention head, H; the width of the hidden states is N·H.
       init_std: standard deviation of the normal initializer.
-      attention_init: initialization of r_r, `normal` or `neighbors` (`NeighborBias`).
+      attention_init: see `TwoStreamRelativeAttention`.
     """
 
     def __init__(
@@ -104,13 +100,14 @@ class RelativeBiases(tf_keras.layers.Layer):
         self.init_std, self.attention_init = init_std, attention_init
 
     def build(self, input_shape=None):
-        shape = [self.num_heads, self.d_head]
-        position = normal(self.init_std)
-        if self.attention_init == "neighbors":
-            position = NeighborBias(self.init_std, self.num_heads * self.d_head)
-        self.content = self.add_weight("content_bias", shape, initializer=normal(self.init_std))
-        self.position = self.add_weight("position_bias", shape, initializer=position)
-        self.segment = self.add_weight("segment_bias", shape, initializer=normal(self.init_std))
+        shape, std = [self.num_heads, self.d_head], self.init_std
+        chosen = ATTENTION_INITS[self.attention_init](std, self.num_heads * self.d_head)
+
+        def bias(name):
+            return self.add_weight(name, shape, initializer=chosen.get(name) or normal(std))
+
+        self.content, self.position = bias("content_bias"), bias("position_bias")
+        self.segment = bias("segment_bias")
         super().build(input_shape)
 
     def get_config(self):
@@ -137,8 +134,7 @@ class TwoStreamRelativeAttention(LegacyLayer):
       attention_type: `bi`, or `uni` where no row attends to a later position.
       init_std: standard deviation of the normal initializer.
       recompute: whether the backward pass computes probabilities again instead of keeping them.
-      attention_init: `normal`, or `neighbors`, where every head starts by copying a part of one
-        neighbor (`NeighborKernel`, `NeighborBias`, `HeadSelection`); D must be N·H then.
+      attention_init: initialization, `normal` or a name of `register_attention_init`.
 
     Call arguments:
       hidden_states: [B, T + P, D], T content rows, then P query rows (if any).
@@ -196,20 +192,19 @@ class TwoStreamRelativeAttention(LegacyLayer):
     def build(self, input_shape):
         d_model = input_shape[-1]
 
-        def kernel(name, initializer=None):
+        chosen = ATTENTION_INITS[self.attention_init](self.init_std, d_model)
+
+        def kernel(name):
             return self.add_weight(
-                f"{name}_kernel",
+                name,
                 [d_model, self.num_heads, self.d_head],
-                initializer=initializer or normal(self.init_std),
+                initializer=chosen.get(name) or normal(self.init_std),
             )
 
-        position = copy = None
-        if self.attention_init == "neighbors":
-            position, copy = NeighborKernel(self.init_std), HeadSelection()
-        self.query_kernel, self.key_kernel = kernel("query"), kernel("key")
-        self.value_kernel = kernel("value", copy)
-        self.position_kernel = kernel("position", position)
-        self.output_kernel = kernel("output", copy)
+        self.query_kernel, self.key_kernel = kernel("query_kernel"), kernel("key_kernel")
+        self.value_kernel = kernel("value_kernel")
+        self.position_kernel = kernel("position_kernel")
+        self.output_kernel = kernel("output_kernel")
         self.segment_encoding.build()
         # Checkpoints know the variable by this path.
         self.segment_embedding = self.segment_encoding.segment_embedding

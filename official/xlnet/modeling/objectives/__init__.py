@@ -15,19 +15,16 @@ of them. `objective.kind` selects one:
 
 from __future__ import annotations
 
+from official.xlnet.configs.registry import OBJECTIVES
 from official.xlnet.configs.sections import ObjectiveSections
 
 # Imported for the objectives that they register.
 from official.xlnet.modeling.objectives import (  # noqa: F401
-    capitalization,
     causal_lm,
     denoising,
-    next_sentence,
     permutation_lm,
-    token_document,
 )
 from official.xlnet.modeling.objectives.base import (
-    OBJECTIVES,
     Objective,
     ObjectiveBatch,
     register_objective,

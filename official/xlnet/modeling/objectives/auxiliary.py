@@ -26,7 +26,7 @@ from collections.abc import Callable
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.registry import Registry
+from official.xlnet.configs.registry import AUXILIARY
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.base import Labels, ObjectiveBatch
 from official.xlnet.modeling.ops.initializers import normal
@@ -95,7 +95,6 @@ class AuxiliaryObjective(tf_keras.layers.Layer):
 
 
 CreateAuxiliary = Callable[..., AuxiliaryObjective]
-AUXILIARY: Registry[CreateAuxiliary] = Registry("objective.auxiliary")
 
 
 def register_auxiliary(name: str) -> Callable[[CreateAuxiliary], CreateAuxiliary]:

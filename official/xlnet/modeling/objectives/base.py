@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from official.xlnet.configs.registry import Registry
+from official.xlnet.configs.registry import OBJECTIVES
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives.permutation_sampling import (
@@ -66,7 +66,6 @@ class Features(dict[str, tf.Tensor]):
 
 Objective = Callable[[dict[str, tf.Tensor]], ObjectiveBatch]
 CreateObjective = Callable[[ObjectiveSections], Objective]
-OBJECTIVES: Registry[CreateObjective] = Registry("objective.kind")
 
 
 def register_objective(name: str) -> Callable[[CreateObjective], CreateObjective]:

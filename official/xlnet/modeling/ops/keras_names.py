@@ -11,9 +11,10 @@ import sys
 from importlib.machinery import PathFinder
 from typing import Any
 
+from official.xlnet.configs.registry import extension_table
+
 MODULES = {
     "AdamW": "training.optimization",
-    "AdaptiveDepth": "modeling.depth.adaptive",
     "AuxiliaryObjectives": "modeling.objectives.auxiliary",
     "BertEncoder": "modeling.networks.bert_encoder",
     "BertStyleLayer": "garden.bert_style_encoder",
@@ -29,7 +30,6 @@ MODULES = {
     "RelativePositionEncoding": "modeling.layers.relative_position",
     "RelativeSegmentEncoding": "modeling.layers.relative_segment",
     "ResidualNorm": "modeling.layers.xlnet_block",
-    "SharedDepth": "modeling.depth.shared",
     "StackedDepth": "modeling.depth.stacked",
     "TwoStreamAttentionMask": "modeling.layers.two_stream_mask",
     "TwoStreamRelativeAttention": "modeling.layers.relative_attention",
@@ -39,6 +39,7 @@ MODULES = {
     "XLNetEncoder": "modeling.networks.xlnet_encoder",
     "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
     "XLNetTaskModel": "modeling.models.xlnet_task_model",
+    **{name: f"extensions.{module}" for name, module in extension_table("KERAS_NAMES").items()},
 }
 
 

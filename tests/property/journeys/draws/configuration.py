@@ -9,7 +9,6 @@ import functools
 import itertools
 import random
 
-from official.xlnet.configs import data, model, objective, task, training
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import Range
 
@@ -42,6 +41,8 @@ _TINY = {
     "model.clamp_len": (0, 3, 100),
     "model.mem_len": (0, 1, 7, 40),
     "model.init_std": (0.0, 0.02, 0.3),
+    "model.attention_init": ("normal", "neighbors"),
+    "model.halting_threshold": (0.0, 0.1, 0.5),
     "model.max_positions": (29, 64, 100),
     "model.num_segments": (1, 2, 3, 5),
     "model.ponder_weight": (0.0, 0.01, 1.0),
@@ -135,7 +136,7 @@ def keys() -> list[str]:
     """Names of all keys, `section.key`."""
     config = _defaults()
     sections = [field.name for field in dataclasses.fields(config)]
-    return [f"{name}.{key}" for name in sections for key in getattr(config, name).as_dict()]
+    return [f"{name}.{key}" for name in sections for key in getattr(config, name).known_keys()]
 
 
 @functools.cache
@@ -143,20 +144,15 @@ def values_of(key: str) -> tuple:
     """Values of a key that a journey may have; none if it is not drawn by itself."""
     if key in _DRAWN_ELSEWHERE:
         return ()
-    if key in _TINY:
-        return _TINY[key]
-    section, name = key.split(".")
-    tables = {
-        "model": model,
-        "data": data,
-        "objective": objective,
-        "training": training,
-        "task": task,
-    }
-    default = getattr(getattr(_defaults(), section), name)
+    for table in (_TINY, IMPORTANT):
+        if key in table:
+            return table[key]
+    name, key = key.split(".")
+    section = getattr(_defaults(), name)
+    default = getattr(section, key)
     if isinstance(default, bool):
         return (True, False)
-    allowed = tables[section]._ALLOWED.get(name, ())
+    allowed = type(section).allowed.get(key, ())
     if not isinstance(allowed, Range):
         return allowed
     share = (0.0, 0.1, 0.5) if isinstance(default, float) or default is None else (1, 2)

@@ -9,9 +9,15 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.modeling.depth.stacked import DepthOutputs, StackedDepth, Step
+from official.xlnet.modeling.depth.stacked import (
+    DepthOutputs,
+    StackedDepth,
+    Step,
+    register_depth,
+)
 
 
+@register_depth("shared")
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class SharedDepth(StackedDepth):
     """All layers have the same block:  h_t = block(h_{t-1} + s_t).

@@ -9,11 +9,10 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
+from official.xlnet.extensions.universal.adaptive_depth import AdaptiveDepth
+from official.xlnet.extensions.universal.shared_depth import step_encoding
 from official.xlnet.inference.cached_decoding import prefill
 from official.xlnet.inference.network.packed_encoder import PackedEncoder
-from official.xlnet.modeling.depth import DEPTHS
-from official.xlnet.modeling.depth.adaptive import AdaptiveDepth
-from official.xlnet.modeling.depth.shared import step_encoding
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.training.optimization import create_optimizer, layer_of
@@ -28,8 +27,8 @@ from tests.helpers.tiny import (
     randomize,
     tiny_config,
     tiny_encoder,
-    vary_halting,
 )
+from tests.unit.extensions.halting import vary_halting
 
 STEPS = 5
 ROWS = TOKENS + TARGETS
@@ -313,7 +312,7 @@ def test_training_fits_a_batch():
 
 
 @pytest.mark.parametrize("untie_r", [True, False])
-@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("depth", ["stacked", "shared", "adaptive"])
 def test_parameters_are_counted(depth, untie_r):
     config = tiny_config(depth=depth, num_layers=3, untie_r=untie_r)
     encoder = XLNetEncoder(config)
@@ -334,6 +333,6 @@ def test_a_shared_block_learns_at_the_full_rate():
 def test_unknown_depths_are_refused_and_all_known_ones_exist():
     with pytest.raises(ConfigError, match=r"model\.depth: expected"):
         tiny_config(depth="deep")
-    for depth in DEPTHS:
+    for depth in ("stacked", "shared", "adaptive"):
         tiny_config(depth=depth).check()
     assert XLNetConfig().model.depth == "stacked"

@@ -5,11 +5,11 @@ import pytest
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.extensions.neighbors import NeighborBias, NeighborKernel
 from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, sinusoids
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.modeling.ops.initializers import NeighborBias, NeighborKernel
 
 DISTANCES = (1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)  # Query position minus key position.
 

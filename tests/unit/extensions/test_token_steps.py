@@ -16,7 +16,8 @@ from official.xlnet.checkpoints.model_directory import create_model_dir, load_en
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from tests.helpers.corpora import vocabulary_dir
-from tests.helpers.tiny import randomize, tiny_config, vary_halting
+from tests.helpers.tiny import randomize, tiny_config
+from tests.unit.extensions.halting import vary_halting
 
 TEXT = "The people of the world have been in this long before, and they would say so now."
 

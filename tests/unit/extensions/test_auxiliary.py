@@ -194,7 +194,8 @@ def test_stages_begin_at_their_steps_and_stay():
         [float(w) for w in layer.stage_weights(tf.constant(step, tf.int64))] for step in (0, 2, 3)
     ]
     assert weights == [[1, 0], [1, 0], [1, 0.25]]
-    short = ObjectiveConfig(next_sentence=True, auxiliary=("capitalization",))
+    short = ObjectiveConfig(auxiliary=("capitalization",))
+    short.next_sentence = True
     assert [stage.name for stage in short.stages()] == ["next_sentence", "capitalization"]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.configs.validation import require
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjective, register_auxiliary
 from official.xlnet.modeling.objectives.base import Labels, prediction_positions, prediction_rows
 
@@ -22,13 +20,6 @@ class Capitalization(AuxiliaryObjective):
       config: sections of the experiment; text must not be lower-cased, and the hidden state at
         a position must predict the token there (not `causal`, which predicts the next one).
     """
-
-    def __init__(self, config: ObjectiveSections, **kwargs):
-        super().__init__(config, **kwargs)
-        kind, lowercase = config.objective.kind, config.data.lowercase
-        require(not lowercase, "data.lowercase", "false with capitalization", lowercase)
-        expected = "permutation or denoising with capitalization"
-        require(kind != "causal", "objective.kind", expected, kind)
 
     def labels(self, batch, task):
         positions_BP = prediction_positions(task.inputs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.configs.validation import require
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjective, register_auxiliary
 from official.xlnet.modeling.objectives.base import Labels
 from official.xlnet.tokenization.special_tokens import EOD_ID, SEGMENT_A, SEGMENT_B
@@ -28,11 +27,6 @@ class TokenDocument(AuxiliaryObjective):
     def __init__(self, config: ObjectiveSections, **kwargs):
         super().__init__(config, **kwargs)
         self.reuse_len = config.data.reuse_len
-        require(self.reuse_len > 0, "data.reuse_len", "above 0 with token_document", 0)
-        mem_len = config.model.mem_len
-        sees_all = config.objective.kind == "denoising" and mem_len == 0
-        expected = "above 0 with denoising and token_document, so that the reuse part is read alone"
-        require(not sees_all, "model.mem_len", expected, mem_len)
 
     def labels(self, batch, task):
         token_ids_BT, segment_ids_BT = batch["token_ids"], batch["segment_ids"]

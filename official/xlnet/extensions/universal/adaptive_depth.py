@@ -6,12 +6,13 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.modeling.depth.shared import SharedDepth
-from official.xlnet.modeling.depth.stacked import DepthOutputs, Step
+from official.xlnet.extensions.universal.shared_depth import SharedDepth
+from official.xlnet.modeling.depth.stacked import DepthOutputs, Step, register_depth
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.shapes import sizes
 
 
+@register_depth("adaptive")
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class AdaptiveDepth(SharedDepth):
     """Adaptive computation time (Graves, 2016) over the steps of one shared block.

@@ -1,0 +1,86 @@
+"""Keys of BERT's and GPT's networks in the `model` section."""
+
+from __future__ import annotations
+
+from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.validation import COUNT, require
+
+
+@register_settings("model", network=("bert", "gpt"))
+class BertModelConfig(ModelConfig):
+    """`network` may be `bert` or `gpt`.
+
+    Attributes:
+      max_positions: number of learned positions: the longest input.
+      num_segments: for `bert`, number of learned segment embeddings; larger ids have the last one.
+    """
+
+    allowed = {"max_positions": COUNT, "num_segments": COUNT}
+
+    max_positions: int = 512
+    num_segments: int = 3
+
+    @property
+    def _is_chosen(self) -> bool:
+        return self.network in ("bert", "gpt")
+
+    @property
+    def longest_input(self) -> int | None:
+        return self.max_positions if self._is_chosen else super().longest_input
+
+    @property
+    def num_parameters(self) -> int:
+        """As in `ModelConfig`: embeddings of words and positions; 4·D² + 4·D in attention.
+
+        In `bert` also the embeddings of segments and a layer norm.
+        """
+        if not self._is_chosen:
+            return super().num_parameters
+        width, inner = self.d_model, self.d_inner
+        rows = self.num_embeddings + self.max_positions
+        rows += self.num_segments + 2 if self.network == "bert" else 0
+        layer = 4 * width**2 + 4 * width + 2 * width * inner + inner + width + 4 * width
+        return rows * width + self.num_layers * layer
+
+    def check_with(self, config: XLNetConfig) -> None:
+        """Raises `ConfigError` if something is asked for that only the XLNet network has."""
+        super().check_with(config)
+        if not self._is_chosen:
+            return
+        network = f"with model.network={self.network}"
+        for key, expected in (
+            ("mem_len", 0),
+            ("clamp_len", 0),
+            ("recompute", "none"),
+            ("depth", "stacked"),
+        ):
+            got = getattr(self, key)
+            require(got == expected, f"model.{key}", f"{expected!r} {network}", got)
+        require(
+            self.network != "gpt" or self.attention_type == "uni",
+            "model.attention_type",
+            f"'uni' {network}",
+            self.attention_type,
+        )
+        require(
+            config.task.name != "" or config.objective.kind != "permutation",
+            "objective.kind",
+            f"denoising or causal {network}, which has no query stream",
+            config.objective.kind,
+        )
+        require(
+            not config.data.bidirectional,
+            "data.bidirectional",
+            f"false {network}, whose positions have no direction",
+            config.data.bidirectional,
+        )
+        inputs = {"data.seq_len": config.data.seq_len}
+        if config.task.name:
+            inputs["task.max_length"] = config.task.max_length
+        for key, length in inputs.items():
+            longest = self.max_positions
+            require(
+                length <= longest, key, f"at most model.max_positions = {longest} {network}", length
+            )

@@ -1,0 +1,1 @@
+"""Next-sentence prediction (BERT): does B follow A? XLNet does without it."""
