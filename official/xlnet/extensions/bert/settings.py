@@ -44,26 +44,22 @@ class BertModelConfig(ModelConfig):
         layer = 4 * width**2 + 4 * width + 2 * width * inner + inner + width + 4 * width
         return rows * width + self.num_layers * layer
 
+    def check(self) -> None:
+        super().check()
+        if not self._is_chosen:
+            return
+        only_xlnet = {"mem_len": 0, "clamp_len": 0, "recompute": "none", "depth": "stacked"}
+        only_gpt = {"attention_type": "uni"} if self.network == "gpt" else {}
+        for key, expected in (only_xlnet | only_gpt).items():
+            got = getattr(self, key)
+            where = f"{expected!r} with model.network={self.network}"
+            require(got == expected, f"model.{key}", where, got)
+
     def check_with(self, config: XLNetConfig) -> None:
-        """Raises `ConfigError` if something is asked for that only the XLNet network has."""
         super().check_with(config)
         if not self._is_chosen:
             return
         network = f"with model.network={self.network}"
-        for key, expected in (
-            ("mem_len", 0),
-            ("clamp_len", 0),
-            ("recompute", "none"),
-            ("depth", "stacked"),
-        ):
-            got = getattr(self, key)
-            require(got == expected, f"model.{key}", f"{expected!r} {network}", got)
-        require(
-            self.network != "gpt" or self.attention_type == "uni",
-            "model.attention_type",
-            f"'uni' {network}",
-            self.attention_type,
-        )
         require(
             config.task.name != "" or config.objective.kind != "permutation",
             "objective.kind",
@@ -79,8 +75,6 @@ class BertModelConfig(ModelConfig):
         inputs = {"data.seq_len": config.data.seq_len}
         if config.task.name:
             inputs["task.max_length"] = config.task.max_length
+        expected = f"at most model.max_positions = {self.max_positions} {network}"
         for key, length in inputs.items():
-            longest = self.max_positions
-            require(
-                length <= longest, key, f"at most model.max_positions = {longest} {network}", length
-            )
+            require(length <= self.max_positions, key, expected, length)
