@@ -29,7 +29,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.inference.sampling import choose
-from official.xlnet.modeling.layers.relative_attention import KeyValueCache
+from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.layers.relative_position import sinusoids
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances, is_static
+from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances
 from official.xlnet.modeling.kernels.rematerialization import used_after
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, keep_mask
 from official.xlnet.modeling.kernels.xla_kernels import compiled, row_sums
@@ -19,14 +19,14 @@ _HIDDEN = -1e30  # The score of a key that a row may not attend to.
 
 
 class Pattern(NamedTuple):
-    """What is static about who attends to whom.
+    """The part of the attention pattern that is static.
 
     Attributes:
-      distances: how scores per distance become scores per key.
+      shift: how scores per distance become scores per key; None where they are per key already.
       causal: whether keys at later positions are hidden (`uni` attention).
     """
 
-    distances: Distances
+    shift: Distances | None
     causal: bool
 
 
@@ -35,22 +35,13 @@ class ScoreTerms(NamedTuple):
 
     Attributes:
       content: (q + r_w)·k, [B, N, Q, K].
-      positional: (q + r_r)·r per distance, as `Pattern.distances.scores` gives it.
-      segment: (q + r_s)·(seg_different - seg_same), [B, N, Q].
+      positional: (q + r_r)·r: per key [B, N, Q, K], or per distance as `Pattern.shift` expects.
+      segment: (q + r_s)·(s_different - s_same), [B, N, Q].
     """
 
     content: tf.Tensor
     positional: tf.Tensor
     segment: tf.Tensor
-
-
-def attention_probabilities(
-    terms: ScoreTerms, rows: Rows, keys: Keys, pattern: Pattern
-) -> tf.Tensor:
-    """softmax_j(score)(i, j) before dropout, float32 [B, N, Q, K]; 0 in rows that see no key."""
-    p_BNQK = tf.nn.softmax(_masked_scores(pattern, *terms, rows, keys))
-    visible_BQK = can_attend(rows, keys, pattern.causal)
-    return tf.where(visible_BQK[:, None], p_BNQK, 0.0)
 
 
 def attend(
@@ -64,7 +55,7 @@ def attend(
 ) -> tf.Tensor:
     """Softmax, dropout and weighted sum of values, [B, N, Q, H].
 
-    A row that may see no key gets zeros. The backward pass is written out, so that of all
+    A row that attends to no key gets zeros. The backward pass is written out, so that of all
     [B, N, Q, K] tensors only the probabilities p are kept: dropout is drawn again from its seed,
     and Σ_j p_j dp_j = output · d_output.
 
@@ -77,16 +68,15 @@ def attend(
       rate: dropout rate of the probabilities.
       seed: int32 [2], or None at inference.
     """
-    use_kernels = seed is not None and is_static(pattern.distances)
-    kernel: Callable = compiled if use_kernels else functools.partial
+    kernel: Callable = functools.partial if seed is None else compiled
     rate = 0.0 if seed is None else rate
     seed = tf.zeros([2], tf.int32) if seed is None else seed
     masked_scores = kernel(_masked_scores, pattern)
     drop = kernel(_drop, rate, value_BNKH.dtype)
     score_gradients = kernel(_score_gradients, rate)
     # TensorFlow copies blocks faster than XLA loops over them; XLA gathers faster.
-    copies = isinstance(pattern.distances, ConsecutiveRows)
-    from_keys = (functools.partial if copies else kernel)(_from_keys, pattern.distances)
+    copies = isinstance(pattern.shift, ConsecutiveRows)
+    from_keys = (functools.partial if copies else kernel)(_from_keys, pattern.shift)
 
     @tf.custom_gradient
     def weigh(content_BNQK, positional, segment_BNQ, value_BNKH):
@@ -121,7 +111,9 @@ def _masked_scores(pattern: Pattern, content_BNQK, positional, segment_BNQ, rows
     Softmax ignores what a row adds to all its scores, so seg_same needs no term of its own.
     """
     score = tf.cast(content_BNQK, tf.float32)
-    score += tf.cast(pattern.distances.to_keys(positional, rows.positions), tf.float32)
+    if pattern.shift is not None:
+        positional = pattern.shift.to_keys(positional, rows.positions)
+    score += tf.cast(positional, tf.float32)
     segment = tf.cast(segment_BNQ, tf.float32)[..., None]
     score += tf.where(_is_different(rows, keys), segment, 0.0)
     return tf.where(can_attend(rows, keys, pattern.causal)[:, None], score, _HIDDEN)
@@ -142,8 +134,8 @@ def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, 
     return tf.cast(d_score, dtype), tf.cast(d_segment_BNQ, dtype)
 
 
-def _from_keys(distances: Distances, score_BNQK, positions_BQ):
-    return distances.from_keys(score_BNQK, positions_BQ)
+def _from_keys(shift: Distances | None, score_BNQK, positions_BQ):
+    return score_BNQK if shift is None else shift.from_keys(score_BNQK, positions_BQ)
 
 
 def _is_different(rows: Rows, keys: Keys) -> tf.Tensor:

@@ -14,13 +14,12 @@ relative attention (Dai et al., *Funnel-Transformer*, 2020, arXiv 2006.03236).
 
 from __future__ import annotations
 
-import dataclasses
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
-from official.xlnet.modeling.ops.shapes import Size
+from official.xlnet.modeling.ops.shapes import sizes
 
 
 class FactoredSinusoids(NamedTuple):
@@ -60,6 +59,24 @@ class FactoredSinusoids(NamedTuple):
         one = tf.ones_like(self.rows[0, :, :1])
         masks = [dropout(one, rate, seed) for seed in (sine_seed, cosine_seed)]
         return self._replace(rows=self.rows * tf.stack(masks))
+
+    def of_distances(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Sines and cosines of the distances M + T - 1 … -(T - 1), [R, D / 2] each.
+
+        They are those of the last row and all keys, then of the first row and the keys after it.
+        """
+        num_tokens, num_keys = sizes(self.rows)[1], sizes(self.keys)[0]
+        later_keys = self.keys[num_keys - num_tokens + 1 :]
+        sine, cosine = tf.unstack(
+            tf.concat(
+                [
+                    tf.einsum("gfc,jfc->gjc", self.rows[:, -1], self.keys),
+                    tf.einsum("gfc,jfc->gjc", self.rows[:, 0], later_keys),
+                ],
+                axis=1,
+            )
+        )
+        return sine, cosine
 
     def of_rows(
         self, position_BX: tf.Tensor | None, is_reversed_B: tf.Tensor | None
@@ -108,26 +125,3 @@ class FactorsOfRows(NamedTuple):
         # F and C are not merged: on a TPU that would cost as much as the shift that is avoided.
         keys_KFC = tf.cast(self.keys, query_BNXH.dtype)
         return tf.einsum("bnxfc,kfc->bnxk", by_key_BNXFC, keys_KFC)
-
-
-@dataclasses.dataclass(frozen=True)
-class FactoredRows:
-    """Query rows at any positions whose positional scores are per key from the start.
-
-    Attributes:
-      num_tokens: number of positions, T.
-      num_keys: number of keys, K.
-    """
-
-    num_tokens: Size
-    num_keys: Size
-
-    def to_keys(self, score_BNQK: tf.Tensor, position_BQ: tf.Tensor) -> tf.Tensor:
-        """What it is given."""
-        del position_BQ
-        return score_BNQK
-
-    def from_keys(self, score_BNQK: tf.Tensor, position_BQ: tf.Tensor) -> tf.Tensor:
-        """What it is given."""
-        del position_BQ
-        return score_BNQK

@@ -13,9 +13,8 @@ import dataclasses
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
-from official.xlnet.modeling.kernels.factored_position import FactoredRows
 from official.xlnet.modeling.kernels.matrix_products import distance_scores
-from official.xlnet.modeling.ops.shapes import Size, sizes
+from official.xlnet.modeling.ops.shapes import sizes
 
 # Rows that share one slice of the position table. A block of c rows computes K + c - 1
 # distances for K keys each; smaller blocks waste less and make more, smaller products. On a TPU
@@ -32,31 +31,29 @@ def block_size() -> int:
 class ConsecutiveRows:
     """Query rows at positions 0 … T - 1: the content stream.
 
-    Rows are taken in blocks of c, and every block sees only the W = K + c - 1 rows of the table
-    that it needs. Where the number of tokens is not static there is one block.
+    Rows are taken in blocks of c, and every block reads only the W = K + c - 1 rows of the table
+    that it needs.
 
     Attributes:
       num_tokens: number of rows, T.
       num_keys: number of keys, K.
     """
 
-    num_tokens: Size
-    num_keys: Size
+    num_tokens: int
+    num_keys: int
 
     @property
     def num_blocks(self) -> int:
         """Number of blocks."""
-        return -(-self.num_tokens // block_size()) if is_static(self) else 1
+        return -(-self.num_tokens // block_size())
 
     @property
-    def block(self) -> Size:
+    def block(self) -> int:
         """Number of rows of a block, c."""
-        if is_static(self):
-            return -(-self.num_tokens // self.num_blocks)
-        return tf.maximum(self.num_tokens, 2)  # The shift below needs two.
+        return -(-self.num_tokens // self.num_blocks)
 
     @property
-    def padding(self) -> Size:
+    def padding(self) -> int:
         """Number of rows that are added to fill the last block."""
         return self.num_blocks * self.block - self.num_tokens
 
@@ -80,7 +77,7 @@ class ConsecutiveRows:
         that is a matrix whose rows are one element shorter, from element c - 1 on.
         """
         del position_BT  # Known: 0 … T - 1.
-        if self._is_one_row:
+        if self.num_tokens == 1:
             return score_BNbcW[:, :, 0]
         heads, blocks, c, w = sizes(score_BNbcW)[1:]
         flat = tf.reshape(score_BNbcW, [-1, heads, blocks, c * w])
@@ -92,22 +89,17 @@ class ConsecutiveRows:
     def from_keys(self, score_BNTK: tf.Tensor, position_BT: tf.Tensor) -> tf.Tensor:
         """The transpose of `to_keys`: [B, N, T, K] → [B, N, blocks, c, W], 0 where no key is."""
         del position_BT
-        if self._is_one_row:
+        if self.num_tokens == 1:
             return score_BNTK[:, :, None]
         heads, blocks, c = score_BNTK.shape[1], self.num_blocks, self.block
         w = self.num_keys + c - 1
-        padding = self.padding
-        if not isinstance(padding, int) or padding:  # Padding by nothing would copy it all.
-            score_BNTK = tf.pad(score_BNTK, [[0, 0], [0, 0], [0, padding], [0, 0]])
+        if self.padding:  # Padding by nothing would copy it all.
+            score_BNTK = tf.pad(score_BNTK, [[0, 0], [0, 0], [0, self.padding], [0, 0]])
         score = tf.reshape(score_BNTK, [-1, heads, blocks, c, self.num_keys])
         score = tf.pad(score, [[0, 0]] * 4 + [[0, w - 1 - self.num_keys]])
         flat = tf.reshape(score, [-1, heads, blocks, c * (w - 1)])
         flat = tf.pad(flat, [[0, 0]] * 3 + [[c - 1, 1]])
         return tf.reshape(flat, [-1, heads, blocks, c, w])
-
-    @property
-    def _is_one_row(self) -> bool:
-        return isinstance(self.num_tokens, int) and self.num_tokens == 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,8 +111,8 @@ class TargetRows:
       num_keys: number of keys, K.
     """
 
-    num_tokens: Size
-    num_keys: Size
+    num_tokens: int
+    num_keys: int
 
     def scores(self, query_BNPH: tf.Tensor, position_BNRH: tf.Tensor) -> tf.Tensor:
         """Scores of every row with every distance, [B, N, P, R]."""
@@ -129,30 +121,21 @@ class TargetRows:
     def to_keys(self, score_BNPR: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """Scores per distance → scores per key, [B, N, P, K], for rows at `position_BP`."""
         first_BP = self.num_tokens - 1 - position_BP
-        if self._avoids_loops:
+        if has_accelerator():
             return _cut(score_BNPR, first_BP, self.num_tokens, self.num_keys)
         return _roll(score_BNPR, -first_BP)[..., : self.num_keys]
 
     def from_keys(self, score_BNPK: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """The transpose of `to_keys`: [B, N, P, K] → [B, N, P, R], 0 where no key is."""
         margin = self.num_tokens - 1
-        if self._avoids_loops:
+        if has_accelerator():
             return _place(score_BNPK, margin - position_BP, self.num_tokens)
         padded_BNPR = tf.pad(score_BNPK, [[0, 0]] * 3 + [[0, margin]])
         return _roll(padded_BNPR, margin - position_BP)
 
-    @property
-    def _avoids_loops(self) -> bool:
-        return has_accelerator() and is_static(self)
-
 
 # How positional scores become scores per key.
-Distances = ConsecutiveRows | TargetRows | FactoredRows
-
-
-def is_static(distances: Distances) -> bool:
-    """Whether the numbers of tokens and keys are known when the graph is built."""
-    return isinstance(distances.num_tokens, int) and isinstance(distances.num_keys, int)
+Distances = ConsecutiveRows | TargetRows
 
 
 def _roll(x_BNPR: tf.Tensor, shift_BP: tf.Tensor) -> tf.Tensor:

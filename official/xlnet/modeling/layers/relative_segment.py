@@ -1,4 +1,4 @@
-"""Relative segment encoding: attention to keys of the same or of another segment."""
+"""Relative segment encoding: the segment term of the attention scores."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.modeling.kernels.attention import segment_term
 from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
@@ -15,13 +16,13 @@ from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class RelativeSegmentEncoding(LegacyLayer):
-    """What a query row adds to its scores with keys of another segment (paper, section 2.5).
+    """The segment term of a query row's scores with keys of another segment (paper, section 2.5).
 
         term(i) = (q_i + r_s)·(seg_different - seg_same) / √H
 
     The paper adds (q_i + r_s)·seg_same to the scores with keys of the same segment and
-    (q_i + r_s)·seg_different to the others. Softmax does not see what is added to all scores of a
-    row, so their difference is enough.
+    (q_i + r_s)·seg_different to the others. Softmax ignores a
+    constant that is added to all scores of a row, so their difference is enough.
 
     Args:
       num_heads: number of attention heads, N.
@@ -76,15 +77,3 @@ class RelativeSegmentEncoding(LegacyLayer):
             "d_head": self.d_head,
             "init_std": self.init_std,
         }
-
-
-def biased_query(d_head: int, query_BNXH: tf.Tensor, bias_NH: tf.Tensor) -> tf.Tensor:
-    """(q + r) / √H, so that no score needs to be divided."""
-    return (query_BNXH + bias_NH[:, None]) * tf.cast(d_head**-0.5, query_BNXH.dtype)
-
-
-def segment_term(
-    d_head: int, query_BNXH: tf.Tensor, bias_NH: tf.Tensor, different_NH: tf.Tensor
-) -> tf.Tensor:
-    """(q + r_s)·(seg_different - seg_same) / √H, [B, N, X]."""
-    return tf.reduce_sum(biased_query(d_head, query_BNXH, bias_NH) * different_NH[:, None], axis=-1)

@@ -9,11 +9,11 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
+from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.kernels.xla_kernels import fused, row_sums
 from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.relative_attention import (
-    KeyValueCache,
     RelativeBiases,
     TwoStreamRelativeAttention,
 )

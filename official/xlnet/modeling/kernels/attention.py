@@ -1,0 +1,280 @@
+"""Relative attention in the fast forms of a device, with the signature of the reference.
+
+Hidden states are projected by products of merged axes (`matrix_products`); scores per distance are
+shifted by copies (`relative_shift`), or on a TPU computed per key (`factored_position`); softmax,
+dropout and their gradients are written out (`attend`). Decoding has a form of its own, which
+projects each token once (`cached_attention`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from official.xlnet.modeling.kernels.attend import Pattern, ScoreTerms, attend
+from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids, FactorsOfRows
+from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
+from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
+from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances, TargetRows
+from official.xlnet.modeling.kernels.rematerialization import recomputed
+from official.xlnet.modeling.kernels.stateless_dropout import fold_in
+from official.xlnet.modeling.kernels.xla_kernels import fused
+from official.xlnet.modeling.ops.attention_weights import AttentionWeights
+from official.xlnet.modeling.ops.shapes import Size, sizes
+from official.xlnet.modeling.ops.visibility import Rows, TwoStreamMask
+
+Encoding = tuple[Any, Any] | FactoredSinusoids  # Sines and cosines of distances, or factors.
+
+
+class _Stream(NamedTuple):
+    """The rows of a stream, and how their positional scores are computed.
+
+    Attributes:
+      rows: the rows.
+      positional: computes positional scores from (q + r_r) / √H and what positions are made from.
+      shift: how these become scores per key; None where they are.
+    """
+
+    rows: Rows
+    positional: Distances | FactorsOfRows
+    shift: Distances | None
+
+
+def with_fast_forms(reference: Callable[..., tuple[tf.Tensor, tf.Tensor]]) -> Callable:
+    """`layers.attention.attention` in fast forms wherever there are any.
+
+    Args:
+      reference: the reference, which computes everything else.
+
+    Returns:
+      A function with the arguments of the reference, where sinusoids may be `FactoredSinusoids`,
+      and two more:
+
+        recompute: whether the backward pass computes probabilities again instead of keeping them.
+        return_probabilities: whether the probabilities of the content stream are wanted.
+
+      It returns the output, and the probabilities or None.
+    """
+
+    def attention(
+        hidden_states: tf.Tensor,
+        mask: TwoStreamMask,
+        sinusoids: Encoding,
+        weights: AttentionWeights,
+        memory: tf.Tensor | None = None,
+        is_reversed: tf.Tensor | None = None,
+        causal: bool = False,
+        dropout_rate: float = 0.0,
+        dropout_seed: tf.Tensor | None = None,
+        recompute: bool = False,
+        return_probabilities: bool = False,
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
+        rest = weights, memory, is_reversed, causal, dropout_rate, dropout_seed
+        is_unusual = return_probabilities or hidden_states.dtype == tf.float64
+        if isinstance(sinusoids, FactoredSinusoids):
+            if is_unusual:
+                return reference(hidden_states, mask, sinusoids.of_distances(), *rest)
+        elif is_unusual or not _has_static_sizes(mask):
+            return reference(hidden_states, mask, sinusoids, *rest)
+        return _fast_attention(hidden_states, mask, sinusoids, *rest, recompute), None
+
+    return attention
+
+
+def cached_attention(
+    hidden_states: tf.Tensor,
+    mask: TwoStreamMask,
+    cache: KeyValueCache,
+    weights: AttentionWeights,
+    causal: bool = False,
+    dropout_rate: float = 0.0,
+    dropout_seed: tf.Tensor | None = None,
+) -> tuple[tf.Tensor, KeyValueCache]:
+    """Attention of rows anywhere among the slots of a cache.
+
+    Args:
+      hidden_states: [B, T + P, D], T content rows, then P query rows (if any).
+      mask: rows of both streams, and the C slots that they may attend to.
+      cache: the cache, into which the keys and values of the content rows are written.
+      weights: the weights of the layer.
+      causal: whether slots at later positions are hidden.
+      dropout_rate: dropout rate of the probabilities.
+      dropout_seed: int32 [2], or None for no dropout.
+
+    Returns:
+      The output [B, T + P, D], and the cache with the content rows in it.
+    """
+    counts, content_BTD = _content(hidden_states, mask)
+    key_BNTH = to_heads(content_BTD, weights.key)
+    value_BNTH = to_heads(content_BTD, weights.value)
+    cache = cache.write(mask.content.positions, key_BNTH, value_BNTH)
+    slots = TargetRows(cache.num_slots, cache.num_slots)
+    streams = [_Stream(rows, slots, slots) for rows in (mask.content, mask.query)]
+    output_BXD = _attend_streams(
+        hidden_states, counts, streams, mask, weights, cache, causal, dropout_rate, dropout_seed
+    )
+    return output_BXD, cache
+
+
+def new_cache(
+    hidden_states: tf.Tensor,
+    num_slots: int,
+    sinusoids: tuple[Any, Any],
+    key_kernel: tf.Tensor,
+    value_kernel: tf.Tensor,
+    position_kernel: tf.Tensor,
+) -> KeyValueCache:
+    """A cache whose first slots hold the keys and values of content rows 0 … T - 1.
+
+    Args:
+      hidden_states: [B, T, D], content rows, T <= C.
+      num_slots: number of slots, C.
+      sinusoids: those of the distances between C positions.
+      key_kernel: W_k, [D, N, H].
+      value_kernel: W_v, [D, N, H].
+      position_kernel: W_r, [D, N, H].
+    """
+    free = [[0, 0], [0, 0], [0, num_slots - hidden_states.shape[1]], [0, 0]]
+    return KeyValueCache(
+        tf.pad(to_heads(hidden_states, key_kernel), free),
+        tf.pad(to_heads(hidden_states, value_kernel), free),
+        _project_distances(sinusoids, position_kernel, None),
+    )
+
+
+def _has_static_sizes(mask: TwoStreamMask) -> bool:
+    sizes_TK = sizes(mask.content.positions)[1], sizes(mask.keys.order)[1]
+    return all(isinstance(size, int) for size in sizes_TK)
+
+
+def _content(hidden_states_BXD, mask: TwoStreamMask) -> tuple[list[Size], tf.Tensor]:
+    """The numbers of rows of the streams that there are, and the content rows."""
+    counts = [sizes(mask.content.positions)[1]]
+    if mask.query.positions.shape[1] != 0:
+        counts.append(sizes(mask.query.positions)[1])
+    return counts, tf.split(hidden_states_BXD, counts, axis=1)[0]
+
+
+def _fast_attention(
+    hidden_states, mask, sinusoids, weights, memory, is_reversed, causal, rate, seed, recompute
+):
+    counts, content_BTD = _content(hidden_states, mask)
+    key_BNKH = _project_keys(content_BTD, memory, weights.key)
+    value_BNKH = _project_keys(content_BTD, memory, weights.value)
+    if isinstance(sinusoids, FactoredSinusoids):
+        position = weights.position
+        streams = [
+            _Stream(mask.content, sinusoids.of_rows(None, is_reversed), None),
+            _Stream(mask.query, sinusoids.of_rows(mask.query.positions, is_reversed), None),
+        ]
+    else:
+        position = _project_distances(sinusoids, weights.position, is_reversed)
+        num_keys = sizes(mask.keys.order)[1]
+        consecutive, anywhere = (
+            ConsecutiveRows(counts[0], num_keys),
+            TargetRows(counts[0], num_keys),
+        )
+        streams = [
+            _Stream(mask.content, consecutive, consecutive),
+            _Stream(mask.query, anywhere, anywhere),
+        ]
+    projected = key_BNKH, value_BNKH, position
+    return _attend_streams(
+        hidden_states, counts, streams, mask, weights, projected, causal, rate, seed, recompute
+    )
+
+
+def _attend_streams(
+    hidden_states,
+    counts,
+    streams: list[_Stream],
+    mask: TwoStreamMask,
+    weights: AttentionWeights,
+    projected: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    causal: bool,
+    rate: float,
+    seed: tf.Tensor | None,
+    recompute: bool = False,
+) -> tf.Tensor:
+    """The output [B, T + P, D] from projected keys, values and positions."""
+    queries = _query_terms(hidden_states, weights, counts, is_training=seed is not None)
+    attended = []
+    for number, (stream, terms) in enumerate(zip(streams[: len(counts)], queries, strict=True)):
+        # Each stream has a dropout mask of its own.
+        stream_seed = None if seed is None else fold_in(seed, number)
+        attend_stream: Callable = functools.partial(
+            _attend_stream, stream, mask.keys, causal, rate, stream_seed
+        )
+        if recompute and seed is not None:
+            attend_stream = recomputed(attend_stream)
+        attended.append(attend_stream(*terms, *projected))
+    return from_heads(tf.concat(attended, axis=2), weights.output)
+
+
+def _attend_stream(
+    stream: _Stream,
+    keys,
+    causal,
+    rate,
+    seed,
+    by_content,
+    by_position,
+    segment,
+    key,
+    value,
+    position,
+):
+    content_BNXK = tf.matmul(by_content, key, transpose_b=True)
+    terms = ScoreTerms(content_BNXK, stream.positional.scores(by_position, position), segment)
+    return attend(terms, value, stream.rows, keys, Pattern(stream.shift, causal), rate, seed)
+
+
+def _query_terms(hidden_states, weights: AttentionWeights, counts, is_training: bool):
+    """For each stream (q + r_w) / √H, (q + r_r) / √H and the segment term."""
+    query_BNXH = to_heads(hidden_states, weights.query)
+    kernel: Callable = fused if is_training else functools.partial
+    d_head = weights.query.shape[-1]
+    different_NH = weights.segment[1] - weights.segment[0]
+    terms = (
+        kernel(biased_query, d_head)(query_BNXH, weights.content_bias),
+        kernel(biased_query, d_head)(query_BNXH, weights.position_bias),
+        kernel(segment_term, d_head)(query_BNXH, weights.segment_bias, different_NH),
+    )
+    return list(zip(*(tf.split(term, counts, axis=2) for term in terms), strict=True))
+
+
+def biased_query(d_head: int, query_BNXH: tf.Tensor, bias_NH: tf.Tensor) -> tf.Tensor:
+    """(q + r) / √H, so that scores need not be divided."""
+    return (query_BNXH + bias_NH[:, None]) * tf.cast(d_head**-0.5, query_BNXH.dtype)
+
+
+def segment_term(
+    d_head: int, query_BNXH: tf.Tensor, bias_NH: tf.Tensor, different_NH: tf.Tensor
+) -> tf.Tensor:
+    """(q + r_s)·(s_different - s_same) / √H, [B, N, X]; softmax ignores the rest of the term."""
+    return tf.reduce_sum(biased_query(d_head, query_BNXH, bias_NH) * different_NH[:, None], axis=-1)
+
+
+def _project_keys(content_BTD, memory_BMD, kernel_DNH):
+    projected = to_heads(content_BTD, kernel_DNH)
+    if memory_BMD is None:
+        return projected
+    memory = to_heads(tf.stop_gradient(memory_BMD), kernel_DNH)
+    return tf.concat([memory, projected], axis=2)
+
+
+def _project_distances(sinusoids, kernel_DNH, is_reversed_B):
+    """Projected distances [1 or B, N, R, H]; of reversed rows, with negated sines."""
+    kernels = tf.split(kernel_DNH, 2, axis=0)
+    sine_1NRH, cosine_1NRH = (
+        to_heads(tf.cast(half, kernel_DNH.dtype)[None], kernel)
+        for half, kernel in zip(sinusoids, kernels, strict=True)
+    )
+    if is_reversed_B is None:
+        return sine_1NRH + cosine_1NRH
+    direction_B = 1 - 2 * tf.cast(is_reversed_B, tf.int32)  # -1 negates all distances.
+    direction = tf.cast(direction_B, kernel_DNH.dtype)[:, None, None, None]
+    return cosine_1NRH + direction * sine_1NRH

@@ -1,0 +1,192 @@
+"""Every form of attention equals the reference: values, and gradients of inputs and weights."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.modeling.kernels import relative_shift
+from official.xlnet.modeling.kernels.attention import cached_attention, new_cache, with_fast_forms
+from official.xlnet.modeling.kernels.device_forms import DEVICES, built_for
+from official.xlnet.modeling.layers.attention import attention as reference
+from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, sinusoids
+from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
+from official.xlnet.modeling.ops.attention_weights import AttentionWeights
+from official.xlnet.modeling.ops.visibility import OrderedRows, TwoStreamMask
+
+BATCH = 3
+CLOSE = {"atol": 3e-5, "rtol": 1e-4}
+
+
+def unexpected(*_, **__):
+    raise AssertionError("expected a fast form, got the reference")
+
+
+class Case:
+    """Random sizes, weights, inputs and settings of attention."""
+
+    def __init__(self, seed, memory=True):
+        rng = self.rng = np.random.default_rng([17, seed])
+        self.heads, self.d_head = int(rng.integers(1, 4)), int(rng.integers(2, 7))
+        self.width = 2 * int(rng.integers(3, 9))
+        self.tokens = int(rng.choice([1, 2, 5, 11, 13, 19]))
+        self.memory = int(rng.choice([0, 3, 7])) if memory else 0
+        self.targets = int(rng.integers(0, min(self.tokens, 5) + 1))
+        self.block = int(rng.choice([2, 4, 5, 256]))
+        self.clamp_len = int(rng.choice([0, 0, 4]))
+        self.settings = {
+            "causal": bool(rng.integers(2)),
+            "dropout_rate": float(rng.choice([0.0, 0.3])),
+            "dropout_seed": [None, tf.constant(rng.integers(-99, 99, 2), tf.int32)][
+                rng.integers(2)
+            ],
+        }
+        self.recompute = bool(rng.integers(2))
+        shape = [self.width, self.heads, self.d_head]
+        bias = shape[1:]
+        shapes = [shape] * 5 + [bias] * 3 + [[2, *bias]]
+        self.weights = AttentionWeights(*(self.normal(*each) / 2 for each in shapes))
+        self.hidden = self.normal(BATCH, self.tokens + self.targets, self.width)
+        self.mask_inputs = self.random_mask_inputs()
+        self.remembered = self.is_reversed = None
+        if self.memory:
+            self.remembered = self.normal(BATCH, self.memory, self.width)
+        if rng.integers(2):
+            self.is_reversed = tf.constant([True, False, True])
+
+    def normal(self, *shape):
+        return tf.constant(self.rng.standard_normal(shape), tf.float32)
+
+    def random_mask_inputs(self):
+        rng, tokens = self.rng, self.tokens
+        inputs = {"segment_ids": rng.integers(0, 3, [BATCH, tokens])}
+        visible = rng.choice(["all", "order", "perm_mask"])
+        if visible == "order":
+            inputs["order"] = rng.integers(0, 4, [BATCH, tokens])
+        if visible == "perm_mask":
+            inputs["perm_mask"] = rng.random([BATCH, tokens, tokens]) < 0.4
+        if rng.integers(2):  # Some rows may attend to no key at all.
+            inputs["is_padding"] = rng.random([BATCH, tokens]) < 0.3
+        if self.memory and rng.integers(2):
+            inputs["memory_length"] = rng.integers(0, self.memory + 1, BATCH)
+        if self.targets:
+            inputs["target_positions"] = rng.integers(0, tokens, [BATCH, self.targets])
+        return {name: tf.constant(value) for name, value in inputs.items()}
+
+    @property
+    def content(self):
+        return self.hidden[:, : self.tokens]
+
+    @property
+    def mask(self):
+        return TwoStreamAttentionMask()(self.content, memory=self.remembered, **self.mask_inputs)
+
+    def encoding(self, dtype="float32"):
+        layer = RelativePositionEncoding(self.clamp_len, dtype=dtype)
+        return layer(self.content, memory=self.remembered)
+
+    def gradients(self, attention, encoding, **settings):
+        """The output of `attention`, and gradients of hidden states and all weights."""
+        upstream = tf.random.stateless_normal(self.hidden.shape, [1, 2])
+
+        def run(hidden_states, memory, weights):
+            with tf.GradientTape() as tape:
+                tape.watch([hidden_states, *weights])
+                output, _ = attention(
+                    hidden_states,
+                    self.mask,
+                    encoding,
+                    weights,
+                    memory,
+                    self.is_reversed,
+                    **self.settings,
+                    **settings,
+                )
+            return [output, *tape.gradient(output, [hidden_states, *weights], upstream)]
+
+        # Kernels are compiled in graphs only.
+        run = tf.function(run) if self.rng.integers(2) else run
+        return run(self.hidden, self.remembered, self.weights)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_values_and_gradients_of_every_form(seed, monkeypatch):
+    case = Case(seed)
+    monkeypatch.setattr(relative_shift, "BLOCK_SIZE", case.block)
+    monkeypatch.setattr(relative_shift, "ACCELERATOR_BLOCK_SIZE", case.block)
+    with built_for("CPU"):
+        wanted = case.gradients(reference, case.encoding())
+    assert all(np.isfinite(value).all() for value in wanted)
+    for device in DEVICES:
+        with built_for(device):
+            fast = with_fast_forms(unexpected)
+            found = case.gradients(fast, case.encoding(), recompute=case.recompute)
+        for got, value in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got, value, **CLOSE, err_msg=f"{device}, seed {seed}")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cached_form(seed):
+    """Tokens after the first few, and targets, as one step of decoding after another."""
+    case = Case(seed, memory=False)
+    case.mask_inputs.pop("perm_mask", None)
+    case.is_reversed, case.settings["dropout_seed"] = None, None
+    table = sinusoids(case.tokens, 0, case.width)
+    mask, causal = case.mask, case.settings["causal"]
+    wanted, _ = reference(case.hidden, mask, table, case.weights, causal=causal)
+    first = case.tokens // 2
+    kernels = case.weights.key, case.weights.value, case.weights.position
+    cache = new_cache(case.content[:, :first], case.tokens, table, *kernels)
+    no_rows = OrderedRows(*(x[:, :0] for x in mask.query))
+    for number in range(first, case.tokens):
+        row = OrderedRows(*(x[:, number : number + 1] for x in mask.content))
+        is_last = number == case.tokens - 1  # By then, all keys are written.
+        query = mask.query if is_last else no_rows
+        rows = case.hidden[:, number : None if is_last else number + 1]
+        found, cache = cached_attention(
+            rows, TwoStreamMask(row, query, mask.keys), cache, case.weights, causal
+        )
+    np.testing.assert_allclose(found, wanted[:, case.tokens - 1 :], **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_reference_takes_the_rest(seed):
+    """Attention probabilities, float64, and sizes that are unknown when the graph is built."""
+    case = Case(seed)
+    case.settings["dropout_seed"] = None
+    causal = case.settings["causal"]
+    rest = case.weights, case.remembered, case.is_reversed, causal
+    wanted, p_BNTK = reference(case.hidden, case.mask, case.encoding(), *rest)
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return reference(*arguments)
+
+    attention = with_fast_forms(counted)
+    for device in DEVICES:
+        with built_for(device):
+            found = attention(
+                case.hidden, case.mask, case.encoding(), *rest, return_probabilities=True
+            )
+            for got, value in zip(found, (wanted, p_BNTK), strict=True):
+                np.testing.assert_allclose(got, value, **CLOSE)
+    assert p_BNTK.dtype == tf.float32
+
+    unknown = [tf.TensorSpec([BATCH, None, case.width]) for _ in range(2)]
+
+    @tf.function(input_signature=unknown)
+    def of_unknown_sizes(hidden_states, content):
+        mask = TwoStreamAttentionMask()(content, memory=case.remembered, **case.mask_inputs)
+        encoding = RelativePositionEncoding(case.clamp_len)(content, memory=case.remembered)
+        return attention(hidden_states, mask, encoding, *rest)[0]
+
+    np.testing.assert_allclose(of_unknown_sizes(case.hidden, case.content), wanted, **CLOSE)
+
+    in_float64 = tf.nest.map_structure(
+        lambda x: tf.cast(x, tf.float64) if x is not None and x.dtype == tf.float32 else x,
+        [case.hidden, *rest[:3]],
+    )
+    exact, _ = attention(in_float64[0], case.mask, case.encoding(), *in_float64[1:], causal)
+    assert exact.dtype == tf.float64
+    np.testing.assert_allclose(exact, wanted, **CLOSE)
+    assert len(calls) == len(DEVICES) + 2
