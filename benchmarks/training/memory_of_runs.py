@@ -37,8 +37,10 @@ def _turn(loop: str, turn: int, folder: str) -> None:
         config = xlnet.XLNetConfig.from_dict({"model": {**_MODEL, "vocab_size": 300}})
         xlnet.save_pretrained(xlnet.XLNetPretrainer(config), model, vocab)
     elif loop.startswith("finetune"):
-        runs = {"num_runs": 5 if loop.endswith("runs") else 1, "overrides": _OVERRIDES}
-        xlnet.finetune(None, _ROWS, _ROWS, f"{folder}/{loop}{turn}", vocab=vocab, **runs)
+        num_runs, path = 5 if loop.endswith("runs") else 1, f"{folder}/{loop}{turn}"
+        xlnet.finetune(
+            None, _ROWS, _ROWS, path, vocab=vocab, num_runs=num_runs, overrides=_OVERRIDES
+        )
     elif loop == "fit":
         tf_keras.backend.clear_session()
         classifier = xlnet.XLNetClassifier(xlnet.load_encoder(model), 2)

@@ -43,7 +43,8 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
         questions = _questions(reading)
     except DataError as error:
         raise DataError(
-            f"{reading.path}: expected SQuAD's JSON, one object of the form {_FORM}: {error}"
+            f"{reading.path}: expected SQuAD's JSON, one object of the form {_FORM}, with an "
+            f"article and a paragraph for each row of a flat file: {error}"
         ) from None
     seen: set[str] = set()
     for example, is_impossible in questions:

@@ -52,6 +52,11 @@ def read_rows(reading: Reading) -> Iterator[Row]:
         else:
             own = "," if extension == ".csv" else "\t"
             first = file.readline()
+            if first.lstrip().startswith(('{"', "[{")):
+                raise DataError(
+                    f"{path}: expected a table, as {extension or 'no extension'} says, got JSON; "
+                    "rename the file to .jsonl"
+                )
             separator = _separator(reading, first, own)
             is_quoted = own == "," or separator != own
             lines = itertools.chain([first], file)

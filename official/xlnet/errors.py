@@ -22,6 +22,10 @@ class ConfigError(XLNetError, ValueError):
     """Invalid configuration; the message names the key, the expected and the actual value."""
 
 
+class ArgumentTypeError(ConfigError, TypeError):
+    """An argument of another type than the one that a function expects."""
+
+
 class DataError(XLNetError, ValueError):
     """Invalid data; the message names the file or row, the expected and the actual value."""
 

@@ -27,7 +27,7 @@ from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example, QuestionExample
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.paths import accepts_paths
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tasks.registry import TASKS
 from official.xlnet.tokenization.tokenizer import num_pieces
@@ -39,7 +39,7 @@ from official.xlnet.training.several_runs.repeated_finetuning import finetune_re
 Rows = str | Iterable[Any]
 
 
-@accepts_paths("model", "train", "dev", "output", "config", "vocab", "extra_train")
+@checks_arguments("model", "train", "dev", "output", "config", "vocab", "extra_train")
 def finetune(
     model: str | None,
     train: Rows,

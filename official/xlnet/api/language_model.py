@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import overload
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.configs.validation import require_type
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.paths import accepts_paths
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference import generation, scoring
 from official.xlnet.inference.language_model import load_language_model
 from official.xlnet.inference.sampling import Sampling
@@ -42,8 +41,10 @@ def score(
 ) -> list[Score]: ...
 
 
-@accepts_paths("model")
-def score(model, texts, order="left_to_right", num_orders=1, seed=0, tokenizer=None):
+@checks_arguments("model")
+def score(
+    model: str | XLNetPretrainer, texts, order="left_to_right", num_orders=1, seed=0, tokenizer=None
+):
     """Computes the log-likelihood of texts. To score often, create a `Scorer` and keep it.
 
     Args:
@@ -93,8 +94,8 @@ def generate(
 ) -> list[str]: ...
 
 
-@accepts_paths("model")
-def generate(model, prompts, num_tokens=64, sampling=_DRAWN, tokenizer=None):
+@checks_arguments("model")
+def generate(model: str | XLNetPretrainer, prompts, num_tokens=64, sampling=_DRAWN, tokenizer=None):
     """Continues texts, until the end of the document or for `num_tokens` tokens.
 
     Args:
@@ -117,7 +118,6 @@ def generate(model, prompts, num_tokens=64, sampling=_DRAWN, tokenizer=None):
       >>> generate("runs/base", "The cat", num_tokens=3)
       'The cat sat on the'
     """
-    require_type("sampling", sampling, Sampling)
     prompts, is_single = _as_list(prompts)
     model, tokenizer = _loaded(model, tokenizer)
     results = generation.generate(model, tokenizer, prompts, num_tokens, sampling)
@@ -144,8 +144,10 @@ def fill_blanks(
 ) -> list[str]: ...
 
 
-@accepts_paths("model")
-def fill_blanks(model, texts, max_length=1, sampling=_GREEDY, tokenizer=None):
+@checks_arguments("model")
+def fill_blanks(
+    model: str | XLNetPretrainer, texts, max_length=1, sampling=_GREEDY, tokenizer=None
+):
     """Fills the blanks of texts, written `____`, or `____{3}` for a blank of three word pieces.
 
     Args:
@@ -168,7 +170,6 @@ def fill_blanks(model, texts, max_length=1, sampling=_GREEDY, tokenizer=None):
       >>> fill_blanks("runs/base", "The ____ sat on the ____{2}.")
       'The cat sat on the door mat.'
     """
-    require_type("sampling", sampling, Sampling)
     texts, is_single = _as_list(texts)
     model, tokenizer = _loaded(model, tokenizer)
     results = [

@@ -12,7 +12,7 @@ import numpy as np
 
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example, Label, QuestionExample, TaggedExample, TextExample
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ArgumentTypeError, DataError
 
 # Tasks with the layout (text, …, label).
 TEXT_TASKS = ("classification", "multi_label", "regression")
@@ -66,7 +66,8 @@ def _rows(rows: Any) -> list[Any]:
     if hasattr(rows, "tolist"):  # An array or a Series: plain values.
         rows = rows.tolist()
     if isinstance(rows, str | bytes | tuple | dict | os.PathLike) or not isinstance(rows, Iterable):
-        raise TypeError(f"examples: expected a list, got {type(rows).__name__} {rows!r:.60}")
+        kind = type(rows).__name__
+        raise ArgumentTypeError(f"examples: expected a list, got {kind} {rows!r:.60}")
     return list(rows)
 
 
@@ -75,7 +76,9 @@ def _labelled(row: Any, task: TaskConfig, number: int) -> Example:
         _check_labelled(row, number)
         return row
     if not isinstance(row, tuple | list):
-        raise TypeError(f"example {number}: expected a tuple that ends in a label, got {row!r:.60}")
+        raise ArgumentTypeError(
+            f"example {number}: expected a tuple that ends in a label, got {row!r:.60}"
+        )
     if len(row) < 2:
         raise DataError(f"example {number}: expected text and label, got {row!r:.60}")
     *parts, label = row
@@ -98,7 +101,7 @@ def _unlabelled(row: Any, task: TaskConfig, number: int) -> Example:
 def _tagged(parts: list[Any], tags: Any, number: int) -> TaggedExample:
     words = _texts(parts[0], number)
     if len(parts) > 1 or isinstance(tags, str) or not isinstance(tags, Iterable):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"example {number}: expected (words, tags), two lists, got {(*parts, tags)!r:.60}"
         )
     tags = tuple(_class_name(tag, number) for tag in tags)
@@ -121,7 +124,7 @@ def _check_labelled(example: Example, number: int) -> None:
 
 def _check_kind(task: TaskConfig, number: int) -> None:
     if task.name not in TEXT_TASKS:
-        raise TypeError(
+        raise ArgumentTypeError(
             f"example {number}: expected one of official.xlnet.data.examples, as tuples say too "
             f"little for {task.name}"
         )
@@ -130,7 +133,7 @@ def _check_kind(task: TaskConfig, number: int) -> None:
 def _texts(parts: Any, number: int) -> tuple[str, ...]:
     parts = parts.tolist() if isinstance(parts, np.ndarray) else parts
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-        raise TypeError(f"example {number}: expected strings, got {parts!r:.60}")
+        raise ArgumentTypeError(f"example {number}: expected strings, got {parts!r:.60}")
     return tuple(parts)
 
 

@@ -12,13 +12,13 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.data.schema import MANIFEST_FILE
-from official.xlnet.files.paths import accepts_paths
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import evaluate_task
 from official.xlnet.training import evaluation
 
 
-@accepts_paths("model")
+@checks_arguments("model")
 def predict(model: str | Sequence[str], inputs: Any) -> Any:
     """Predicts with a fine-tuned model. To predict often, create a `Predictor` and keep it.
 
@@ -55,7 +55,7 @@ class Predictor:
       'good'
     """
 
-    @accepts_paths("model")
+    @checks_arguments("model")
     def __init__(self, model: str | Sequence[str]):
         self._ensemble = Ensemble([model] if isinstance(model, str) else model)
 
@@ -67,7 +67,7 @@ class Predictor:
         return list(self._ensemble.predict(examples))
 
 
-@accepts_paths("model", "data", "output")
+@checks_arguments("model", "data", "output")
 def evaluate(
     model: str | Sequence[str],
     data: str | Sequence[Any],

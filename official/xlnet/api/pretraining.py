@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.files.paths import accepts_paths
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.training import pretraining
 
 
-@accepts_paths("config", "data_dir", "model_dir", "init_from")
+@checks_arguments("config", "data_dir", "model_dir", "init_from")
 def pretrain(
     config: str | XLNetConfig,
     data_dir: str,

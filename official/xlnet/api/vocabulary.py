@@ -16,10 +16,10 @@ from official.xlnet.checkpoints.convert.folders import new_folder
 from official.xlnet.checkpoints.extended_model import check_extensible, write_extended
 from official.xlnet.configs.validation import COUNT, require_number
 from official.xlnet.data.lost_rows import MAX_LOST
-from official.xlnet.files.paths import accepts_paths
+from official.xlnet.files.arguments import checks_arguments
 
 
-@accepts_paths("model", "inputs", "output")
+@checks_arguments("model", "inputs", "output")
 def extend_vocabulary(
     model: str,
     inputs: Paths,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.checksums import content_checksum
-from official.xlnet.files.paths import accepts_paths
 from official.xlnet.files.staging import local_copy
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
@@ -45,7 +45,7 @@ def foreign_source(path: str) -> Source | None:
     return open_source(path)
 
 
-@accepts_paths("path")
+@checks_arguments("path")
 def load_config(
     path: str, overrides: list[str] | tuple[str, ...] = (), base: XLNetConfig | None = None
 ) -> XLNetConfig:
@@ -85,7 +85,7 @@ def load_config(
     return config
 
 
-@accepts_paths("path")
+@checks_arguments("path")
 def load_tokenizer(path: str) -> Tokenizer:
     """Loads the tokenizer of a trained model in any format.
 

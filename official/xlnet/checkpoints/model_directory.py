@@ -25,9 +25,9 @@ from official.xlnet.checkpoints.classifier_directory import head_parts, task_con
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import require_type
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.files.paths import accepts_paths, plain_folder
+from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.paths import plain_folder
 from official.xlnet.files.staging import local_copy
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -64,7 +64,7 @@ _LACKING = {
 }
 
 
-@accepts_paths("model_dir")
+@checks_arguments("model_dir")
 def load_encoder(model_dir: str) -> Encoder:
     """Loads the encoder of a model directory with its trained weights.
 
@@ -89,7 +89,7 @@ def load_encoder(model_dir: str) -> Encoder:
     return encoder
 
 
-@accepts_paths("model_dir")
+@checks_arguments("model_dir")
 def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs) -> XLNetPretrainer:
     """Loads the pre-training model of a model directory with its trained weights.
 
@@ -125,7 +125,7 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs)
     return model
 
 
-@accepts_paths("model_dir", "tokenizer")
+@checks_arguments("model_dir", "tokenizer")
 def save_pretrained(
     model: Encoder | XLNetPretrainer | XLNetTaskModel | XLNetClassifier,
     model_dir: str,
@@ -158,9 +158,6 @@ def save_pretrained(
       >>> save_pretrained(model, "my_model", "data/spiece.model")
       >>> encoder = load_encoder("my_model")
     """
-    require_type("model", model, Encoder | XLNetPretrainer | XLNetTaskModel | XLNetClassifier)
-    require_type("tokenizer", tokenizer, Tokenizer | str)
-    require_type("model_dir", model_dir, str)
     if not model_dir:
         raise ConfigError("model_dir: expected a directory, got an empty name")
     if isinstance(model, XLNetClassifier):

@@ -32,8 +32,8 @@ from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import require, require_type
 from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.paths import accepts_paths
 from official.xlnet.files.schema import shown
 from official.xlnet.files.yaml_files import parse_yaml, read_yaml
 
@@ -64,7 +64,7 @@ class XLNetConfig(Config):
     task: TaskConfig = dataclasses.field(default_factory=TaskConfig)
 
     @classmethod
-    @accepts_paths("path")
+    @checks_arguments("path")
     def load(
         cls,
         path: str,
@@ -201,7 +201,7 @@ class XLNetConfig(Config):
             self.model.mem_len,
         )
 
-    @accepts_paths("directory")
+    @checks_arguments("directory")
     def save(self, directory: str) -> None:
         """Writes `config.yaml` to a model directory atomically; creates the directory if needed."""
         file_system.make_dirs(directory)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from official.xlnet.configs.registry import Registry
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ArgumentTypeError, ConfigError
 
 _FLOAT32_MAX = 3.4e38
 
@@ -123,10 +123,11 @@ def require_one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 def require_type(name: str, value: Any, expected: Any) -> None:
-    """Raises `TypeError` unless an argument is of the type, or of one of a union, `expected`."""
+    """Raises `ArgumentTypeError` unless an argument is of a type, or of one of a union."""
     if not isinstance(value, expected):
         names = [kind.__name__ for kind in getattr(expected, "__args__", [expected])]
-        raise TypeError(f"{name}: expected {' or '.join(names)}, got {_in_one_line(value):.60}")
+        shown = _in_one_line(value)
+        raise ArgumentTypeError(f"{name}: expected {' or '.join(names)}, got {shown:.60}")
 
 
 def _in_one_line(value: Any) -> str:

@@ -23,7 +23,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.schema import MANIFEST_FILE, SCALAR_FEATURES, Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.files.paths import accepts_paths
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.tokenization.phrases import WordStarts, word_starts
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -34,7 +34,7 @@ _OUT_OF_ORDER = "windows out of order"
 _NUM_REPORTED_IDS = 8
 
 
-@accepts_paths("path", "vocab")
+@checks_arguments("path", "vocab")
 def pretraining_dataset(
     path: str,
     batch_size: int,

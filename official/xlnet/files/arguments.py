@@ -1,10 +1,141 @@
-"""Arguments of other programs in one argument."""
+"""Arguments as users give them: of the public functions, and of other programs in one flag."""
 
 from __future__ import annotations
 
+import collections.abc
+import functools
+import inspect
+import numbers
+import os
+import re
 import shlex
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ArgumentTypeError, ConfigError
+
+_CUT_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)")  # What pathlib makes of a URL.
+_LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
+_NUMBERS = {int: numbers.Integral, float: numbers.Real}
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def checks_arguments(*paths: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Decorator of public functions: arguments have the types of their annotations.
+
+    Where a string is expected, a parameter of `paths` takes an `os.PathLike`; where a list is, any
+    collection; where a number is, one of NumPy. A parameter without an annotation has the type of
+    its default. Numbers are compared with their ranges by the function itself.
+
+    Args:
+      paths: the parameters that take a path, several in a list, or a dictionary by path.
+
+    Raises:
+      ArgumentTypeError: an argument is of another type.
+      ConfigError: a path has a NUL, or is a URL as a `pathlib.Path`, which removes one of its
+        slashes.
+
+    Example:
+      >>> @checks_arguments("model")
+      ... def predict(model: str, inputs: Any, batch_size: int = 8): ...
+    """
+
+    def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        signature = inspect.signature(function)
+        assert set(paths) <= signature.parameters.keys()
+        types_of = functools.cache(lambda: _types(function, signature))
+
+        @functools.wraps(function)
+        def checked(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:
+                return function(*args, **kwargs)  # Python's own error names the function.
+            expected = types_of()
+            for name in sorted(bound.arguments, key=lambda name: name not in paths):
+                if name in expected:
+                    value = bound.arguments[name]
+                    bound.arguments[name] = _fit(value, expected[name], name, name in paths)
+            return function(*bound.args, **bound.kwargs)
+
+        return checked
+
+    return decorate
+
+
+def _types(function: Callable, signature: inspect.Signature) -> dict[str, Any]:
+    found = typing.get_type_hints(function)
+    for name, parameter in signature.parameters.items():
+        if parameter.default not in (None, parameter.empty):
+            found.setdefault(name, type(parameter.default))
+    return found
+
+
+def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
+    """The value as one of the type that is expected.
+
+    Raises:
+      ArgumentTypeError: it is of another type.
+    """
+    options = typing.get_args(expected) if _is_union(expected) else (expected,)
+    for option in options:
+        kind, parts = typing.get_origin(option) or option, typing.get_args(option)
+        if kind in (Any, typing.Literal) or isinstance(kind, TypeVar):
+            return value
+        if kind in _LISTS and parts and _is_collection(value):
+            if parts[0] is Any:
+                return value
+            return [_fit(x, parts[0], f"{name}[{n}]", is_path) for n, x in enumerate(value)]
+        if kind is collections.abc.Mapping and isinstance(value, dict):
+            return {_fit(key, parts[0], name, is_path): x for key, x in value.items()}
+        if kind in _NUMBERS and isinstance(value, _NUMBERS[kind]) and not isinstance(value, bool):
+            return kind(value)
+        if kind is str and is_path and isinstance(value, str | os.PathLike):
+            return _path(value, name)
+        if kind is bool and type(value).__name__ == "bool_":  # NumPy's.
+            return bool(value)
+        if kind not in (*_LISTS, *_NUMBERS) and isinstance(value, kind):
+            return value
+    words = " or ".join(_words(option, is_path) for option in options)
+    shown = " ".join(repr(value).split())
+    raise ArgumentTypeError(f"{name}: expected {words}, got {type(value).__name__} {shown:.60}")
+
+
+def _is_union(kind: Any) -> bool:
+    return typing.get_origin(kind) in (typing.Union, types.UnionType)
+
+
+def _is_collection(value: Any) -> bool:
+    """Whether a value has items in an order."""
+    no_list = str | bytes | os.PathLike | collections.abc.Mapping | collections.abc.Set
+    return isinstance(value, collections.abc.Iterable) and not isinstance(value, no_list)
+
+
+def _path(value: str | os.PathLike, name: str) -> str:
+    path = os.fsdecode(value)
+    if "\0" in path:
+        raise ConfigError(f"{name}: expected a path, got {path!r:.60} with the character NUL")
+    if not isinstance(value, str) and _CUT_URL.match(path):
+        raise ConfigError(
+            f"{name}: expected a URL as a string, got {value!r}: pathlib removes one of the "
+            "slashes after the colon"
+        )
+    return path
+
+
+def _words(kind: Any, is_path: bool) -> str:
+    if kind is str:
+        return "a path" if is_path else "a string"
+    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin in _LISTS:
+        item = _words(parts[0], is_path).partition(" ")[2] if parts and parts[0] is not Any else ""
+        return f"a list of {item}s" if item else "a list"
+    named = {int: "an integer", float: "a number", bool: "True or False"}
+    named |= {types.NoneType: "None", collections.abc.Mapping: "a dictionary"}
+    return named.get(origin) or origin.__name__
 
 
 def split_options(options: str, flag: str) -> list[str]:

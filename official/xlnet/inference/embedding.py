@@ -20,7 +20,7 @@ from official.xlnet.configs.validation import (
     require_type,
 )
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.paths import accepts_paths
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.network.layer_encoder import inference_encoder
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
@@ -32,7 +32,7 @@ POOLINGS = ("cls", "mean", "none")
 _NUM_SPECIAL = 2  # SEP and CLS.
 
 
-@accepts_paths("model")
+@checks_arguments("model")
 def embed(
     model: str | Encoder,
     texts: str | Sequence[str],

@@ -13,10 +13,10 @@ import tensorflow as tf
 
 from official.xlnet.data.graph_names import COLUMNS_FILE
 from official.xlnet.errors import DataError
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
-from official.xlnet.files.paths import accepts_paths
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.samples import write_samples
@@ -26,7 +26,7 @@ from official.xlnet.serving.warmup import write_warmup
 _INCOMPLETE = ".incomplete-"  # Names of versions that are being written begin so.
 
 
-@accepts_paths("model_dir", "output")
+@checks_arguments("model_dir", "output")
 def export(
     model_dir: str,
     output: str,

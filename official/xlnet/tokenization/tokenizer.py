@@ -24,10 +24,10 @@ from typing import overload
 import numpy as np
 import sentencepiece
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ArgumentTypeError, DataError
 from official.xlnet.files import file_system
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.paths import accepts_paths
 from official.xlnet.tokenization.packing import cut_columns, input_length, pack_columns
 from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import (
@@ -88,7 +88,7 @@ class Tokenizer:
       TensorShape([2, 6, 768])
     """
 
-    @accepts_paths("model_file")
+    @checks_arguments("model_file")
     def __init__(self, model_file: str, lowercase: bool = False, keep_accents: bool = False):
         """Loads a SentencePiece model.
 
@@ -323,13 +323,13 @@ class Tokenizer:
           TypeError: an id is not an integer.
         """
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-            raise TypeError(f"ids: expected integers or rows of integers, got {_kind(ids)}")
+            raise ArgumentTypeError(f"ids: expected integers or rows of integers, got {_kind(ids)}")
         rows = list(ids if isinstance(ids, list | tuple) else np.asarray(ids))
         if rows and isinstance(rows[0], Iterable):
             return [self.decode(row) for row in rows]
         for i in rows:
             if not isinstance(i, numbers.Integral):
-                raise TypeError(f"ids: expected integers, got {_kind(i)}")
+                raise ArgumentTypeError(f"ids: expected integers, got {_kind(i)}")
         rows = [int(i) for i in rows]
         self._check(rows)
         return self._processor.decode(rows)
@@ -427,11 +427,11 @@ def _check_record(model_file: str, sha256: str) -> None:
 def checked_texts(texts: Iterable[str]) -> list[str]:
     """Returns a list of texts; raises `TypeError` for anything but a collection of strings."""
     if isinstance(texts, bytes | dict) or not isinstance(texts, Iterable):
-        raise TypeError(f"text: expected a str or a list of str, got {_kind(texts)}")
+        raise ArgumentTypeError(f"text: expected a str or a list of str, got {_kind(texts)}")
     texts = list(texts)
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"text {number}: expected a str, got {_kind(text)}")
+            raise ArgumentTypeError(f"text {number}: expected a str, got {_kind(text)}")
     return texts
 
 

@@ -350,6 +350,14 @@ def test_other_json_is_not_squad(text, tmp_path):
         read_task(str(tmp_path / "a.json"), task_of("question_answering"))
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a"])
+@pytest.mark.parametrize("text", ['{"text": "a", "label": "b"}\n' * 2, '[{"text": "a"}]'])
+def test_json_is_not_a_table(name, text, tmp_path):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=r"got JSON; rename the file to \.jsonl"):
+        read_task(str(tmp_path / name), task_of(columns=("text", "label")))
+
+
 CONLL = "-DOCSTART- -X- O\n\nEU NNP B-ORG\nsays VBZ O\n\nPeter NNP B-PER\n"
 
 

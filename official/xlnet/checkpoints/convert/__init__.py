@@ -20,12 +20,12 @@ from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_xlnet
 from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.paths import accepts_paths
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 
 
-@accepts_paths("source", "output")
+@checks_arguments("source", "output")
 def convert(
     source: str, output: str, to: str = "xlnet", overrides: list[str] | tuple[str, ...] = ()
 ) -> dict[str, Any]:

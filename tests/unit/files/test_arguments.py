@@ -1,0 +1,115 @@
+"""The types of arguments of every public function."""
+
+import inspect
+import os
+import pathlib
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from official import xlnet
+from official.xlnet.errors import ArgumentTypeError, ConfigError
+from official.xlnet.files.arguments import checks_arguments
+
+# Parameters that take a path, in whatever function they are.
+NAMES = {"model_dir", "data_dir", "path", "output", "source", "vocab", "init_from", "train", "dev"}
+NAMES |= {"data", "model_file", "directory"}
+FUNCTIONS = {
+    **{name: getattr(xlnet, name) for name in xlnet.__all__ if name != "__version__"},
+    "XLNetConfig.load": xlnet.XLNetConfig.load,
+    "XLNetConfig.save": xlnet.XLNetConfig().save,
+}
+FURTHER = [("finetune", "config"), ("pretrain", "config"), ("extend_vocabulary", "inputs")]
+FURTHER += [(name, "model") for name in ("predict", "evaluate", "embed", "score", "generate")]
+FURTHER += [
+    (name, "model") for name in ("fill_blanks", "finetune", "extend_vocabulary", "Predictor")
+]
+FURTHER += [("save_pretrained", "tokenizer")]
+CASES = FURTHER + [
+    (name, parameter)
+    for name, function in FUNCTIONS.items()
+    for parameter in inspect.signature(function).parameters
+    if parameter in NAMES and not name.startswith("Relative") and name != "XLNetConfig"
+]
+
+
+def required(function, parameter):
+    """Right arguments without which a function cannot be called, but for one."""
+    types = typing.get_type_hints(function)
+    parameters = inspect.signature(function).parameters.values()
+    names = [x.name for x in parameters if x.default is x.empty and x.name != parameter]
+    return {name: 1 if types.get(name) is int else "/nowhere" for name in names if name != "self"}
+
+
+@pytest.mark.parametrize(("name", "parameter"), CASES)
+def test_every_public_function_takes_paths(name, parameter):
+    """A URL that pathlib cut is refused, so paths are looked at; nothing else is done before."""
+    function = FUNCTIONS[name]
+    given = required(function, parameter)
+    with pytest.raises(ConfigError, match=rf"^{parameter}: expected a URL as a string"):
+        function(**{**given, parameter: pathlib.Path("gs://bucket/x")})
+    for wrong in (b"runs/a", 3, 0.5, "a\0"):
+        with pytest.raises(ConfigError, match=f"^{parameter}: expected .*a path.*, got"):
+            function(**{**given, parameter: wrong})
+
+
+TYPED = [
+    (name, parameter)
+    for name, function in FUNCTIONS.items()
+    if hasattr(function, "__wrapped__") and name != "save_pretrained"
+    for parameter, kind in {"": Any, **typing.get_type_hints(function)}.items()
+    if kind is not Any and parameter != "return"
+]
+
+
+@pytest.mark.parametrize(("name", "parameter"), TYPED)
+def test_arguments_have_the_types_of_their_annotations(name, parameter):
+    function = FUNCTIONS[name]
+    given = required(function, parameter)
+    for wrong in (object(), 3 + 4j, b"x"):
+        with pytest.raises(ConfigError, match=f"^{parameter}: expected .*, got") as caught:
+            function(**{**given, parameter: wrong})
+        assert isinstance(caught.value, TypeError) and len(str(caught.value)) < 300
+
+
+def test_arguments_become_what_is_expected():
+    @checks_arguments("path", "weights")
+    def given(
+        path: str | Sequence[str],
+        other: Any,
+        weights: Mapping[str, float] | None = None,
+        number: int = 3,
+        share=0.5,
+    ):
+        return path, other, weights, number, share
+
+    path = pathlib.Path("a b/ü")
+    assert given(path, path) == (os.fspath(path), path, None, 3, 0.5)
+    values = given((x for x in [path, "c"]), 1, {path: 2.0}, np.int64(7), np.float32(0.25))
+    assert values == (["a b/ü", "c"], 1, {"a b/ü": 2.0}, 7, 0.25)
+    assert [type(value) for value in values[3:]] == [int, float]
+    for wrong, message in (
+        ({"path": None}, "path: expected a path or a list of paths, got NoneType None"),
+        ({"path": ["a", 3]}, r"path\[1\]: expected a path, got int 3"),
+        ({"path": {"a"}}, "path: expected a path or a list of paths, got set"),
+        ({"weights": [1]}, "weights: expected a dictionary or None, got list"),
+        ({"number": True}, "number: expected an integer, got bool True"),
+        ({"number": 2.0}, "number: expected an integer, got float 2.0"),
+        ({"share": "1"}, "share: expected a number, got str '1'"),
+    ):
+        with pytest.raises(ArgumentTypeError, match=message):
+            given(**{"path": "a", "other": 1, **wrong})
+    with pytest.raises(TypeError, match=r"given\(\) missing 1 required positional argument"):
+        given(path)
+
+
+def test_a_tokenizer_and_a_configuration_by_their_paths(tmp_path, vocab_file):
+    assert xlnet.Tokenizer(pathlib.Path(vocab_file)).vocab_size == 2000
+    config = xlnet.XLNetConfig()
+    (tmp_path / "ü").mkdir()
+    config.save(tmp_path / "ü")
+    for load in (xlnet.XLNetConfig.load, xlnet.load_config):
+        assert load(tmp_path / "ü").as_dict() == config.as_dict()
