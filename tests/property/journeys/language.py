@@ -1,5 +1,6 @@
 """Journeys with a language model: vocabulary, records, pre-training, and what reads the model."""
 
+import pathlib
 import re
 import shutil
 import zipfile
@@ -344,7 +345,7 @@ def _embed(world: World, model: str, texts) -> None:
 def _export(world: World, model: str) -> None:
     import tensorflow_text  # noqa: F401  The graph has its operations.
 
-    out = world.folder / "exported_lm"
+    out = world.folder / f"exported_{pathlib.Path(model).name}"
     world("export", f"--model={model}", f"--output={out}", "--head=lm")
     served = tf.saved_model.load(f"{out}/1").signatures["serving_default"]
     texts = [TEXTS[0], TEXTS[2]]
