@@ -11,14 +11,14 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-from scipy import ndimage
+from scipy import ndimage, special
 
 PRESENT = 0.5
 _PERIODS = range(2, 9)  # Candidate periods of `stride`, in tokens.
 _LOCAL = 2  # Window of `local`, in tokens to either side.
+_NEIGHBORHOOD_SHARE = 6  # `two_segments` reads pairs farther apart than this part of the text.
 _STRIPE_SHARE = 20  # `stripes` sums over 1 / _STRIPE_SHARE of the columns.
 _SMOOTHING = 5  # Side of the neighborhood that `symmetry` compares a weight with, in tokens.
-_MIN_NEIGHBOR_SHARE = 0.5  # Of the uniform attention weight; see `self_exclusion`.
 
 
 def stripes(weights_TT: np.ndarray) -> float:
@@ -56,7 +56,9 @@ def two_segments(weights_TT: np.ndarray) -> float:
     For the best border in the middle half of the text, the contrast (within - across) /
     (within + across) of the mean weight within a part and across the border. The mean is taken over
     pairs with the same key, and over pairs at the same distance; the smaller contrast counts. So
-    neither stripes nor patterns of the distance look like parts.
+    neither stripes nor patterns of the distance look like parts. Pairs in the neighborhood say
+    little about parts, since few of them cross a border: they are left out, and the contrast is
+    multiplied by twice the share of the weight beyond the neighborhood, at most 1.
 
     Args:
       weights_TT: attention weights of a head, float [T, T], rows are queries.
@@ -65,6 +67,8 @@ def two_segments(weights_TT: np.ndarray) -> float:
       The strength, in [0, 1].
     """
     size = len(weights_TT)
+    near = max(_LOCAL, size // _NEIGHBORHOOD_SHARE)
+    weights_TT = np.where(np.abs(_distance(weights_TT)) > near, weights_TT, 0.0)
     distance_TT = _distance(weights_TT) + size - 1
     key_TT = np.broadcast_to(np.arange(size), distance_TT.shape)
     best = 0.0
@@ -74,7 +78,7 @@ def two_segments(weights_TT: np.ndarray) -> float:
         by_key = _contrast(weights_TT, within_TT, key_TT)
         by_distance = _contrast(weights_TT, within_TT, distance_TT)
         best = max(best, min(by_key, by_distance))
-    return best
+    return float(best * min(1.0, 2 * weights_TT.sum() / size))
 
 
 def symmetry(weights_TT: np.ndarray) -> float:
@@ -107,8 +111,9 @@ def symmetry(weights_TT: np.ndarray) -> float:
 def self_exclusion(weights_TT: np.ndarray) -> float:
     """Figure 3 (a): tokens attend to all tokens but themselves.
 
-    1 - (mean weight of the token itself) / (mean weight of its neighbors); 0 if the neighbors get
-    less than half of the uniform weight.
+    1 - (weight of the token itself) / (mean weight of the others), times the evenness of the
+    others: the number of equal weights of the same entropy, e^H, counts in full from half of their
+    number on.
 
     Args:
       weights_TT: see `stripes`.
@@ -116,14 +121,15 @@ def self_exclusion(weights_TT: np.ndarray) -> float:
     Returns:
       The strength, in [0, 1].
     """
-    distance = _distance(weights_TT)
-    own = weights_TT[distance == 0].mean()
-    beside = weights_TT[np.abs(distance) == 1].mean()
-    return (
-        float(max(0.0, 1 - own / beside))
-        if beside * len(weights_TT) >= _MIN_NEIGHBOR_SHARE
-        else 0.0
-    )
+    num_others = len(weights_TT) - 1
+    others_TT = np.where(_distance(weights_TT) == 0, 0.0, weights_TT)
+    total_T1 = others_TT.sum(axis=1, keepdims=True)
+    if num_others == 0 or not total_T1.any():
+        return 0.0
+    share_TT = np.divide(others_TT, total_T1, out=np.zeros_like(others_TT), where=total_T1 > 0)
+    evenness = np.exp(special.entr(share_TT).sum(axis=1)).mean() / num_others
+    own = np.diagonal(weights_TT).mean() / (total_T1.mean() / num_others)
+    return float(max(0.0, 1 - own) * min(1.0, 2 * evenness))
 
 
 def stride(weights_TT: np.ndarray) -> float:
@@ -146,6 +152,8 @@ def stride(weights_TT: np.ndarray) -> float:
         if len(profile) < 3 * period:
             break
         smooth = np.convolve(profile, np.ones(period) / period, mode="valid")
+        if not smooth.min() > 0:  # Nothing is seen at some distances.
+            continue
         start = (period - 1) // 2
         wave = profile[start : start + len(smooth)] / smooth
         wave -= wave.mean()

@@ -117,6 +117,35 @@ def test_patterns_are_found_where_they_are():
     assert by_name["stride"].num_heads == 2 and by_name["stripes"].num_heads == 0
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1, 2, 3, 23, 41, 67])
+def test_patterns_are_not_found_where_they_are_not(size):
+    rng = np.random.default_rng(size)
+    distance = np.arange(size)[:, None] - np.arange(size)
+    for _ in range(20):
+        heads = {
+            "previous": made_of(-50.0 * (distance != 1)),
+            "own": made_of(-50.0 * (distance != 0)),
+            "one": made_of(50.0 * (rng.integers(0, size, [size, 1]) == np.arange(size))),
+            **{
+                f"within {radius}": made_of(
+                    rng.normal(0, 2, [size, size]) - 50.0 * (np.abs(distance) > radius)
+                )
+                for radius in (1, 2, 3)
+            },
+        }
+        for weights in heads.values():
+            strengths = {name: strength(weights) for name, strength in PATTERNS.items()}
+            assert all(0 <= strength < 1 + 1e-9 for strength in strengths.values())
+            if size >= 23:
+                assert strengths["two segments"] < PRESENT
+                assert strengths["self-exclusion"] < PRESENT
+                assert strengths["symmetry"] < PRESENT
+        random = made_of(rng.standard_normal([size, size]))
+        if size >= 23:
+            assert max(strength(random) for strength in PATTERNS.values()) < PRESENT
+
+
 class Checker(html.parser.HTMLParser):
     """Every tag that is opened is closed, in order."""
 
