@@ -10,9 +10,13 @@ Window i of a lane is `reuse | A | SEP | B | SEP | CLS`, where the reuse part is
   and extended to a sentence end; then the longer of A and B is truncated at its end until both
   fit.
 
-This follows `_split_a_and_b` of the XLNet release, with two differences: a B that follows A always
-starts directly after A (in the release, truncating a long A leaves a gap), and a random B does not
-overlap its own window.
+This follows `_split_a_and_b` of the XLNet release, except that
+
+* a B that follows A always starts directly after A; in the release, truncating a long A leaves a
+  gap;
+* a random B does not overlap its own window, and is of the same chunk of text, not of the whole
+  file;
+* sentences end with `. ! ?` and their like too, not only with lines (`token_files`).
 """
 
 from __future__ import annotations

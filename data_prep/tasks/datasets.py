@@ -34,7 +34,7 @@ DATASETS: dict[str, dict[str, Any]] = {
         "text_columns": ("#1 String", "#2 String"),
         "label_column": "Quality",
         "labels": ("0", "1"),
-        "metric": "f1",
+        "metric": "accuracy",
     },
     "stsb": {
         "name": "regression",
@@ -47,7 +47,7 @@ DATASETS: dict[str, dict[str, Any]] = {
         "text_columns": ("question1", "question2"),
         "label_column": "is_duplicate",
         "labels": ("0", "1"),
-        "metric": "f1",
+        "metric": "accuracy",
     },
     "mnli": {
         "name": "classification",

@@ -5,6 +5,8 @@ import pathlib
 import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.pretraining_dataset import _check_batch_size
+from official.xlnet.data.schema import SplitManifest
 from official.xlnet.errors import ConfigError
 
 DIRECTORY = pathlib.Path(__file__).parents[3] / "configs"
@@ -19,6 +21,18 @@ def test_recipe_loads_and_opens_with_its_commands(path):
     assert f"--config=configs/{path.relative_to(DIRECTORY)}" in head
     if config.model.vocab_size and "xlnet vocab" in head:
         assert f"--size={config.model.vocab_size}" in head
+
+
+@pytest.mark.parametrize("path", CONFIGS + TABLE_6, ids=lambda path: path.name)
+def test_recipe_has_a_lane_for_every_row(path):
+    """A data set that is prepared with the recipe can be trained on with it."""
+    config = XLNetConfig.load(str(path))
+    if "xlnet prepare" not in path.read_text():
+        return
+    data, rows = config.data, config.training.batch_size
+    lanes = SplitManifest(1, 0, 0, 0, data.num_lanes, 1, {})
+    _check_batch_size(lanes, data.bidirectional, str(path), rows, epochs=None)
+    assert data.num_lanes % (1 + data.bidirectional) == 0
 
 
 def test_large_is_table_7_of_the_paper():
