@@ -14,6 +14,7 @@ from official.xlnet.modeling.objectives.base import (
     draw_targets,
     register_objective,
 )
+from official.xlnet.modeling.objectives.permutation_sampling import word_borders
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
 
 _CORRUPTION = 1  # Stream of `stateless_random` for corruption; targets use stream 0.
@@ -36,7 +37,8 @@ def denoising_objective(config: ObjectiveSections) -> Objective:
     | ERNIE (phrase masking) | `word`, with `data.phrases` | 1 | |
 
     A target is replaced by `<mask>` with probability `mask_share` and by a random token with
-    probability `random_share`; otherwise it is unchanged.
+    probability `random_share`; otherwise it is unchanged. With `data.target_unit` `word`, all
+    tokens of a word, or phrase, share one fate: a word is masked as a whole or not at all.
 
     Without memory, attention is bidirectional over the whole window. With memory, the reused part
     does not attend to the rest of the window, as in permutation language modeling. Otherwise the
@@ -60,6 +62,12 @@ def denoising_objective(config: ObjectiveSections) -> Objective:
             2 * seq_len,
         )
         fate_BT, piece_BT = tf.split(draws, 2, axis=1)
+        if data.target_unit == "word":
+            borders_BX = word_borders(
+                batch["is_word_start"], batch["can_be_target"], batch["is_reversed"]
+            )
+            word_BT = tf.cumsum(tf.cast(borders_BX[:, 1:], tf.int32), axis=1, exclusive=True)
+            fate_BT = tf.gather(fate_BT, word_BT, batch_dims=1)
         any_piece_BT = NUM_SPECIAL + tf.cast(piece_BT * num_pieces, tf.int32)
         is_masked_BT = fate_BT < settings.mask_share
         is_random_BT = fate_BT < settings.mask_share + settings.random_share

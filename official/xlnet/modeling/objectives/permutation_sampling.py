@@ -115,7 +115,7 @@ def sample_targets_and_order(
     """
     separator_BT = tf.logical_or(token_ids == SEP_ID, token_ids == CLS_ID)
     if data.target_unit == "word":
-        border_BX = _word_borders(is_word_start, can_be_target, is_reversed)
+        border_BX = word_borders(is_word_start, can_be_target, is_reversed)
     else:
         border_BX = tf.pad(tf.ones_like(can_be_target), [[0, 0], [0, 1]], constant_values=True)
     seq_len, reuse_len, num_predict = data.seq_len, data.reuse_len, data.num_predict
@@ -168,10 +168,16 @@ def visible_order(batch_size: int, seq_len: int) -> tf.Tensor:
     return tf.zeros([batch_size, seq_len], tf.int32)
 
 
-def _word_borders(
+def word_borders(
     is_word_start_BT: tf.Tensor, can_be_target_BT: tf.Tensor, is_reversed_B: tf.Tensor
 ) -> tf.Tensor:
-    """Returns whether there is a word boundary right before position i, bool [B, T+1]."""
+    """Returns whether there is a word boundary right before position i, bool [B, T+1].
+
+    Args:
+      is_word_start_BT: bool [B, T], whether a token starts a word of the unreversed text.
+      can_be_target_BT: bool [B, T], False at special tokens.
+      is_reversed_B: bool [B], whether a row is reversed text.
+    """
     edge_B1 = tf.ones_like(is_word_start_BT[:, :1])
     forward_BX = tf.concat([is_word_start_BT, edge_B1], axis=1)
     backward_BX = tf.concat([edge_B1, is_word_start_BT], axis=1)

@@ -68,6 +68,29 @@ def test_denoising_replaces_targets_only_and_in_the_right_shares():
     np.testing.assert_allclose(shares, [0.8, 0.1, 0.1], atol=0.015)
 
 
+@pytest.mark.parametrize("unit", ["word", "token"])
+def test_a_word_is_masked_as_a_whole_or_not_at_all(unit):
+    """Counted over pairs of neighbors, in forward and reversed text, that are targets."""
+    config = tiny_config(kind="denoising", mem_len=0, num_predict=9, target_unit=unit)
+    objective = create_objective(ObjectiveSections.of(config))
+    of_one_word, of_two = [], []
+    for seed in range(3):
+        batch = random_windows(seed, batch=400)
+        task = objective(batch)
+        is_masked = task.inputs["token_ids"].numpy() == MASK_ID
+        is_start, is_reversed = batch["is_word_start"].numpy(), batch["is_reversed"].numpy()
+        for b, positions in enumerate(task.inputs["content_positions"].numpy()):
+            real = positions[task.mask_BP.numpy()[b] > 0]
+            for left, right in zip(real, real[1:], strict=False):
+                if right == left + 1:
+                    starts = is_start[b, left] if is_reversed[b] else is_start[b, right]
+                    pair = is_masked[b, left] == is_masked[b, right]
+                    (of_two if starts else of_one_word).append(pair)
+    assert len(of_two) > 50 and len(of_one_word) > 50
+    assert np.mean(of_two) < 0.8  # Of independent fates, 0.68.
+    assert np.all(of_one_word) == (unit == "word")
+
+
 def test_denoising_loss_by_hand_and_memory_that_knows_nothing_of_the_next_window():
     model = make_model(kind="denoising")
     batch = random_windows(1)
