@@ -212,8 +212,17 @@ def repair(config: dict, strategy: str, replicas: int) -> None:
         config["data.target_unit"] = "word"
     if of("objective.mask_share") + of("objective.random_share") > 1:
         config["objective.random_share"] = 0.0
-    if "next_sentence" in of("objective.auxiliary") or of("objective.kind") == "causal":
-        config["objective.next_sentence"] = False
+    has_labels = {
+        "next_sentence": of("objective.kind") != "causal",
+        "capitalization": of("objective.kind") != "causal" and not of("data.lowercase"),
+        "token_document": of("objective.kind") != "denoising" or of("model.mem_len") > 0,
+    }
+    config["objective.next_sentence"] = (
+        of("objective.next_sentence") and has_labels["next_sentence"]
+    )
+    if not all(has_labels[name] for name in of("objective.auxiliary")):
+        for key in ("auxiliary", "auxiliary_steps", "auxiliary_weights"):
+            config[f"objective.{key}"] = []
     steps = of("training.num_steps")
     config["training.warmup_steps"] = min(of("training.warmup_steps"), steps)
     # Rows: halves of reversed text, micro-batches, replicas.

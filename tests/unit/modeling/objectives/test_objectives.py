@@ -1,5 +1,7 @@
 """Denoising and causal objectives: what they ask, and their losses by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -81,7 +83,7 @@ def test_a_word_is_masked_as_a_whole_or_not_at_all(unit):
         is_start, is_reversed = batch["is_word_start"].numpy(), batch["is_reversed"].numpy()
         for b, positions in enumerate(task.inputs["content_positions"].numpy()):
             real = positions[task.mask_BP.numpy()[b] > 0]
-            for left, right in zip(real, real[1:], strict=False):
+            for left, right in itertools.pairwise(real):
                 if right == left + 1:
                     starts = is_start[b, left] if is_reversed[b] else is_start[b, right]
                     pair = is_masked[b, left] == is_masked[b, right]
