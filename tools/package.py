@@ -23,7 +23,7 @@ import zipfile
 from official.xlnet import __version__
 
 ROOT = pathlib.Path(__file__).parents[1]
-NAME = "xlnet_tensorflow"
+NAME = "xlnet_garden"
 _FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE")
 # Some must not be packaged: they are copied to check that they are not.
 _FOLDERS = ("official", "data_prep", "configs", "tests", "benchmarks", "tools")

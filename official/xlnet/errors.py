@@ -6,6 +6,13 @@ The `exit_status` of each class is the exit status of the command.
 from __future__ import annotations
 
 
+def how_to_install(extra: str) -> str:
+    """Says how to install an extra of this package, which no package index has."""
+    return (
+        f"pip install '.[{extra}]' in its checkout, or the wheel with [{extra}] (docs/install.md)"
+    )
+
+
 class XLNetError(Exception):
     """Base class of errors whose message tells the user what to do.
 

@@ -78,6 +78,17 @@ def test_the_version_is_the_same_everywhere():
     assert f'version = "{__version__}"' in (ROOT / "MODULE.bazel").read_text().split("bazel_dep")[0]
 
 
+def test_nothing_says_to_install_this_package_from_an_index():
+    """No index has it: whoever follows such advice gets what a stranger has put there."""
+    names = re.escape(PROJECT["name"]).replace("\\-", "[-_]")
+    from_index = re.compile(rf"pip install[^\n]*[ '\"](xlnet|{names})(\[|['\"\s]|$)", re.MULTILINE)
+    assert from_index.search(f"pip install -U '{PROJECT['name']}[s3]'")
+    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("official/xlnet/**/*.py")]
+    files += [*ROOT.glob("data_prep/**/*.py"), *ROOT.glob("tools/**/*"), ROOT / "Makefile"]
+    texts = {path: path.read_text() for path in files if path.is_file()}
+    assert [str(path) for path, text in texts.items() if from_index.search(text)] == []
+
+
 @pytest.mark.parametrize("given", [True, False])
 def test_another_python_is_refused_at_once_in_one_sentence(tmp_path, given):
     for name in ("python3.11", "python3.12", "python3.13", "python3", "python"):

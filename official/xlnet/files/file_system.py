@@ -23,7 +23,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, how_to_install
 
 if TYPE_CHECKING:
     import fsspec
@@ -351,6 +351,6 @@ def _system(path: str) -> fsspec.AbstractFileSystem:
         return TensorFlowFileSystem(scheme)
     except ImportError as error:
         extra = _EXTRAS.get(scheme)
-        how = f"pip install 'xlnet-tensorflow[{extra}]'" if extra else str(error)
+        how = how_to_install(extra) if extra else str(error)
         raise ConfigError(f"{path}: the library for {scheme}:// is not installed: {how}") from None
     return known(use_listings_cache=False)

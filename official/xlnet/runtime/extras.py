@@ -1,10 +1,10 @@
-"""Checks for optional packages, which are installed by extras such as `xlnet-tensorflow[beam]`."""
+"""Checks for optional packages, which are installed by extras such as `beam`."""
 
 from __future__ import annotations
 
 import importlib.util
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, how_to_install
 
 
 def require_extra(package: str, extra: str, purpose: str) -> None:
@@ -24,5 +24,5 @@ def require_extra(package: str, extra: str, purpose: str) -> None:
     if importlib.util.find_spec(package) is None:
         raise ConfigError(
             f"{purpose} needs the package {package}, which is not installed: "
-            f"pip install 'xlnet-tensorflow[{extra}]'"
+            f"{how_to_install(extra)}"
         )

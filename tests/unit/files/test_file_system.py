@@ -170,5 +170,5 @@ def test_a_missing_library_says_what_to_install(scheme, library, monkeypatch):
     monkeypatch.delitem(loaded, scheme, raising=False)
     monkeypatch.setitem(sys.modules, library, None)
     extra = {"s3": "s3", "gs": "gcs"}[scheme]
-    with pytest.raises(ConfigError, match=rf"pip install 'xlnet-tensorflow\[{extra}\]'"):
+    with pytest.raises(ConfigError, match=rf"pip install '\.\[{extra}\]' in its checkout"):
         file_system.exists(f"{scheme}://bucket/x")

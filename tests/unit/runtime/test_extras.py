@@ -47,14 +47,14 @@ def test_prepare_on_beam_says_what_to_install(tmp_path, capsys, runner):
     assert cli.main(prepare_arguments(tmp_path, f"--runner={runner}")) == 2
     assert capsys.readouterr().err == (
         f"xlnet prepare: --runner={runner} needs the package apache_beam, which is not installed: "
-        "pip install 'xlnet-tensorflow[beam]'\n"
+        "pip install '.[beam]' in its checkout, or the wheel with [beam] (docs/install.md)\n"
     )
 
 
 def test_prepare_on_dask_says_what_to_install(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", random)  # Anything that is there.
     assert cli.main(prepare_arguments(tmp_path, "--runner=DaskRunner")) == 2
-    assert "pip install 'xlnet-tensorflow[dask]'" in capsys.readouterr().err
+    assert "pip install '.[dask]' in its checkout" in capsys.readouterr().err
 
 
 def test_prediction_on_beam_says_what_to_install(capsys):
@@ -67,7 +67,7 @@ def test_parquet_says_what_to_install(tmp_path, capsys):
     assert cli.main(prepare_arguments(tmp_path, name="text.parquet")) == 2
     err = capsys.readouterr().err
     assert "text.parquet needs the package pyarrow" in err
-    assert "pip install 'xlnet-tensorflow[parquet]'" in err
+    assert "pip install '.[parquet]' in its checkout" in err
 
 
 def test_text_is_prepared_and_read_without_any_extra(tmp_path):
