@@ -191,3 +191,32 @@ for size, devices in ((3, 2), (5, 1), (2, 1)):
 """
     process = start_process([sys.executable, "-c", program], dict(os.environ))
     finish([process])
+
+
+def test_replicas_have_the_same_weights_with_every_optimizer(files):
+    program = f"""
+import numpy as np
+import tensorflow as tf
+from official.xlnet.cli import set_environment_defaults
+set_environment_defaults()
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.pretraining_dataset import pretraining_dataset
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime.distribution import create_strategy
+from official.xlnet.training.optimization import OPTIMIZERS, create_optimizer
+
+strategy = create_strategy("mirrored", 2)
+for name in OPTIMIZERS:
+    changes = ["model.num_layers=1", f"training.optimizer={{name}}"]
+    config = XLNetConfig.load({str(files / "config.yaml")!r}, changes)
+    with strategy.scope():
+        model = XLNetPretrainer(config)
+        model.compile(create_optimizer(config.training, config.model.num_layers))
+    data = pretraining_dataset({str(files / "data")!r}, config.training.batch_size, config=config)
+    model.fit(data, steps_per_epoch=3, verbose=0)
+    for variable in [*model.trainable_variables, *model.optimizer.variables]:
+        first, second = (value.numpy() for value in variable.values)
+        assert np.array_equal(first, second), (name, variable.name)
+"""
+    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1"}
+    finish([start_process([sys.executable, "-c", program], environment)])

@@ -224,8 +224,10 @@ class Muon(AdamW):
         variable.assign_sub(rate * (scale * update + self.weight_decay * variable))
 
 
-# Kernels of the encoder's layers: attention and feed-forward.
-_LAYER_MATRIX = re.compile(r"(?:^|/)(?:layer_\d+|shared_layer)/.*_kernel(?::\d+)?$")
+# Kernels of the encoder's layers, attention and feed-forward; on a further replica, too.
+_LAYER_MATRIX = re.compile(
+    r"(?:^|/)(?:layer_\d+|shared_layer)/.*_kernel(?:/replica_\d+)?(?::\d+)?$"
+)
 
 OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB, "muon": Muon}
 
