@@ -9,6 +9,7 @@ ALLOWED = (
     ("prepare", "num_lanes", "the number of tokens is known after the text was read"),
     ("prepare", "too little text|too small|not enough", "as above"),
     ("prepare", "<unk>|unknown", "how much of the text the vocabulary lacks is known here first"),
+    ("prepare", "data.phrases", "what the words of a phrase are is the vocabulary's"),
     ("pretrain|finetune", "finite", "training diverged"),
     ("finetune", "expected room for a question", "its length is known with the questions"),
     ("finetune", "<unk>", "how much of the text the vocabulary lacks is known here first"),
