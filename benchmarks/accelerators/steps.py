@@ -92,7 +92,7 @@ class Family:
     batch_sizes: tuple[int, ...]
 
     def case(self, batch_size: int, settings: tuple[str, ...] = ()) -> Case:
-        """The case of a batch size. All are in bfloat16, but for what is served."""
+        """The case of a batch size. All are in bfloat16, except for served networks."""
         precision = "float32" if self.kind == "serve" else "mixed_bfloat16"
         settings = (f"training.precision={precision}", *settings)
         return Case(self.config, self.kind, batch_size, self.seq_len, settings)

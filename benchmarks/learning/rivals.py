@@ -3,7 +3,7 @@
     python -m benchmarks.learning.rivals --text=FILE --data=DIR --output=DIR --document=rivals.md
 
 Rows are recipes in configs/ablation: BERT, RoBERTa's setting and XLNet, each with its own network.
-Each is pre-trained on the same text for the same number of tokens. What is compared is what can
+Each is pre-trained on the same text for the same number of tokens. The page compares what can
 be: the likelihood of the same held-out spans (`span_likelihood`), and accuracy after fine-tuning on
 labeled tables with the same settings. Finished runs are not repeated.
 """

@@ -23,7 +23,7 @@ from official.xlnet.cli import set_environment_defaults
 
 _SAMPLING_SEED = 1
 _SENTENCES = ("task.max_length=64", "task.num_buckets=2")
-# What is read of a text; nothing here is tuned.
+# The part of a text that is read; nothing here is tuned.
 _DATA_SETS = {
     "sst2": _SENTENCES,
     "cr": _SENTENCES,

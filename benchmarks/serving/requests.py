@@ -65,7 +65,7 @@ def wrong_requests(over_rest: bool) -> list[Request]:
     examples: list[dict[str, Any]] = [{"examples": ["no example"]}, {"examples": [b"\n\x05\n\x03"]}]
     if over_rest:
         tokens.append({"token_ids": [[2**70]], "segment_ids": [[0]]})
-        examples.pop()  # Bytes are no JSON.
+        examples.pop()  # JSON has no bytes.
     return [
         *(("serving_default", inputs) for inputs in texts),
         *(("token_ids", inputs) for inputs in tokens),

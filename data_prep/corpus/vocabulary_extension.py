@@ -70,7 +70,7 @@ def extend_vocabulary(tokenizer: Tokenizer, sample: Sample, num_pieces: int) -> 
       The extended vocabulary, and what each new piece replaces.
 
     Raises:
-      DataError: the vocabulary is no unigram model or would be too large, or the text does not
+      DataError: the vocabulary is not a unigram model or would be too large, or the text does not
         have so many pieces that gain anything.
     """
     old = _Vocabulary(tokenizer)

@@ -72,7 +72,7 @@ def read_pages(stream: Any, path: str) -> Iterator[Page]:
       path: path of the file, for errors.
 
     Raises:
-      DataError: the file is no web archive or ends within a record.
+      DataError: the file is not a web archive or ends within a record.
     """
     buffer = _Buffer(stream, path)
     while header := _next_header(buffer):

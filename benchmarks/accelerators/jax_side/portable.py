@@ -76,7 +76,7 @@ def _aliases(module: ir.Module) -> dict[int, int]:
 
 
 def _clean(module: ir.Module) -> None:
-    """Removes what is not StableHLO: copies, which are identities, and hints."""
+    """Removes operations that are not StableHLO: copies, which are identities, and hints."""
     copies = []
 
     def visit(operation):

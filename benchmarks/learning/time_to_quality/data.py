@@ -10,7 +10,7 @@ import numpy as np
 CONFIG = "configs/tiny.yaml"
 VOCAB_SIZE = 4000
 WINDOWS = "windows.npy"
-# What is predicted in evaluation, whatever a recipe trains on: HF's collator has a third, too.
+# The targets of evaluation, whatever a recipe trains on: HF's collator has a third, too.
 EVALUATION: dict[str, Any] = {
     "num_predict": 42,
     "target_ratio": 3.0,

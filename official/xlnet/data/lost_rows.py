@@ -29,7 +29,7 @@ def check_lost(
       lost: numbers of lost rows, by reason.
       total: number of all rows, with those that are lost.
       max_lost: largest share of lost rows that is not an error, from 0 to 1.
-      unit: what is counted, e.g. `documents`.
+      unit: name of the counted units, e.g. `documents`.
       first: what is wrong with the first of them.
 
     Raises:

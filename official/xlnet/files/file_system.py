@@ -37,7 +37,7 @@ _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 _IN_MEMORY = ("ram", "memory")
 # Extras of this project that install the library of a scheme; others have their own library.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
-# What is an answer of the file system, and no fault that passes.
+# Errors that are an answer of the file system, and will not pass.
 _ANSWERS = (
     FileNotFoundError,
     FileExistsError,

@@ -1,7 +1,7 @@
 """Trees of JSON against a schema, which is written as Python types.
 
 `int`, `float` (an integer will do), `str`, `bool`, `Any`, `X | None`, `list[X]`, `dict[str, X]`
-and dataclasses of these. A `bool` is no number.
+and dataclasses of these. A `bool` is not a number.
 """
 
 from __future__ import annotations

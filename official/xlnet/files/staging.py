@@ -1,4 +1,4 @@
-"""URLs for code that knows local files only: copies of what is read, mirrors of what is written.
+"""URLs for code that knows local files only: copies of inputs, mirrors of outputs.
 
 TensorFlow, memory maps and appended logs need a path on a disk. `on_local_disk` gives a
 command local paths for the URLs in its flags: what it reads is copied before it starts; what it

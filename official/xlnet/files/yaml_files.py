@@ -26,7 +26,7 @@ def parse_yaml(text: str, where: str) -> Any:
       where: what the text is, e.g. a path, for error messages.
 
     Raises:
-      ConfigError: it is no YAML, or not in the part of YAML that is read here.
+      ConfigError: it is not YAML, or not in the part of YAML that is read here.
     """
     if len(text) > MAX_BYTES:
         raise ConfigError(f"{where}: expected at most {MAX_BYTES:,} characters, got {len(text):,}")
@@ -48,7 +48,7 @@ def read_yaml(path: str) -> Any:
     """Returns the tree in a YAML file; see `parse_yaml`.
 
     Raises:
-      ConfigError: it is no such YAML in UTF-8.
+      ConfigError: it is not such YAML in UTF-8.
     """
     if file_system.size(path) > 4 * MAX_BYTES:
         raise ConfigError(f"{path}: expected at most {MAX_BYTES:,} characters")
@@ -61,7 +61,7 @@ def read_yaml(path: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """Of YAML's, what is said above."""
+    """The part of YAML that the module describes."""
 
     def __init__(self, text: str):
         super().__init__(text)

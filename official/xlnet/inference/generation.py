@@ -1,7 +1,7 @@
 """Generation: continuing a text, and filling the blanks in one.
 
 Both predict tokens one after the other from the context and the tokens predicted before, with a
-cache (`decoding`). Filling a blank is the same as continuing a text but for where the targets
+cache (`decoding`). Filling a blank is the same as continuing a text, except for where the targets
 are: the context stands on both sides.
 """
 
@@ -227,7 +227,7 @@ def _template(rows: list[_Row], is_allowed_GV: np.ndarray, causal: bool) -> Temp
 def _allowed(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
     """Which pieces each group of targets may become, bool [G, V].
 
-    Special tokens are no text, but for the end of a paragraph, and of the document where that
+    Special tokens are not text, except for the end of a paragraph, and of the document where that
     ends a continuation. A blank never becomes a bare space. In scripts without spaces, words begin
     without one.
     """

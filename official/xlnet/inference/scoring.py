@@ -4,8 +4,8 @@
 
 The query stream gives every term: it knows the position of a token and what comes before it in
 the order, never the token itself. Summed over all texts of one length, p is 1 for any order. The
-pseudo log-likelihood, log p(x_t | all x_j with j ≠ t) summed over t, is no distribution; it needs
-one pass a token.
+pseudo log-likelihood, log p(x_t | all x_j with j ≠ t) summed over t, is not a distribution; it
+needs one pass a token.
 
 A causal model (`objective.kind=causal`) has never trained its query stream. Its terms come from
 the content stream at the token before, and its only order is from left to right. The first token

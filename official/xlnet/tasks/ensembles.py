@@ -1,6 +1,6 @@
 """Ensembles: the predictions of several models for one example become one prediction.
 
-Models may differ in everything but their task and its labels: what is averaged are predictions, not
+Models may differ in everything but their task and its labels: their predictions are averaged, not
 tensors.
 """
 

@@ -46,7 +46,7 @@ def _draw(path, task, examples, predictions):
     import matplotlib.pyplot as plt
 
     with plt.rc_context({"text.parse_math": False}), atomic_write(path) as file:
-        figure, axes = plt.subplots(figsize=(6, 5))  # Labels with a $ are no formulas.
+        figure, axes = plt.subplots(figsize=(6, 5))  # A label with a $ is not a formula.
         task.draw(axes, examples, predictions)
         figure.savefig(file, format="png", dpi=120, bbox_inches="tight")
         plt.close(figure)

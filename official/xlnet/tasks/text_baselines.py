@@ -24,7 +24,7 @@ from official.xlnet.tasks.text_classification import (
 )
 from official.xlnet.tokenization.unspaced_scripts import CHARACTERS
 
-# What is read of a large data set, for fitting and for evaluation each.
+# The part of a large data set that is read, for fitting and for evaluation each.
 MAX_EXAMPLES = 20_000
 MAX_CHARACTERS = 20_000_000
 

@@ -29,7 +29,7 @@ CHARACTERS = _THAI_AND_LAO + (
 _BEGINS = re.compile(f"[{CHARACTERS}]")
 _ENDS = re.compile(f"[{CHARACTERS}]$")
 _ENDS_IN_THAI_OR_LAO = re.compile(f"[{_THAI_AND_LAO}]$")
-_CONTINUING = ("Mn", "Mc", "Me", "Lm")  # Marks and letters that modify what is before them.
+_CONTINUING = ("Mn", "Mc", "Me", "Lm")  # Marks and letters that modify the letter before them.
 
 # Full stops, question and exclamation marks, which need no space after them. The Thai ฯ and the
 # Lao ຯ are not among them: they abbreviate, and stand inside of sentences (กรุงเทพฯ, ฯลฯ).

@@ -188,7 +188,7 @@ class Muon(AdamW):
     All other variables, among them embeddings and heads, are updated by `AdamW`. The factor makes
     the root mean square of an update about scale·lr, whatever the shape (Liu et al., 2025). A
     kernel of heads [D, N, H] is a matrix [D, N·H]. The Muon of Keras 3 makes the same updates, but
-    is no optimizer of `tf_keras`.
+    is not an optimizer of `tf_keras`.
 
     Args:
       learning_rate: lr, a float or a learning rate schedule.

@@ -212,8 +212,8 @@ class XLNetPretrainer(TrainableModel):
         """Outputs for a batch of inputs of a call, or for one that `fit` takes.
 
         Returns:
-          What a call returns but for the memory, whose first axis is not the batch. For a batch
-          that `fit` takes, the network reads it as in `evaluate`; further keys say what the
+          The outputs of a call, except for the memory, whose first axis is not the batch. For
+          a batch that `fit` takes, the network reads it as in `evaluate`; further keys say what the
           logits predict: `labels` int32 [B, P] and `target_mask` float32 [B, P].
         """
         batch, _, _ = tf_keras.utils.unpack_x_y_sample_weight(batch)
@@ -231,7 +231,7 @@ class XLNetPretrainer(TrainableModel):
         return super().make_test_function(force)
 
     def make_predict_function(self, force=False):
-        """As in Keras; see `predict_step` for what is returned."""
+        """As in Keras; `predict_step` says what it returns."""
         self.make_evaluation_memory()
         return super().make_predict_function(force)
 

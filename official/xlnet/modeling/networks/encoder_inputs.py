@@ -1,4 +1,4 @@
-"""Inputs of encoders: what is checked, and what follows from the token ids where it is left out."""
+"""Inputs of encoders: their checks, and those that follow from the token ids by default."""
 
 from __future__ import annotations
 

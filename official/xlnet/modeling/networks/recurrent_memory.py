@@ -76,8 +76,8 @@ class Memory(tf.Module):
     def write(self, states_LBMD: tf.Tensor, window_id_B: tf.Tensor | None = None) -> None:
         """Replaces the first rows.
 
-        What is not finite becomes 0: attention gives masked columns the weight 0, and 0 · NaN
-        would be NaN in every later step.
+        Values that are not finite become 0: attention gives masked columns the weight 0, and
+        0 · NaN would be NaN in every later step.
         """
         states = tf.cast(states_LBMD, self.states.dtype)
         states = tf.where(tf.math.is_finite(states), states, tf.zeros_like(states))
@@ -135,7 +135,7 @@ class Memory(tf.Module):
         return {}
 
     def _export_to_saved_model_graph(self, object_map, tensor_map=None, options=None, **kwargs):
-        """A SavedModel holds no rows: what is loaded from it starts with an empty memory."""
+        """A SavedModel holds no rows: a model loaded from it starts with an empty memory."""
         object_map[self] = tf.Module()
         return []
 
