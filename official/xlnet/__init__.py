@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
     from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+    from official.xlnet.modeling.networks.encoder import register_network
     from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
     from official.xlnet.modeling.objectives import register_objective
     from official.xlnet.modeling.objectives.auxiliary import register_auxiliary
@@ -95,6 +96,7 @@ _MODULE_OF = {
     "register_auxiliary": "modeling.objectives.auxiliary",
     "register_depth": "modeling.depth.stacked",
     "register_head": "modeling.heads",
+    "register_network": "modeling.networks.encoder",
     "register_objective": "modeling.objectives",
     "register_reader": "data.reading",
     "register_settings": "configs.base",
@@ -141,6 +143,7 @@ __all__ = [
     "register_auxiliary",
     "register_depth",
     "register_head",
+    "register_network",
     "register_objective",
     "register_reader",
     "register_settings",

@@ -14,7 +14,9 @@ import yaml
 import data_prep.tasks.registry  # noqa: F401 - registers the readers of the package.
 from official import xlnet as package
 from official.xlnet import cli
-from official.xlnet.configs.registry import OBJECTIVES
+from official.xlnet.configs.base import SETTINGS
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import NETWORKS, OBJECTIVES
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.reading import FILE_READERS, FOLDER_READERS
 from official.xlnet.errors import ConfigError
@@ -27,8 +29,8 @@ from tests.helpers.documents import ROOT, blocks, commands
 from tests.helpers.tiny import REUSE, TOKENS, random_windows, tiny_config, tiny_encoder
 
 PAGE = blocks(ROOT / "docs/extending.md")
-REGISTRIES = (OBJECTIVES, TASKS, HEADS, FILE_READERS, FOLDER_READERS)
-MODULES = ("prefix_lm", "stars")
+REGISTRIES = (OBJECTIVES, NETWORKS, SETTINGS, TASKS, HEADS, FILE_READERS, FOLDER_READERS)
+MODULES = ("prefix_lm", "convolutions", "stars")
 TINY = {
     "model": {
         "vocab_size": 300,
@@ -53,13 +55,12 @@ def directory(tmp_path, monkeypatch):
         if block.language == "python":
             name = re.match(r"# (\w+\.py)\n", block.code)[1]
             (tmp_path / name).write_text(block.code + "\n", encoding="utf-8")
-    kept = [dict(registry) for registry in REGISTRIES]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield tmp_path
-    for registry, entries in zip(REGISTRIES, kept, strict=True):
-        registry.clear()
-        registry.update(entries)
+    for registry in REGISTRIES:
+        for name in [name for name in registry if registry[name].__module__ in MODULES]:
+            del registry[name]
     for name in MODULES:
         sys.modules.pop(name, None)
 
@@ -150,10 +151,34 @@ def test_the_prefix_is_read_in_both_directions_and_the_rest_from_left_to_right(d
         np.testing.assert_array_equal(differs, np.arange(TOKENS) >= first)
 
 
+def test_a_key_of_an_extension(directory):
+    tree = {"model": {"network": "convolutions", "kernel_size": 3, "mem_len": 0}}
+    with pytest.raises(ConfigError, match=r"unknown key 'model\.kernel_size'"):
+        XLNetConfig.from_dict(tree)
+    cli.import_extension("convolutions")
+    config = XLNetConfig.from_dict(tree)
+    config.save(str(directory))
+    assert XLNetConfig.load(str(directory)).model.kernel_size == 3
+    for wrong, message in (
+        ("kernel_size=100", r"model\.kernel_size: expected in \[1, 99\], got 100"),
+        ("kernel_size=wide", "kernel_size: expected int, got 'wide'"),
+        ("kernel_sise=2", "did you mean 'kernel_size'"),
+        ("mem_len=2", r"model\.mem_len: expected 0 with convolutions, got 2"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            XLNetConfig.load(str(directory), [wrong])
+    with pytest.raises(ConfigError, match=r"'model\.max_positions', which is already registered"):
+        package.register_settings("model")(type("A", (), {"__annotations__": {"max_positions": 1}}))
+
+
 @pytest.mark.parametrize(
     ("register", "taken"),
     [
         ("register_objective", "permutation"),
+        ("register_auxiliary", "token_document"),
+        ("register_network", "gpt"),
+        ("register_depth", "adaptive"),
+        ("register_attention_init", "neighbors"),
         ("register_task", "classification"),
         ("register_head", "ranking"),
         ("register_reader", "question_answering"),

@@ -10,6 +10,8 @@ import tensorflow as tf
 from official import xlnet
 
 MODULES = [
+    "extensions.bert.bert_encoder",
+    "extensions.bert.gpt_encoder",
     "extensions.universal.adaptive_depth",
     "extensions.universal.shared_depth",
     "modeling.depth.stacked",
@@ -19,8 +21,6 @@ MODULES = [
     "modeling.layers.relative_segment",
     "modeling.layers.two_stream_mask",
     "modeling.layers.xlnet_block",
-    "modeling.networks.bert_encoder",
-    "modeling.networks.gpt_encoder",
     "modeling.networks.xlnet_encoder",
     "modeling.objectives.permutation_sampling",
     "modeling.ops.shapes",

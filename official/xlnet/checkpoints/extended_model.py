@@ -87,8 +87,9 @@ def _variables(source: Source) -> Iterator[tuple[str, np.ndarray]]:
             raise DataError(
                 f"{source.path}: variable {_EMBEDDING!r}: expected shape {expected}, got {found}"
             )
+        parts = {*PARTS, *(stage.name for stage in source.config.objective.stages())}
         for name in source.shapes:
-            if name.partition("/")[0] in PARTS:
+            if name.partition("/")[0] in parts:
                 yield name, source.read(name)
         return
     weights = Weights(source, "xlnet")

@@ -51,7 +51,7 @@ ARCHITECTURE = (
 )
 
 # The parts of a model that a model directory keeps, by their attribute.
-PARTS = ("encoder", "lm_head", "next_sentence", "auxiliary", "head")
+PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
 # What to say of a model without a part.
 _LACKING = {
@@ -117,8 +117,7 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs)
     parts = {"encoder": model.encoder, "lm_head": model.lm_head}
     learned = {stage.name for stage in saved.objective.stages()}
     kept = {name: part for name, part in model.auxiliary.parts.items() if name in learned}
-    if "next_sentence" in kept:
-        parts["next_sentence"] = kept.pop("next_sentence")
+    parts |= {name: kept.pop(name) for name in model.auxiliary.apart if name in kept}
     if kept:
         parts["auxiliary"] = tf.train.Checkpoint(**kept)
     restore(model_dir, **parts)
@@ -189,6 +188,8 @@ def save_pretrained(
     else:
         names = [name for name in PARTS if getattr(model, name, None) is not None]
         parts = {name: getattr(model, name) for name in names} or {"encoder": model}
+        if "auxiliary" in parts:
+            parts |= model.auxiliary.apart
     create_model_dir(model_dir, config, tokenizer.model_file)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
     with plain_folder(model_dir) as folder:

@@ -253,4 +253,7 @@ def _assign(section: Section, name: str, key: str, value: Any, source: str) -> N
 
 def _nearest(key: str, known: Any) -> str:
     matches = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {matches[0]!r}?" if matches else f"; known keys: {', '.join(known)}"
+    if matches:
+        return f"; did you mean {matches[0]!r}?"
+    hint = "keys of an extension require importing its module (--import=MODULE)"
+    return f"; known keys: {', '.join(known)}; {hint}"

@@ -22,5 +22,8 @@ SETTINGS = ("bert.settings", "universal.settings", "ernie.settings", "next_sente
 # {name in Keras' files: the module that registers the class}
 KERAS_NAMES = {
     "AdaptiveDepth": "universal.adaptive_depth",
+    "BertEncoder": "bert.bert_encoder",
+    "GptEncoder": "bert.gpt_encoder",
+    "MaskedLMHead": "bert.masked_lm_head",
     "SharedDepth": "universal.shared_depth",
 }

@@ -17,9 +17,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform
-from official.xlnet.modeling.layers.masked_lm_head import MaskedLMHead
-from official.xlnet.modeling.networks import encoder_class
-from official.xlnet.modeling.networks.bert_encoder import BertEncoder
+from official.xlnet.modeling.layers.lm_head import LMHead
+from official.xlnet.modeling.networks import Encoder, encoder_class
 
 CONFIG_FILE = "bert_config.json"
 
@@ -47,7 +46,7 @@ _PLACES = (
 )
 
 
-def load_bert(folder: str) -> BertEncoder:
+def load_bert(folder: str) -> Encoder:
     """Loads a BERT encoder that the Model Garden published.
 
     The folder's WordPiece vocabulary is not read: token ids come from a tokenizer of its own, such
@@ -103,9 +102,7 @@ def bert_config(path: str) -> XLNetConfig:
     return config
 
 
-def restore_bert(
-    checkpoint: str, encoder: BertEncoder, lm_head: MaskedLMHead | None = None
-) -> None:
+def restore_bert(checkpoint: str, encoder: Encoder, lm_head: LMHead | None = None) -> None:
     """Reads the weights of a BERT checkpoint of the Model Garden.
 
     Args:

@@ -16,6 +16,8 @@ class NextSentence(AuxiliaryObjective):
       config: sections of the experiment; the objective must read B, so it is not `causal`.
     """
 
+    is_apart = True  # Since before there were other auxiliary objectives.
+
     def labels(self, batch, task):
         return Labels(batch["is_next"][:, None], tf.ones_like(task.mask_BP[:, :1]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.ops.shapes import sizes
 
 
@@ -22,6 +23,16 @@ class LMHead(tf_keras.layers.Layer):
     def __init__(self, vocab_size: int, embedding_rows: int = 0, **kwargs):
         super().__init__(**kwargs)
         self.vocab_size, self.embedding_rows = vocab_size, embedding_rows
+
+    @classmethod
+    def of(cls, model: ModelConfig, **kwargs) -> LMHead:
+        """Creates the head of a network.
+
+        Args:
+          model: hyperparameters of the network.
+          **kwargs: arguments of a Keras layer.
+        """
+        return cls(model.vocab_size, embedding_rows=model.embedding_rows, **kwargs)
 
     def build(self, input_shape=None):
         rows = max(self.vocab_size, self.embedding_rows)

@@ -69,8 +69,8 @@ class XLNetPretrainer(TrainableModel):
         sections = ObjectiveSections.of(config)
         self.objective = create_objective(sections)
         self.auxiliary = AuxiliaryObjectives(sections, dtype=policy)
-        # Its place in checkpoints, from before there were other auxiliary objectives.
-        self.next_sentence = self.auxiliary.parts.get("next_sentence")
+        for name, part in self.auxiliary.apart.items():
+            setattr(self, name, part)
         self.gradient_norm_metric = Mean("gradient_norm")
         self.memory_metric = tf_keras.metrics.Mean("memory_valid")
         self.memory = self._new_memory()

@@ -1,50 +1,19 @@
-"""The encoder and the recurrent memory, and the networks of rivals to compare with.
+"""The encoder and the recurrent memory.
 
-`model.network` selects the encoder, and the language-model head that belongs to it:
-
-| network | positions | attention | head |
-|---|---|---|---|
-| `xlnet` | relative | two streams, with memory | tied |
-| `bert` | absolute, learned | by default bidirectional | transform, then tied |
-| `gpt` | absolute, learned | causal | tied |
-
-All of them take and return the same, so objectives, records, training step and tasks are the same.
+`model.network` selects the encoder, and the language-model head that belongs to it: XLNet's, or one
+of `register_network`. All of them take and return the same, so objectives, records, training step
+and tasks are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
-from official.xlnet.modeling.layers.masked_lm_head import MaskedLMHead
-from official.xlnet.modeling.networks.bert_encoder import BertEncoder
-from official.xlnet.modeling.networks.gpt_encoder import GptEncoder
-from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.networks import xlnet_encoder  # noqa: F401 - for its registration.
+from official.xlnet.modeling.networks.encoder import Encoder
 
-Encoder = XLNetEncoder | BertEncoder
-
-
-class _Network(NamedTuple):
-    encoder: type[Encoder]
-    lm_head: Callable[..., LMHead]
-
-
-def _tied(model: ModelConfig, **kwargs) -> LMHead:
-    return LMHead(model.vocab_size, model.embedding_rows, **kwargs)
-
-
-def _transformed(model: ModelConfig, **kwargs) -> LMHead:
-    settings = model.d_model, model.activation, model.init_std, model.embedding_rows
-    return MaskedLMHead(model.vocab_size, *settings, **kwargs)
-
-
-_NETWORKS = {
-    "xlnet": _Network(XLNetEncoder, _tied),
-    "bert": _Network(BertEncoder, _transformed),
-    "gpt": _Network(GptEncoder, _tied),
-}
+__all__ = ["Encoder", "create_lm_head", "encoder_class"]
 
 
 def encoder_class(network: str) -> type[Encoder]:
@@ -53,7 +22,7 @@ def encoder_class(network: str) -> type[Encoder]:
     Args:
       network: name of the network, `model.network`.
     """
-    return _NETWORKS[network].encoder
+    return NETWORKS[network]
 
 
 def create_lm_head(model: ModelConfig, **kwargs) -> LMHead:
@@ -63,4 +32,4 @@ def create_lm_head(model: ModelConfig, **kwargs) -> LMHead:
       model: hyperparameters of the network.
       **kwargs: arguments of a Keras layer.
     """
-    return _NETWORKS[model.network].lm_head(model, **kwargs)
+    return NETWORKS[model.network].lm_head_class.of(model, **kwargs)

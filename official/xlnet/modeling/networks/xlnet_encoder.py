@@ -17,6 +17,7 @@ from official.xlnet.modeling.layers.relative_attention import RelativeBiases
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
+from official.xlnet.modeling.networks.encoder import Encoder, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.shapes import sizes
@@ -25,8 +26,9 @@ from official.xlnet.modeling.ops.shapes import sizes
 EMBEDDING, SINE, COSINE, OUTPUT, FIRST_BLOCK = range(5)
 
 
+@register_network("xlnet")
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class XLNetEncoder(tf_keras.layers.Layer):
+class XLNetEncoder(Encoder):
     """XLNet encoder: maps tokens to contextual vectors, in one stream or two.
 
     Content rows (T, from the word embedding) and query rows (P, from one learned vector) share
@@ -96,15 +98,8 @@ class XLNetEncoder(tf_keras.layers.Layer):
         mem_len: int | None = None,
         **kwargs,
     ):
-        kwargs.setdefault("name", "xlnet_encoder")
-        super().__init__(**kwargs)
-        self.config = XLNetConfig.of(config)
-        self.model = model = self.config.model
-        model.check()
-        model.require_size()
-        self.reuse_len = self.config.data.reuse_len if reuse_len is None else reuse_len
-        self.mem_len = model.mem_len if mem_len is None else mem_len
-        policy = self.dtype_policy
+        super().__init__(config, reuse_len, mem_len, **kwargs)
+        model, policy = self.model, self.dtype_policy
         self.word_embedding = tf_keras.layers.Embedding(
             model.num_embeddings,
             model.d_model,
@@ -294,14 +289,6 @@ class XLNetEncoder(tf_keras.layers.Layer):
             memory = [model.num_layers, batch_size, self.mem_len, model.d_model]
             shapes["memory"] = tf.TensorShape(memory)
         return shapes
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "config": self.config.as_dict(),
-            "reuse_len": self.reuse_len,
-            "mem_len": self.mem_len,
-        }
 
 
 # Inputs that the attention mask is made from.

@@ -5,15 +5,10 @@ language model alone, and each stage adds an objective and keeps the earlier one
 
     loss = loss of `objective.kind` + Σ_i weight_i · [step ≥ first_step_i] · loss_i
 
-| `objective.auxiliary` | asks of | whether |
-|---|---|---|
-| `next_sentence` | CLS | segment B follows segment A (BERT) |
-| `capitalization` | a predicted word | it begins with a capital letter |
-| `token_document` | a token of the reuse part | it occurs again in its document, further on |
-
-`objective.auxiliary_steps` and `objective.auxiliary_weights` have the numbers. The stage is a
-function of the step, so a run resumes exactly, within a stage and across stages. An objective that
-has not begun has weight 0; its loss is logged as that of an untrained classifier.
+`objective.auxiliary` names them, `objective.auxiliary_steps` and `objective.auxiliary_weights` have
+the numbers. The stage is a function of the step, so a run resumes exactly, within a stage and
+across stages. An objective that has not begun has weight 0; its loss is logged as that of an
+untrained classifier.
 
 All objectives read the same windows and hidden states as the language model does, so a further
 one costs a linear classifier. The labels are functions of a batch, made on the device.
@@ -44,6 +39,9 @@ class AuxiliaryObjective(tf_keras.layers.Layer):
     def __init__(self, config: ObjectiveSections, **kwargs):
         super().__init__(**kwargs)
         self.config = config
+
+    # Whether checkpoints have it under its name alone, not under `auxiliary/name`.
+    is_apart = False
 
     def build(self, input_shape=None):
         model = self.config.model
@@ -135,6 +133,11 @@ class AuxiliaryObjectives(tf_keras.layers.Layer):
     def parts(self) -> dict[str, AuxiliaryObjective]:
         """The objectives by name."""
         return {stage.name: getattr(self, stage.name) for stage in self._stages}
+
+    @property
+    def apart(self) -> dict[str, AuxiliaryObjective]:
+        """Those that are attributes of the model, too; see `AuxiliaryObjective.is_apart`."""
+        return {name: part for name, part in self.parts.items() if part.is_apart}
 
     def build(self, input_shape=None):
         for name, part in self.parts.items():

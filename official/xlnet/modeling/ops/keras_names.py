@@ -16,13 +16,10 @@ from official.xlnet.configs.registry import extension_table
 MODULES = {
     "AdamW": "training.optimization",
     "AuxiliaryObjectives": "modeling.objectives.auxiliary",
-    "BertEncoder": "modeling.networks.bert_encoder",
     "BertStyleLayer": "garden.bert_style_encoder",
     "FeedForward": "modeling.layers.feed_forward",
-    "GptEncoder": "modeling.networks.gpt_encoder",
     "LAMB": "training.optimization",
     "LMHead": "modeling.layers.lm_head",
-    "MaskedLMHead": "modeling.layers.masked_lm_head",
     "Mean": "modeling.models.trainable_model",
     "Muon": "training.optimization",
     "NumTargets": "modeling.models.trainable_model",

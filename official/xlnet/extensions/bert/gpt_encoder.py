@@ -5,9 +5,12 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.networks.bert_encoder import BertEncoder
+from official.xlnet.extensions.bert.bert_encoder import BertEncoder
+from official.xlnet.modeling.layers.lm_head import LMHead
+from official.xlnet.modeling.networks.encoder import register_network
 
 
+@register_network("gpt")
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class GptEncoder(BertEncoder):
     """GPT (Radford et al., 2018): learned absolute positions, no position sees a later one.
@@ -24,6 +27,8 @@ class GptEncoder(BertEncoder):
       >>> encoder(tf.constant([[17, 42, 99], [11, 55, 33]]))["content"].shape
       TensorShape([2, 3, 768])
     """
+
+    lm_head_class = LMHead
 
     def _embed(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
         return self._embed_in_place(inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
 from official.xlnet.modeling.layers.lm_head import LMHead
 
@@ -44,6 +45,11 @@ class MaskedLMHead(LMHead):
         self.layer_norm = tf_keras.layers.LayerNormalization(
             epsilon=1e-12, dtype="float32", name="layer_norm"
         )
+
+    @classmethod
+    def of(cls, model: ModelConfig, **kwargs) -> MaskedLMHead:
+        settings = model.d_model, model.activation, model.init_std, model.embedding_rows
+        return cls(model.vocab_size, *settings, **kwargs)
 
     def build(self, input_shape=None):
         for layer in (self.dense, self.layer_norm):

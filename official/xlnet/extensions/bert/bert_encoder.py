@@ -11,14 +11,18 @@ import tf_keras
 
 from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.extensions.bert.masked_lm_head import MaskedLMHead
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
+from official.xlnet.modeling.layers.lm_head import LMHead
+from official.xlnet.modeling.networks.encoder import Encoder, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
 
 
+@register_network("bert")
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class BertEncoder(BertEncoderV2):
+class BertEncoder(BertEncoderV2, Encoder):
     """BERT encoder (Devlin et al., 2019): learned absolute positions, one stream, no memory.
 
         h_0 = layer norm(word + position + segment);  h_l = block_l(h_{l-1})
@@ -31,8 +35,7 @@ class BertEncoder(BertEncoderV2):
 
     Args:
       config: the configuration, or its dictionary; reads `model`.
-      reuse_len: ignored, as there is no memory.
-      mem_len: ignored.
+      **kwargs: other arguments of `Encoder`; those that concern memory are ignored.
 
     Call arguments:
       inputs: token_ids alone, or a dictionary of
@@ -66,20 +69,15 @@ class BertEncoder(BertEncoderV2):
       TensorShape([2, 3, 768])
     """
 
-    def __init__(
-        self,
-        config: XLNetConfig | dict[str, Any],
-        reuse_len: int | None = None,
-        mem_len: int | None = None,
-        **kwargs,
-    ):
+    lm_head_class: type[LMHead] = MaskedLMHead
+
+    def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         config = XLNetConfig.of(config)
         model = config.model
         model.check()
-        model.require_size()
-        kwargs.setdefault("name", f"{model.network}_encoder")
         with _policy_of_parts(kwargs.get("dtype")):
             super().__init__(
+                config=config,
                 vocab_size=model.num_embeddings,
                 hidden_size=model.d_model,
                 num_layers=model.num_layers,
@@ -93,7 +91,6 @@ class BertEncoder(BertEncoderV2):
                 initializer=tf_keras.initializers.TruncatedNormal(stddev=model.init_std),
                 **kwargs,
             )
-        self.config, self.model = config, model
 
     @property
     def word_embedding(self) -> tf_keras.layers.Layer:
@@ -104,11 +101,6 @@ class BertEncoder(BertEncoderV2):
     def blocks(self) -> list[tf_keras.layers.Layer]:
         """The transformer blocks."""
         return self._transformer_layers
-
-    @property
-    def only_pretrained(self) -> list[tf.Variable]:
-        """Variables that only pre-training reads: none."""
-        return []
 
     def build(self, input_shape=None):
         # The garden's layers are built by their first call.
@@ -181,11 +173,7 @@ class BertEncoder(BertEncoderV2):
             )
         return inputs
 
-    def get_config(self):
-        return {
-            **tf_keras.layers.Layer.get_config(self),
-            "config": self.config.as_dict(),
-        }
+    get_config = Encoder.get_config
 
     @classmethod
     def from_config(cls, config, custom_objects=None):

@@ -1,0 +1,88 @@
+"""Base class of encoders, and the registry that `model.network` selects one from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import NETWORKS
+from official.xlnet.modeling.layers.lm_head import LMHead
+
+
+class Encoder(tf_keras.layers.Layer):
+    """Base class of encoders, which map tokens to contextual vectors.
+
+    A subclass creates two attributes: `word_embedding`, the layer of the word embedding, and
+    `blocks`, the layers whose inputs are the hidden states. `build()` creates all its variables,
+    and `lm_head_class` is the language-model head that belongs to it.
+
+    A call takes the inputs of `XLNetEncoder`, as far as they apply, by name (`checked_inputs`), and
+    `return_word_embedding` and `return_hidden_states`. It returns `content` [B, T, D], and if they
+    are wanted `word_embedding` [V, D] and `hidden_states` [L + 1, B, T, D].
+
+    Args:
+      config: the configuration, or its dictionary; reads `model` and `data.reuse_len`.
+      reuse_len: how many leading tokens of a window enter the memory; 0 means all of them.
+        Default: `config.data.reuse_len`.
+      mem_len: number of columns of the memory, M; 0 for no memory. Default:
+        `config.model.mem_len`.
+      **kwargs: arguments of a Keras layer.
+
+    Raises:
+      ConfigError: a value of `model` is out of range, or the size of the vocabulary is missing.
+    """
+
+    lm_head_class: type[LMHead] = LMHead
+
+    def __init__(
+        self,
+        config: XLNetConfig | dict[str, Any],
+        reuse_len: int | None = None,
+        mem_len: int | None = None,
+        **kwargs,
+    ):
+        config = XLNetConfig.of(config)
+        model = config.model
+        model.check()
+        model.require_size()
+        super().__init__(**{"name": f"{model.network}_encoder", **kwargs})
+        self.config, self.model = config, model
+        self.reuse_len = config.data.reuse_len if reuse_len is None else reuse_len
+        self.mem_len = model.mem_len if mem_len is None else mem_len
+
+    @property
+    def only_pretrained(self) -> list[tf.Variable]:
+        """Variables that only pre-training reads."""
+        return []
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "config": self.config.as_dict(),
+            "reuse_len": self.reuse_len,
+            "mem_len": self.mem_len,
+        }
+
+
+E = TypeVar("E", bound=type[Encoder])
+
+
+def register_network(name: str) -> Callable[[E], E]:
+    """Decorator that registers a subclass of `Encoder`.
+
+    Args:
+      name: value of `model.network` that selects it.
+
+    Raises:
+      ConfigError: a network is already registered under the name.
+
+    Example:
+      >>> @register_network("mine")
+      ... class MyEncoder(Encoder):
+      ...     def call(self, inputs, training=None, **wanted): ...
+    """
+    return NETWORKS.register(name)

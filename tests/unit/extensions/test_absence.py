@@ -1,0 +1,61 @@
+"""The core without `official/xlnet/extensions`: it works, and says what is missing."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from tests.helpers.documents import ROOT
+
+CODE = """
+import sys
+import tensorflow as tf
+from official import xlnet
+from official.xlnet.errors import ConfigError
+from tests.helpers.tiny import random_windows, tiny_config
+
+vocabulary, folder = sys.argv[1:]
+assert xlnet.__file__.startswith(folder)
+tokenizer = xlnet.Tokenizer(vocabulary, lowercase=False, keep_accents=False)
+model = xlnet.XLNetPretrainer(tiny_config(vocab_size=len(tokenizer)))
+model.compile(xlnet.create_optimizer(model.config.training, 2))
+model.fit(tf.data.Dataset.from_tensors(random_windows(1, batch=4)), verbose=0)
+xlnet.save_pretrained(model, folder + "/model", tokenizer)
+loaded = xlnet.load_encoder(folder + "/model")
+for one, other in zip(loaded.get_weights(), model.encoder.get_weights(), strict=True):
+    assert (one == other).all()
+
+
+def show(make, *arguments, **settings):
+    try:
+        make(*arguments, **settings)
+    except ConfigError as error:
+        print(error)
+
+
+for recipe in ("ablation/bert", "ablation/next_sentence", "gpt", "tiny", "universal"):
+    show(xlnet.XLNetConfig.load, f"configs/{recipe}.yaml")
+show(xlnet.XLNetPretrainer, xlnet.XLNetConfig.load("configs/ernie2.yaml", ["vocab_size=99"]))
+"""
+
+
+def test_the_core_works_without_its_extensions(tmp_path, vocab_file):
+    shutil.copytree(
+        ROOT / "official",
+        tmp_path / "official",
+        ignore=shutil.ignore_patterns("extensions", "__pycache__"),
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    result = subprocess.run(
+        [sys.executable, "-c", CODE, vocab_file, str(tmp_path)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    lines = result.stdout.splitlines()
+    assert len(lines) == 6, lines
+    for line in lines:
+        assert "an extension require importing its module (--import=MODULE)" in line
