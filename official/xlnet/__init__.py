@@ -9,6 +9,7 @@ Example:
   >>> encoder = xlnet.XLNetEncoder(config)
 """
 
+import contextlib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,9 @@ if TYPE_CHECKING:
     from official.xlnet.training.optimization import create_optimizer
 
 __version__ = "0.1.0"
+
+with contextlib.suppress(ModuleNotFoundError):  # The package works without them, too.
+    importlib.import_module(f"{__name__}.extensions")
 
 register_names()
 

@@ -16,9 +16,9 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from official.xlnet.configs.registry import Registry, extension_table, import_extension
+from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.validation import Allowed, check_values
 
 
@@ -49,9 +49,6 @@ with _deferred("tensorflow", "tf_keras"):
 
 Config = hyperparams.Config
 
-# Classes of sections with the keys of an extension, by "section.key" and by "section.key=name".
-SETTINGS: Registry[type[Section]] = Registry("settings of an extension")
-
 
 class Section(hyperparams.Config):
     """A section of the configuration, to which extensions add keys (`register_settings`).
@@ -63,8 +60,6 @@ class Section(hyperparams.Config):
     section: ClassVar[str]
     # {key: its range, the words that it may be, or the registry of its names}
     allowed: ClassVar[Mapping[str, Allowed]] = {}
-    # {key whose values are names: their registry}
-    registries: ClassVar[Mapping[str, Registry]] = {}
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
@@ -80,14 +75,14 @@ class Section(hyperparams.Config):
 
     def known_keys(self) -> list[str]:
         """Returns the names of all keys, those that extensions add included."""
-        _find_settings("")
-        added = [name.removeprefix(f"{self.section}.") for name in SETTINGS]
         own = [field.name for field in dataclasses.fields(self)]
-        return list(dict.fromkeys([*own, *(key for key in added if key.isidentifier())]))
+        added = [name.removeprefix(f"{self.section}.") for name in SETTINGS.names()]
+        return list(dict.fromkeys([*own, *filter(str.isidentifier, added)]))
 
-    def settings_with(self, key: str) -> type[Section] | None:
+    def settings_with(self, key: str) -> Any:
         """Returns the class of this section with a key of an extension; None for other keys."""
-        return None if key.startswith("_") else _find_settings(f"{self.section}.{key}")
+        name = f"{self.section}.{key}"
+        return SETTINGS[name] if name in SETTINGS.names() else None
 
     def __getattr__(self, key: str) -> Any:
         settings = self.settings_with(key)
@@ -95,26 +90,19 @@ class Section(hyperparams.Config):
 
     def _set(self, key: str, value: Any) -> None:
         super()._set(key, value)
-        if key not in self.__dataclass_fields__:
-            self._extend(self.settings_with(key))
-        elif key in self.registries:
-            for name in value if isinstance(value, tuple) else (value,):
-                if name not in self.registries[key].own:
-                    self._extend(self.settings_with(f"{key}={name}"))
-
-    def _extend(self, settings: Any) -> None:
-        """Takes a class of this section with further keys, which have their defaults."""
-        if settings is not None and not isinstance(self, settings):
-            joined = _joined(type(self), settings)  # type: ignore[arg-type]
-            object.__setattr__(self, "__class__", joined)
-            for field in dataclasses.fields(settings):
-                self.__dict__.setdefault(field.name, field.default)
+        names = value if isinstance(value, tuple) else (value,)
+        for what in (key, *(f"{key}={name}" for name in names)):
+            settings = self.settings_with(what)
+            if settings is not None and not isinstance(self, settings):
+                joined = _joined(settings, type(self))  # type: ignore[arg-type]
+                object.__setattr__(self, "__class__", joined)
+                for field in dataclasses.fields(settings):
+                    self.__dict__.setdefault(field.name, field.default)
 
 
-S = TypeVar("S", bound=type[Section])
-
-
-def register_settings(section: str, **names: Sequence[str]) -> Callable[[S], S]:
+def register_settings(
+    section: str, **names: Sequence[str]
+) -> Callable[[type[Section]], type[Section]]:
     """Decorator that registers keys of an extension's own in a section of the configuration.
 
     It takes a subclass of the section's class, e.g. `ModelConfig`, whose annotated attributes are
@@ -136,27 +124,17 @@ def register_settings(section: str, **names: Sequence[str]) -> Callable[[S], S]:
       ...     allowed = {"window": Range(1, 9)}
     """
 
-    def add(settings: S) -> S:
-        dataclasses.dataclass(settings)
+    def add(settings: type[Section]) -> type[Section]:
         chosen = [f"{key}={name}" for key, of_key in names.items() for name in of_key]
         for what in [*inspect.get_annotations(settings), *chosen]:
-            _find_settings(f"{section}.{what}")  # Registers those of this package first.
             SETTINGS.register(f"{section}.{what}")(settings)
-        return settings
+        return dataclasses.dataclass(settings)
 
     return add
 
 
-def _find_settings(what: str) -> type[Section] | None:
-    """What is registered, after importing the settings of this package's extensions if needed."""
-    if what not in SETTINGS:
-        for module in extension_table("SETTINGS"):
-            import_extension(module)
-    return SETTINGS.get(what)
-
-
 @functools.cache
-def _joined(section: Any, settings: Any) -> Any:
+def _joined(settings: Any, section: Any) -> Any:
     """The class of a section with the keys and methods of another class of it, too."""
     if issubclass(settings, section):
         return settings

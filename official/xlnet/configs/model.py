@@ -75,7 +75,6 @@ class ModelConfig(Section):
         "attention_init": ATTENTION_INITS,
         "recompute": ("none", "attention", "block"),
     }
-    registries = {"network": NETWORKS, "depth": DEPTHS, "attention_init": ATTENTION_INITS}
 
     network: str = "xlnet"
     vocab_size: int = 0

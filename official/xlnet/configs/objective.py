@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from official.xlnet.configs.base import Section
-from official.xlnet.configs.registry import AUXILIARY, OBJECTIVES
 from official.xlnet.configs.validation import (
     COUNT_OR_NONE,
     NOT_NEGATIVE,
@@ -54,7 +53,6 @@ class ObjectiveConfig(Section):
         "mask_share": SHARE,
         "random_share": SHARE,
     }
-    registries = {"kind": OBJECTIVES, "auxiliary": AUXILIARY}
 
     kind: str = "permutation"
     target_draws: int = 0

@@ -1,20 +1,18 @@
 """Registries of implementations that are selected by a configuration key.
 
-A name is registered when its module is imported. A module of `official.xlnet.extensions` is
-imported when its name is first looked up; one of another package by its user (`--import=MODULE`).
+A name is registered when its module is imported. Modules of this package are imported when their
+name is first looked up, those of other packages by whoever uses them (`--import=MODULE`).
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from official.xlnet.errors import ConfigError
 
 T = TypeVar("T")
-
-_EXTENSIONS = "official.xlnet.extensions"
 
 
 class Registry(dict[str, T]):
@@ -22,7 +20,10 @@ class Registry(dict[str, T]):
 
     Args:
       key: the configuration key whose values are the names; used in error messages.
-      *own: names of the core, known before the modules that register them are imported.
+      **modules: the modules of this package that register a name, below `official.xlnet`.
+
+    Attributes:
+      modules: {name: the module that registers it}.
 
     Example:
       >>> objectives = Registry("objective.kind")
@@ -32,9 +33,9 @@ class Registry(dict[str, T]):
       ConfigError: objective.kind: expected one of causal, got 'casual'; …
     """
 
-    def __init__(self, key: str, *own: str):
+    def __init__(self, key: str, **modules: str):
         super().__init__()
-        self.key, self.own = key, own
+        self.key, self.modules = key, modules
 
     def register(self, name: str) -> Callable[[Any], Any]:
         """Returns a decorator that registers a function or class.
@@ -47,7 +48,7 @@ class Registry(dict[str, T]):
         """
 
         def add(implementation: T) -> T:
-            if name in self._modules() and not implementation.__module__.startswith(_EXTENSIONS):
+            if not implementation.__module__.endswith(self.modules.get(name, "")):
                 self[name]  # Registers that of this package first.
             if name in self:
                 raise ConfigError(
@@ -59,36 +60,22 @@ class Registry(dict[str, T]):
 
         return add
 
+    def names(self) -> list[str]:
+        """Returns the names that are known, whether or not their module is imported."""
+        return list(dict.fromkeys([*self.modules, *self]))
+
     def require(self, name: str) -> None:
-        """Raises `ConfigError` unless a name is known; imports no implementation."""
-        names = dict.fromkeys([*self.own, *self, *self._modules()])
-        if name not in names:
+        """Raises `ConfigError` unless a name is known."""
+        if name not in self.names():
             raise ConfigError(
-                f"{self.key}: expected one of {', '.join(names)}, got {name!r}; names registered "
-                "by an extension require importing its module (--import=MODULE)"
+                f"{self.key}: expected one of {', '.join(self.names())}, got {name!r}; names "
+                "registered by an extension require importing its module (--import=MODULE)"
             )
 
     def __missing__(self, name: str) -> T:
         self.require(name)
-        import_extension(self._modules()[name])
+        importlib.import_module(f"official.xlnet.{self.modules[name]}")
         return self[name]
-
-    def _modules(self) -> Mapping[str, str]:
-        """{name: module} of the extensions that come with this package."""
-        return extension_table("MODULES").get(self.key, {})
-
-
-def extension_table(name: str) -> Any:
-    """Returns a table of `official.xlnet.extensions`; {} if the package is not installed."""
-    try:
-        return getattr(importlib.import_module(_EXTENSIONS), name)
-    except ModuleNotFoundError:
-        return {}
-
-
-def import_extension(module: str) -> None:
-    """Imports a module of `official.xlnet.extensions`, which registers what it has."""
-    importlib.import_module(f"{_EXTENSIONS}.{module}")
 
 
 def _place(implementation: object) -> str:
@@ -96,8 +83,15 @@ def _place(implementation: object) -> str:
     return f"{implementation.__module__}.{getattr(implementation, '__qualname__', '')}"
 
 
-NETWORKS: Registry[Any] = Registry("model.network", "xlnet")
-DEPTHS: Registry[Any] = Registry("model.depth", "stacked")
-ATTENTION_INITS: Registry[Any] = Registry("model.attention_init", "normal")
-OBJECTIVES: Registry[Any] = Registry("objective.kind", "permutation", "denoising", "causal")
-AUXILIARY: Registry[Any] = Registry("objective.auxiliary")
+NETWORKS = Registry[Any]("model.network", xlnet="modeling.networks.xlnet_encoder")
+DEPTHS = Registry[Any]("model.depth", stacked="modeling.depth.stacked")
+ATTENTION_INITS = Registry[Any]("model.attention_init", normal="modeling.ops.initializers")
+OBJECTIVES = Registry[Any](
+    "objective.kind",
+    permutation="modeling.objectives.permutation_lm",
+    denoising="modeling.objectives.denoising",
+    causal="modeling.objectives.causal_lm",
+)
+AUXILIARY = Registry[Any]("objective.auxiliary")
+# Classes of sections with the keys of an extension, by "section.key" and by "section.key=name".
+SETTINGS = Registry[Any]("key of an extension")

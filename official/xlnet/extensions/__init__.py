@@ -1,29 +1,44 @@
 """What the survey adds to XLNet: other networks, depths, objectives and initial weights.
 
-Each is on the hooks that any other package has (`docs/extending.md`). The core finds them by these
-tables, which hold modules of this package, and imports a module when its name is asked for.
+Each is on the hooks that any other package has (`docs/extending.md`). This file enters their names,
+with the modules that register them, which are imported when a name is first looked up.
 """
 
-# {key of the configuration: {name: the module that registers it}}
-MODULES = {
-    "model.network": {"bert": "bert.bert_encoder", "gpt": "bert.gpt_encoder"},
-    "model.depth": {"shared": "universal.shared_depth", "adaptive": "universal.adaptive_depth"},
-    "model.attention_init": {"neighbors": "neighbors"},
-    "objective.auxiliary": {
-        "next_sentence": "next_sentence.auxiliary",
-        "capitalization": "ernie.capitalization",
-        "token_document": "ernie.token_document",
-    },
+from official.xlnet.configs.registry import ATTENTION_INITS, AUXILIARY, DEPTHS, NETWORKS, SETTINGS
+from official.xlnet.modeling.ops import keras_names
+
+NETWORKS.modules |= {"bert": "extensions.bert.bert_encoder", "gpt": "extensions.bert.gpt_encoder"}
+DEPTHS.modules |= {
+    "shared": "extensions.universal.shared_depth",
+    "adaptive": "extensions.universal.adaptive_depth",
 }
-
-# Modules that register keys of the configuration, without TensorFlow.
-SETTINGS = ("bert.settings", "universal.settings", "ernie.settings", "next_sentence.settings")
-
-# {name in Keras' files: the module that registers the class}
-KERAS_NAMES = {
-    "AdaptiveDepth": "universal.adaptive_depth",
-    "BertEncoder": "bert.bert_encoder",
-    "GptEncoder": "bert.gpt_encoder",
-    "MaskedLMHead": "bert.masked_lm_head",
-    "SharedDepth": "universal.shared_depth",
+ATTENTION_INITS.modules |= {"neighbors": "extensions.neighbors"}
+AUXILIARY.modules |= {
+    "next_sentence": "extensions.next_sentence.auxiliary",
+    "capitalization": "extensions.ernie.capitalization",
+    "token_document": "extensions.ernie.token_document",
+}
+# Keys of the configuration, and names that have some; these modules import no TensorFlow.
+SETTINGS.modules |= {
+    "model.network=bert": "extensions.bert.settings",
+    "model.network=gpt": "extensions.bert.settings",
+    "model.max_positions": "extensions.bert.settings",
+    "model.num_segments": "extensions.bert.settings",
+    "model.depth=shared": "extensions.universal.settings",
+    "model.depth=adaptive": "extensions.universal.settings",
+    "model.step_encoding": "extensions.universal.settings",
+    "model.halting_threshold": "extensions.universal.settings",
+    "model.ponder_weight": "extensions.universal.settings",
+    "objective.auxiliary=capitalization": "extensions.ernie.settings",
+    "objective.auxiliary=token_document": "extensions.ernie.settings",
+    "objective.auxiliary=next_sentence": "extensions.next_sentence.settings",
+    "objective.next_sentence": "extensions.next_sentence.settings",
+}
+# Classes in Keras' files.
+keras_names.MODULES |= {
+    "AdaptiveDepth": "extensions.universal.adaptive_depth",
+    "BertEncoder": "extensions.bert.bert_encoder",
+    "GptEncoder": "extensions.bert.gpt_encoder",
+    "MaskedLMHead": "extensions.bert.masked_lm_head",
+    "SharedDepth": "extensions.universal.shared_depth",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import tensorflow as tf
 import tf_keras
@@ -16,10 +16,7 @@ from official.xlnet.modeling.ops.shapes import sizes
 Step = Callable[[int, tf.Tensor], tf.Tensor]
 
 
-D = TypeVar("D", bound="type[StackedDepth]")
-
-
-def register_depth(name: str) -> Callable[[D], D]:
+def register_depth(name: str) -> Callable[[type[StackedDepth]], type[StackedDepth]]:
     """Decorator that registers a subclass of `StackedDepth`.
 
     Args:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
-from official.xlnet.modeling.networks import xlnet_encoder  # noqa: F401 - for its registration.
 from official.xlnet.modeling.networks.encoder import Encoder
 
 __all__ = ["Encoder", "create_lm_head", "encoder_class"]

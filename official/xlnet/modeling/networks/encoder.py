@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
@@ -68,10 +68,7 @@ class Encoder(tf_keras.layers.Layer):
         }
 
 
-E = TypeVar("E", bound=type[Encoder])
-
-
-def register_network(name: str) -> Callable[[E], E]:
+def register_network(name: str) -> Callable[[type[Encoder]], type[Encoder]]:
     """Decorator that registers a subclass of `Encoder`.
 
     Args:

@@ -17,13 +17,6 @@ from __future__ import annotations
 
 from official.xlnet.configs.registry import OBJECTIVES
 from official.xlnet.configs.sections import ObjectiveSections
-
-# Imported for the objectives that they register.
-from official.xlnet.modeling.objectives import (  # noqa: F401
-    causal_lm,
-    denoising,
-    permutation_lm,
-)
 from official.xlnet.modeling.objectives.base import (
     Objective,
     ObjectiveBatch,

@@ -11,8 +11,6 @@ import sys
 from importlib.machinery import PathFinder
 from typing import Any
 
-from official.xlnet.configs.registry import extension_table
-
 MODULES = {
     "AdamW": "training.optimization",
     "AuxiliaryObjectives": "modeling.objectives.auxiliary",
@@ -36,7 +34,6 @@ MODULES = {
     "XLNetEncoder": "modeling.networks.xlnet_encoder",
     "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
     "XLNetTaskModel": "modeling.models.xlnet_task_model",
-    **{name: f"extensions.{module}" for name, module in extension_table("KERAS_NAMES").items()},
 }
 
 
