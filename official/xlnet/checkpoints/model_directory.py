@@ -25,6 +25,7 @@ from official.xlnet.checkpoints.classifier_directory import head_parts, task_con
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.paths import plain_folder
@@ -32,7 +33,7 @@ from official.xlnet.files.staging import local_copy
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.modeling.networks import Encoder, encoder_class
+from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary
 
@@ -83,7 +84,7 @@ def load_encoder(model_dir: str) -> Encoder:
     """
     config = load_config(model_dir)
     require_memory(config.model)
-    encoder = encoder_class(config.model.network)(config)
+    encoder = NETWORKS[config.model.network](config)
     encoder.build()
     restore(model_dir, encoder=encoder)
     return encoder

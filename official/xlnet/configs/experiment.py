@@ -189,10 +189,9 @@ class XLNetConfig(Config):
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        sections = [getattr(self, field.name) for field in dataclasses.fields(self)]
-        for section in sections:
+        for field in dataclasses.fields(self):
+            section = getattr(self, field.name)
             section.check()
-        for section in sections:
             section.check_with(self)
         require(
             self.task.long_texts != "memory" or self.model.mem_len > 0,

@@ -14,11 +14,12 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints.checkpoint_files import reading_checkpoint, variable_names
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform
 from official.xlnet.modeling.layers.lm_head import LMHead
-from official.xlnet.modeling.networks import Encoder, encoder_class
+from official.xlnet.modeling.networks import Encoder
 
 CONFIG_FILE = "bert_config.json"
 
@@ -66,7 +67,7 @@ def load_bert(folder: str) -> Encoder:
       >>> encoder({"token_ids": ids, "is_padding": ids == 0})["content"]
     """
     config = bert_config(os.path.join(folder, CONFIG_FILE))
-    encoder = encoder_class(config.model.network)(config)
+    encoder = NETWORKS[config.model.network](config)
     encoder.build()
     indexes = sorted(name for name in os.listdir(folder) if name.endswith(".index"))
     if not indexes:

@@ -7,9 +7,9 @@ import tf_keras
 from official.nlp.modeling import layers, networks
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.modeling.networks import create_lm_head, encoder_class
 from official.xlnet.training.optimization import create_optimizer, layer_of
 from tests.helpers.tiny import LAYERS, TOKENS, VOCAB, WIDTH, random_windows, randomize, tiny_config
 
@@ -27,7 +27,7 @@ def rival(network="bert", **changes):
 
 
 def rival_encoder(network="bert", seed=0, **changes):
-    encoder = encoder_class(network)(rival(network, **changes))
+    encoder = NETWORKS[network](rival(network, **changes))
     encoder.build()
     randomize(encoder.variables, seed)
     return encoder
@@ -85,7 +85,7 @@ def test_outputs_are_those_of_the_model_garden():
 
 def test_head_is_the_masked_lm_of_the_model_garden():
     encoder = rival_encoder()
-    head = create_lm_head(rival().model, name="lm_head")
+    head = encoder.lm_head_class.of(rival().model, name="lm_head")
     head.build()
     randomize(head.variables, 5)
     table = encoder.get_embedding_table()

@@ -8,10 +8,10 @@ import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import models, networks
 
+from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import DataError
 from official.xlnet.garden import bert_config, load_bert, restore_bert
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.modeling.networks import encoder_class
 from tests.helpers.tiny import randomize
 
 CONFIG = {
@@ -113,7 +113,7 @@ def test_what_does_not_fit(tmp_path):
     with pytest.raises(DataError, match="expected variables below encoder and masked_lm"):
         restore_bert(path, XLNetPretrainer(config).encoder, XLNetPretrainer(config).lm_head)
     config.model.num_layers = 5
-    encoder = encoder_class(config.model.network)(config)
+    encoder = NETWORKS[config.model.network](config)
     encoder.build()
     with pytest.raises(DataError, match="cannot be used"):
         restore_bert(path, encoder)

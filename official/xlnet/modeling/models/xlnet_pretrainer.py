@@ -8,6 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
@@ -18,7 +19,6 @@ from official.xlnet.modeling.models.gradient_accumulation import (
     num_slices_of,
 )
 from official.xlnet.modeling.models.trainable_model import Mean, TrainableModel
-from official.xlnet.modeling.networks import create_lm_head, encoder_class
 from official.xlnet.modeling.networks.encoder_inputs import by_name
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.objectives import create_objective
@@ -64,8 +64,8 @@ class XLNetPretrainer(TrainableModel):
         super().__init__(config.training.precision, **kwargs)
         self.config, policy = config, self.dtype_policy
         self._memory_rows = config.training.batch_size if batch_size is None else batch_size
-        self.encoder = encoder_class(config.model.network)(config, dtype=policy)
-        self.lm_head = create_lm_head(config.model, dtype=policy, name="lm_head")
+        self.encoder = NETWORKS[config.model.network](config, dtype=policy)
+        self.lm_head = self.encoder.lm_head_class.of(config.model, dtype=policy, name="lm_head")
         sections = ObjectiveSections.of(config)
         self.objective = create_objective(sections)
         self.auxiliary = AuxiliaryObjectives(sections, dtype=policy)

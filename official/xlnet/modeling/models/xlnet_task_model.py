@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
@@ -19,7 +20,6 @@ from official.xlnet.modeling.models.gradient_accumulation import (
     num_slices_of,
 )
 from official.xlnet.modeling.models.trainable_model import TrainableModel
-from official.xlnet.modeling.networks import encoder_class
 from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 
@@ -63,7 +63,7 @@ class XLNetTaskModel(TrainableModel):
         self.config, model, policy = config, config.model, self.dtype_policy
         self.with_memory = config.task.long_texts == "memory"
         mem_len = model.mem_len if self.with_memory else 0
-        new_encoder = encoder_class(model.network)
+        new_encoder = NETWORKS[model.network]
         self.encoder = new_encoder(config, reuse_len=0, mem_len=mem_len, dtype=policy)
         self.head = create_head(HeadSections(model, config.task), dtype=policy)
         self.language_model = None

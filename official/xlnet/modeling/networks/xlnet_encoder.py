@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.modeling.depth import create_depth
+from official.xlnet.configs.registry import DEPTHS
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.layers.embedding_lookup import look_up
@@ -127,7 +127,7 @@ class XLNetEncoder(Encoder):
             attention_init=model.attention_init,
             dtype=policy,
         )
-        self.depth = create_depth(model)
+        self.depth = DEPTHS[model.depth].from_model(model, name="depth")
         # One block for each layer; the same one again and again where they share it.
         self.blocks = self.depth.blocks(new_block, model.num_layers)
         self.shared_biases = None

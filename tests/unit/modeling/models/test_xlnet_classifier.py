@@ -6,10 +6,10 @@ import tensorflow as tf
 import tf_keras
 
 from official import xlnet
+from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.modeling.networks import encoder_class
 from official.xlnet.tokenization.packing import pack_columns
 from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 from tests.helpers.tiny import VOCAB, randomize, tiny_config, tiny_encoder
@@ -78,7 +78,7 @@ def test_both_tokenizers_give_inputs_that_follow_from_their_ids(vocab_file, netw
     if network == "bert":
         changes |= {"kind": "denoising", "bidirectional": False}
     config = tiny_config(**changes)
-    encoder = encoder_class(config.model.network)(config)
+    encoder = NETWORKS[config.model.network](config)
     encoder.build()
     randomize(encoder.variables)
     is_real = ~inputs["is_padding"].numpy()

@@ -1,10 +1,13 @@
-"""The core without `official/xlnet/extensions`: it works, and says what is missing."""
+"""The tables of names, and the core without `official/xlnet/extensions`."""
 
 import os
 import shutil
 import subprocess
 import sys
 
+import pytest
+
+from official.xlnet.configs import registry
 from tests.helpers.documents import ROOT
 
 CODE = """
@@ -37,6 +40,16 @@ for recipe in ("ablation/bert", "ablation/next_sentence", "gpt", "tiny", "univer
     show(xlnet.XLNetConfig.load, f"configs/{recipe}.yaml")
 show(xlnet.XLNetPretrainer, xlnet.XLNetConfig.load("configs/ernie2.yaml", ["vocab_size=99"]))
 """
+
+
+@pytest.mark.parametrize(
+    "table", [each for each in vars(registry).values() if isinstance(each, registry.Registry)]
+)
+def test_every_module_registers_its_names_and_no_others(table):
+    places = {name: table[name].__module__ for name in list(table.modules)}
+    assert places == {name: f"official.xlnet.{module}" for name, module in table.modules.items()}
+    ours = {name for name in table if table[name].__module__ in places.values()}
+    assert ours == set(table.modules)
 
 
 def test_the_core_works_without_its_extensions(tmp_path, vocab_file):
