@@ -192,7 +192,7 @@ def test_a_name_that_is_taken(register, taken, directory):
 
 
 def test_a_name_that_nobody_registered(directory, capsys):
-    with pytest.raises(ConfigError, match=r"one of .*permutation, got 'prefix'.*--import"):
+    with pytest.raises(ConfigError, match=r"one of permutation, .*got 'prefix'.*--import"):
         create_objective(ObjectiveSections.of(tiny_config(kind="prefix")))
     assert xlnet("vocab", "--import=no_such_module", "--input=x", "--output=y", "--size=300") == 2
     assert "--import=no_such_module: expected a module" in capsys.readouterr().err

@@ -251,7 +251,7 @@ def _assign(section: Section, name: str, key: str, value: Any, source: str) -> N
 
 
 def _nearest(key: str, known: Any) -> str:
-    matches = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
+    matches = difflib.get_close_matches(key, list(known), n=1, cutoff=0.6)
     if matches:
         return f"; did you mean {matches[0]!r}?"
     hint = "keys of an extension require importing its module (--import=MODULE)"

@@ -17,7 +17,7 @@ from official import xlnet
 from official.xlnet.errors import ConfigError
 from tests.helpers.tiny import random_windows, tiny_config
 
-vocabulary, folder = sys.argv[1:]
+vocabulary, folder, recipes = sys.argv[1:]
 assert xlnet.__file__.startswith(folder)
 tokenizer = xlnet.Tokenizer(vocabulary, lowercase=False, keep_accents=False)
 model = xlnet.XLNetPretrainer(tiny_config(vocab_size=len(tokenizer)))
@@ -37,8 +37,8 @@ def show(make, *arguments, **settings):
 
 
 for recipe in ("ablation/bert", "ablation/next_sentence", "gpt", "tiny", "universal"):
-    show(xlnet.XLNetConfig.load, f"configs/{recipe}.yaml")
-show(xlnet.XLNetPretrainer, xlnet.XLNetConfig.load("configs/ernie2.yaml", ["vocab_size=99"]))
+    show(xlnet.XLNetConfig.load, f"{recipes}/{recipe}.yaml")
+show(xlnet.XLNetPretrainer, xlnet.XLNetConfig.load(recipes + "/ernie2.yaml", ["vocab_size=99"]))
 """
 
 
@@ -60,8 +60,8 @@ def test_the_core_works_without_its_extensions(tmp_path, vocab_file):
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     result = subprocess.run(
-        [sys.executable, "-c", CODE, vocab_file, str(tmp_path)],
-        cwd=ROOT,
+        [sys.executable, "-c", CODE, vocab_file, str(tmp_path), ROOT / "configs"],
+        cwd=tmp_path,
         env=environment,
         capture_output=True,
         text=True,
