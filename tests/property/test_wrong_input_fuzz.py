@@ -24,6 +24,7 @@ from official.xlnet.errors import XLNetError
 from official.xlnet.serving.export import write_version
 from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf, write_tf1
 from tests.helpers.served_models import random_task, service_of
+from tests.helpers.wrong.arguments import WRONG, calls_by_path, other_forms
 from tests.helpers.wrong.files import changed_arguments, changed_file
 from tests.helpers.wrong.promises import report, run, tried
 from tests.helpers.wrong_input import digest, make_world
@@ -277,6 +278,39 @@ def test_task_files(world):
                     continue
                 for example in examples:
                     repr(example).encode()  # Nothing that a later file cannot hold.
+
+    check()
+    report(counts)
+
+
+def test_python(world):
+    """An argument in another form gives the same; a wrong one a result, or a sentence."""
+    counts, known, good = collections.Counter(), calls_by_path(world), {}
+
+    def result(name, **changed):
+        found = known[name][0](**{**known[name][1], **changed})
+        found = {"load_config": str, "load_tokenizer": len}.get(name, lambda x: x)(found)
+        return [found] if name.startswith(("load", "generate", "embed")) else repr(found)
+
+    @tried(share=0.06)
+    @given(st.data())
+    def check(data):
+        name = data.draw(st.sampled_from(sorted(known)), label="function")
+        key = data.draw(st.sampled_from(sorted(known[name][1])), label="argument")
+        if data.draw(st.booleans()):
+            good.setdefault(name, result(name))
+            forms = other_forms(known[name][1][key])
+            found = result(name, **{key: data.draw(st.sampled_from(forms))})
+            if name not in ("load_encoder", "embed"):  # Of objects, that there is one.
+                assert found == good[name], name
+            counts[f"{name}: right"] += 1
+            return
+        try:
+            result(name, **{key: data.draw(st.sampled_from(WRONG), label="value")})
+            counts[f"{name}: done"] += 1
+        except XLNetError as error:
+            assert str(error) and len(str(error)) < 500 and "\n" not in str(error)
+            counts[f"{name}: refused"] += 1
 
     check()
     report(counts)

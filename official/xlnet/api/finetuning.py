@@ -39,7 +39,10 @@ from official.xlnet.training.several_runs.repeated_finetuning import finetune_re
 Rows = str | Iterable[Any]
 
 
-@checks_arguments("model", "train", "dev", "output", "config", "vocab", "extra_train")
+@checks_arguments(
+    *("model", "train", "dev", "output", "config", "vocab", "extra_train"),
+    **{"cpu_devices": 1, "num_runs": 1, "search": 0},
+)
 def finetune(
     model: str | None,
     train: Rows,

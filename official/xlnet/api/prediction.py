@@ -67,7 +67,7 @@ class Predictor:
         return list(self._ensemble.predict(examples))
 
 
-@checks_arguments("model", "data", "output")
+@checks_arguments("model", "data", "output", mem_len=0)
 def evaluate(
     model: str | Sequence[str],
     data: str | Sequence[Any],

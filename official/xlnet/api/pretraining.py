@@ -10,7 +10,7 @@ from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.training import pretraining
 
 
-@checks_arguments("config", "data_dir", "model_dir", "init_from")
+@checks_arguments("config", "data_dir", "model_dir", "init_from", steps=1, minutes=0)
 def pretrain(
     config: str | XLNetConfig,
     data_dir: str,

@@ -19,7 +19,7 @@ from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.files.arguments import checks_arguments
 
 
-@checks_arguments("model", "inputs", "output")
+@checks_arguments("model", "inputs", "output", sample_bytes=1, seed=0)
 def extend_vocabulary(
     model: str,
     inputs: Paths,

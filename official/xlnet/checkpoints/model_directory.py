@@ -158,8 +158,6 @@ def save_pretrained(
       >>> save_pretrained(model, "my_model", "data/spiece.model")
       >>> encoder = load_encoder("my_model")
     """
-    if not model_dir:
-        raise ConfigError("model_dir: expected a directory, got an empty name")
     if isinstance(model, XLNetClassifier):
         config = task_configuration(model, labels, text_columns, task)
     else:

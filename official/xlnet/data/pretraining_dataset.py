@@ -34,7 +34,7 @@ _OUT_OF_ORDER = "windows out of order"
 _NUM_REPORTED_IDS = 8
 
 
-@checks_arguments("path", "vocab")
+@checks_arguments("path", "vocab", start_step=0, epochs=1)
 def pretraining_dataset(
     path: str,
     batch_size: int,

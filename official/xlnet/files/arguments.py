@@ -23,29 +23,30 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def checks_arguments(*paths: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """Decorator of public functions: arguments have the types of their annotations.
 
     Where a string is expected, a parameter of `paths` takes an `os.PathLike`; where a list is, any
     collection; where a number is, one of NumPy. A parameter without an annotation has the type of
-    its default. Numbers are compared with their ranges by the function itself.
+    its default.
 
     Args:
       paths: the parameters that take a path, several in a list, or a dictionary by path.
+      least: the least value of numbers, by their parameter.
 
     Raises:
       ArgumentTypeError: an argument is of another type.
-      ConfigError: a path has a NUL, or is a URL as a `pathlib.Path`, which removes one of its
-        slashes.
+      ConfigError: a number is below its least value; a path has a NUL, or is a URL as a
+        `pathlib.Path`, which removes one of its slashes.
 
     Example:
-      >>> @checks_arguments("model")
+      >>> @checks_arguments("model", batch_size=1)
       ... def predict(model: str, inputs: Any, batch_size: int = 8): ...
     """
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
         signature = inspect.signature(function)
-        assert set(paths) <= signature.parameters.keys()
+        assert {*paths, *least} <= signature.parameters.keys()
         types_of = functools.cache(lambda: _types(function, signature))
 
         @functools.wraps(function)
@@ -58,7 +59,10 @@ def checks_arguments(*paths: str) -> Callable[[Callable[_P, _T]], Callable[_P, _
             for name in sorted(bound.arguments, key=lambda name: name not in paths):
                 if name in expected:
                     value = bound.arguments[name]
-                    bound.arguments[name] = _fit(value, expected[name], name, name in paths)
+                    value = _fit(value, expected[name], name, name in paths)
+                    if name in least and value is not None and not value >= least[name]:
+                        raise ConfigError(f"{name}: expected at least {least[name]}, got {value}")
+                    bound.arguments[name] = value
             return function(*bound.args, **bound.kwargs)
 
         return checked
@@ -95,6 +99,8 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
             return kind(value)
         if kind is str and is_path and isinstance(value, str | os.PathLike):
             return _path(value, name)
+        if kind is str and isinstance(value, str):
+            return str(value)  # TensorFlow does not take NumPy's.
         if kind is bool and type(value).__name__ == "bool_":  # NumPy's.
             return bool(value)
         if kind not in (*_LISTS, *_NUMBERS) and isinstance(value, kind):
@@ -115,9 +121,11 @@ def _is_collection(value: Any) -> bool:
 
 
 def _path(value: str | os.PathLike, name: str) -> str:
-    path = os.fsdecode(value)
-    if "\0" in path:
-        raise ConfigError(f"{name}: expected a path, got {path!r:.60} with the character NUL")
+    path = str(os.fsdecode(value))
+    if not path or "\0" in path:
+        raise ConfigError(
+            f"{name}: expected a path that is not empty and has no NUL, got {path!r:.60}"
+        )
     if not isinstance(value, str) and _CUT_URL.match(path):
         raise ConfigError(
             f"{name}: expected a URL as a string, got {value!r}: pathlib removes one of the "

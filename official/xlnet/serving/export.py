@@ -26,7 +26,7 @@ from official.xlnet.serving.warmup import write_warmup
 _INCOMPLETE = ".incomplete-"  # Names of versions that are being written begin so.
 
 
-@checks_arguments("model_dir", "output")
+@checks_arguments("model_dir", "output", version=1, max_length=1, max_characters=1, max_windows=1)
 def export(
     model_dir: str,
     output: str,
@@ -69,8 +69,6 @@ def export(
       ConfigError: the settings do not fit the model; see `create_service`.
       DataError: the version number is invalid or exists, or the model cannot be read.
     """
-    if version is not None and version < 1:
-        raise DataError(f"version: expected at least 1, got {version}")
     if version is not None and os.path.exists(os.path.join(output, str(version))):
         raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
     with only_writer(output):

@@ -51,7 +51,7 @@ def test_every_public_function_takes_paths(name, parameter):
     given = required(function, parameter)
     with pytest.raises(ConfigError, match=rf"^{parameter}: expected a URL as a string"):
         function(**{**given, parameter: pathlib.Path("gs://bucket/x")})
-    for wrong in (b"runs/a", 3, 0.5, "a\0"):
+    for wrong in (b"runs/a", 3, 0.5, "a\0", ""):
         with pytest.raises(ConfigError, match=f"^{parameter}: expected .*a path.*, got"):
             function(**{**given, parameter: wrong})
 
@@ -76,7 +76,7 @@ def test_arguments_have_the_types_of_their_annotations(name, parameter):
 
 
 def test_arguments_become_what_is_expected():
-    @checks_arguments("path", "weights")
+    @checks_arguments("path", "weights", number=2)
     def given(
         path: str | Sequence[str],
         other: Any,
@@ -98,6 +98,7 @@ def test_arguments_become_what_is_expected():
         ({"weights": [1]}, "weights: expected a dictionary or None, got list"),
         ({"number": True}, "number: expected an integer, got bool True"),
         ({"number": 2.0}, "number: expected an integer, got float 2.0"),
+        ({"number": 1}, "number: expected at least 2, got 1"),
         ({"share": "1"}, "share: expected a number, got str '1'"),
     ):
         with pytest.raises(ArgumentTypeError, match=message):
