@@ -14,12 +14,11 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.convert import open_source
 from official.xlnet.checkpoints.convert.folders import new_folder
 from official.xlnet.checkpoints.extended_model import check_extensible, write_extended
-from official.xlnet.configs.validation import COUNT, require_number
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.files.arguments import checks_arguments
 
 
-@checks_arguments("model", "inputs", "output", sample_bytes=1, seed=0)
+@checks_arguments("model", "inputs", "output", num_pieces=1, sample_bytes=1, seed=0)
 def extend_vocabulary(
     model: str,
     inputs: Paths,
@@ -71,7 +70,6 @@ def extend_vocabulary(
       >>> extend_vocabulary("runs/general", ["corpus/*.txt"], "runs/extended", 2000)["vocab_size"]
       34000
     """
-    require_number("num_pieces", num_pieces, COUNT)
     options = ReadOptions(
         format=format, text_field=text_field, on_bad_utf8=on_bad_utf8, max_lost=max_lost
     )
