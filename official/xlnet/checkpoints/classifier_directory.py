@@ -33,7 +33,6 @@ def task_configuration(
     else:
         is_sigmoid = kind == "classification" and num_logits == 1
         number = 2 if is_sigmoid else num_logits
-        require(not isinstance(labels, str), "labels", "a list of names", labels)
         labels = [str(label) for label in labels or range(number)]
         names = f"{number} different names for {num_logits} logits"
         require(len(set(labels)) == len(labels) == number, "labels", names, list(labels))

@@ -32,7 +32,7 @@ class Ensemble:
       task: the task, with settings of the first model. `null_threshold` is the mean of all.
 
     Raises:
-      ConfigError: the models are of different tasks, or of one whose predictions cannot be
+      ConfigError: there is no model, or the models are of different tasks, or of one whose predictions cannot be
         combined.
 
     Example:
@@ -42,6 +42,8 @@ class Ensemble:
     """
 
     def __init__(self, model_dirs: Sequence[str]):
+        if not model_dirs:
+            raise ConfigError("model: expected a fine-tuned model, got an empty list")
         self._members = [load_task(model_dir) for model_dir in model_dirs]
         self.task: Task = self._members[0][1]
         tasks = [task.config.task for _, task in self._members]

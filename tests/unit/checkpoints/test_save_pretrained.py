@@ -136,7 +136,7 @@ def test_a_classifier_trained_in_keras(tmp_path, vocabulary, kind):
     [
         (3, {"labels": ["a", "b"]}, "labels: expected 3 different names for 3 logits, got"),
         (2, {"labels": ["a", "a"]}, "labels: expected 2 different names"),
-        (2, {"labels": "ab"}, "labels: expected a list of names, got 'ab'"),
+        (2, {"labels": "ab"}, "labels: expected a list of strings, got str 'ab'"),
         (1, {"labels": ["a"]}, "labels: expected 2 different names for 1 logits"),
         (2, {"task": "regression"}, "task: expected classification with 2 logits"),
         (1, {"task": "regression", "labels": ["a"]}, "labels: expected none for regression"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from official import xlnet
-from official.xlnet.errors import ArgumentTypeError, ConfigError
+from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 
 # Parameters that take a path, in whatever function they are.
@@ -101,7 +101,7 @@ def test_arguments_become_what_is_expected():
         ({"number": 1}, "number: expected at least 2, got 1"),
         ({"share": "1"}, "share: expected a number, got str '1'"),
     ):
-        with pytest.raises(ArgumentTypeError, match=message):
+        with pytest.raises(ConfigError, match=message):
             given(**{"path": "a", "other": 1, **wrong})
     with pytest.raises(TypeError, match=r"given\(\) missing 1 required positional argument"):
         given(path)
