@@ -32,8 +32,8 @@ class Ensemble:
       task: the task, with settings of the first model. `null_threshold` is the mean of all.
 
     Raises:
-      ConfigError: there is no model, or the models are of different tasks, or of one whose predictions cannot be
-        combined.
+      ConfigError: there is no model, or the models are of different tasks, or of one whose
+        predictions cannot be combined.
 
     Example:
       >>> ensemble = Ensemble(["runs/rte/1", "runs/rte/2", "runs/rte/3"])

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from official.xlnet.configs.validation import AT_LEAST_1, require_number
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
@@ -180,6 +181,8 @@ def input_length(
     columns: Sequence[Sequence[Sequence[int]]], max_length: int | None, padding: str
 ) -> int:
     """Number of tokens T that examples, given by column, are padded to."""
+    if max_length is not None:
+        require_number("max_length", max_length, AT_LEAST_1)
     if padding == "max_length":
         if max_length is None:
             raise ConfigError("max_length: expected a number with padding='max_length', got None")
