@@ -65,6 +65,17 @@ SECTIONS = {
         "official.xlnet.modeling.objectives.auxiliary",
         "official.xlnet.modeling.objectives.permutation_sampling",
     ),
+    "Extensions": (
+        "official.xlnet.configs.base",
+        "official.xlnet.modeling.networks.encoder",
+        "official.xlnet.modeling.depth.stacked",
+        "official.xlnet.modeling.ops.initializers",
+        "official.xlnet.extensions.bert.settings",
+        "official.xlnet.extensions.universal.settings",
+        "official.xlnet.extensions.next_sentence.settings",
+        "official.xlnet.extensions.ernie.capitalization",
+        "official.xlnet.extensions.ernie.token_document",
+    ),
     "Tokenization and data": (
         "official.xlnet.tokenization.tokenizer",
         "official.xlnet.data.schema",
