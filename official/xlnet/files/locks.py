@@ -1,8 +1,14 @@
-"""One writer for each directory: a lock file that names the host and the process.
+"""One writer for each directory: a lock file that names its holder.
 
-The lock is a file, made by a hard link (or by an exclusive open where there are none), which is
-one step on network file systems, too. A lock whose process has ended is stale and is taken over;
-on another host that cannot be known, and the error says which file to remove.
+On a local file system the kernel locks the file for its holder (`flock`) and gives it up when the
+process ends, however it ends: nothing that is left in the file matters.
+
+Other file systems may know the locks of one host alone. There the file itself is the lock, made by
+a hard link (or by an exclusive open where there are none), which is one step on network file
+systems, too. A lock whose process has ended is put aside in one step and taken over. A process is
+known by its number, its start, its namespace, which containers do not share, and its host by its
+name and the boot of its kernel; of another host it cannot be known whether a process has ended, and
+the error says which file to remove.
 
 On a bucket, the lock is an object that is written only if there is none, which is one step where
 the store has conditional writes; see `file_system.create`.
@@ -11,18 +17,26 @@ the store has conditional writes; see `file_system.create`.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import socket
+import stat
 import uuid
 from collections.abc import Iterator
 
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import remove_unfinished
-from official.xlnet.files.json_files import json_text, read_json
+from official.xlnet.files.json_files import json_text, parse_json, read_json
 
 LOCK_FILE = ".lock"
 _NO_LINKS = (OSError, NotImplementedError)  # Other than FileExistsError.
+_MAX_BYTES = 4096  # Of a lock file.
+_ATTEMPTS = 100  # To hold a lock that others give up and take at the same time.
+# File systems whose locks all processes see that can write there.
+_LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
+
+_Owner = dict[str, object]
 
 
 @contextlib.contextmanager
@@ -43,26 +57,122 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
     is_new = not is_remote and not os.path.exists(directory)
     path = os.path.join(directory, LOCK_FILE)
     owner = {**_this_process(), "lock": uuid.uuid4().hex}
-    while not _create(path, owner):
-        other = _read(path)
-        if other is not None and not _is_stale(other):
-            raise DataError(
-                f"{directory}: process {other.get('pid')} on {other.get('host')} is writing "
-                f"there; wait for it, choose another directory, or, if it has ended, remove {path}"
-            )
-        _remove(path, other)
+    descriptor = None
+    if not is_remote and _is_local(directory):
+        descriptor = _lock(path, owner)
+    else:
+        _create(path, owner)
     try:
         if not is_remote:
             remove_unfinished(directory)
         yield
     finally:
         _remove(path, owner)
+        if descriptor is not None:
+            os.close(descriptor)  # After the removal: whoever waits for it finds that it is gone.
         if is_new:
             with contextlib.suppress(OSError):  # It is not empty.
                 os.rmdir(directory)
 
 
-def _create(path: str, owner: dict[str, object]) -> bool:
+def _lock(path: str, owner: _Owner) -> int:
+    """A descriptor of the lock file, which the kernel has locked for it.
+
+    Raises:
+      DataError: it is locked for another process, or one of an earlier version holds it.
+    """
+    for _ in range(_ATTEMPTS):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = _open(path)
+        if descriptor is None:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, path):
+                if _is_running(_parsed(os.read(descriptor, _MAX_BYTES))):
+                    raise BlockingIOError
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, (json_text(owner) + "\n").encode(), 0)
+                return descriptor
+            os.close(descriptor)  # Its holder has just removed it.
+        except BlockingIOError:
+            other = _parsed(os.pread(descriptor, _MAX_BYTES, 0))
+            os.close(descriptor)
+            raise _held(path, other) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+    raise _held(path, {})
+
+
+def _open(path: str) -> int | None:
+    """The lock file, made if it is not there; None if the directory has just been removed."""
+    try:
+        descriptor = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644
+        )
+    except FileNotFoundError:
+        return None
+    except OSError:
+        if os.path.islink(path):
+            raise DataError(f"{path}: expected a file, got a symbolic link; remove it") from None
+        raise
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise DataError(f"{path}: expected a regular file, got another kind; remove it")
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    """Whether a path leads to an open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _is_local(directory: str) -> bool:
+    """Whether all who can write to a directory see each other's kernel locks."""
+    path, kind, longest = os.path.join(os.path.realpath(directory), ""), "", 0
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+            mounts = file.read().splitlines()
+    except OSError:
+        return False
+    for line in mounts:
+        fields, _, rest = line.partition(" - ")
+        place = os.path.join(fields.split()[4].replace("\\040", " "), "")
+        if path.startswith(place) and len(place) >= longest:
+            longest, kind = len(place), rest.split()[0]
+    return kind in _LOCAL
+
+
+def _held(path: str, other: _Owner) -> DataError:
+    who = f"process {other['pid']} on {other.get('host')}" if "pid" in other else "another process"
+    return DataError(
+        f"{os.path.dirname(path)}: {who} is writing there; wait for it, choose another directory, "
+        f"or, if it has ended, remove {path}"
+    )
+
+
+def _create(path: str, owner: _Owner) -> None:
+    """Makes the lock file, which is the lock itself.
+
+    Raises:
+      DataError: another process holds it.
+    """
+    for _ in range(_ATTEMPTS):
+        if _is_created(path, owner):
+            return
+        other = _read(path)
+        if other is not None:
+            if not _has_ended(other):
+                raise _held(path, other)
+            _put_aside(path, other)
+    raise _held(path, {})
+
+
+def _is_created(path: str, owner: _Owner) -> bool:
     """Makes the lock file, whole; False where there is one, or it has to be tried again."""
     own = f"{path}.{uuid.uuid4().hex}"
     text = json_text(owner) + "\n"
@@ -90,7 +200,21 @@ def _create(path: str, owner: dict[str, object]) -> bool:
     return True
 
 
-def _read(path: str) -> dict[str, object] | None:
+def _put_aside(path: str, other: _Owner) -> None:
+    """Removes the lock file of a process that has ended; in one step, if it is still that one."""
+    if file_system.is_remote(path):
+        _remove(path, other)
+        return
+    aside = f"{path}.{uuid.uuid4().hex}"
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(path, aside)
+        if _read(aside) != other:  # Somebody else was faster and holds it now.
+            with contextlib.suppress(FileExistsError):
+                os.link(aside, path)
+        os.unlink(aside)
+
+
+def _read(path: str) -> _Owner | None:
     """Who holds a lock; None where it has just been given up. An unreadable one has no host."""
     try:
         tree = read_json(path)
@@ -101,23 +225,50 @@ def _read(path: str) -> dict[str, object] | None:
     return tree if isinstance(tree, dict) else {}
 
 
-def _is_stale(owner: dict[str, object]) -> bool:
+def _parsed(content: bytes) -> _Owner:
+    try:
+        tree = parse_json(content.decode(), LOCK_FILE)
+    except (DataError, UnicodeDecodeError):
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def _has_ended(owner: _Owner) -> bool:
+    """Whether a holder, a process of this host and namespace, is known to have ended."""
     this = _this_process()
-    if owner.get("host") != this["host"] or not isinstance(owner.get("pid"), int):
-        return False
-    return owner.get("started") != _started(owner["pid"])
+    same = (owner.get(key, this[key]) == this[key] for key in ("boot", "namespace"))
+    is_here = owner.get("host") == this["host"] and isinstance(owner.get("pid"), int) and all(same)
+    return is_here and owner.get("started") != _started(owner["pid"])
 
 
-def _remove(path: str, owner: dict[str, object] | None) -> None:
+def _is_running(owner: _Owner) -> bool:
+    """Whether a process of an earlier version, which does not use `flock`, holds the lock."""
+    is_here = owner.get("host") == socket.gethostname() and isinstance(owner.get("pid"), int)
+    return "boot" not in owner and is_here and owner.get("started") == _started(owner["pid"])
+
+
+def _remove(path: str, owner: _Owner) -> None:
     """Removes a lock if it is still the owner's."""
-    if owner is not None and _read(path) == owner:
+    if _read(path) == owner:
         with contextlib.suppress(FileNotFoundError):
             file_system.remove(path)
 
 
-def _this_process() -> dict[str, object]:
+def _this_process() -> _Owner:
     pid = os.getpid()
-    return {"host": socket.gethostname(), "pid": pid, "started": _started(pid)}
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
+            boot = file.read().strip()
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        boot = namespace = ""
+    return {
+        "host": socket.gethostname(),
+        "boot": boot,
+        "namespace": namespace,
+        "pid": pid,
+        "started": _started(pid),
+    }
 
 
 def _started(pid: object) -> str:
@@ -126,7 +277,7 @@ def _started(pid: object) -> str:
     It tells apart two processes that had the same number one after the other.
     """
     if not os.path.isdir("/proc/self"):
-        return _is_running(pid)
+        return _is_alive(pid)
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             state, *fields = file.read().rpartition(")")[2].split()
@@ -135,7 +286,7 @@ def _started(pid: object) -> str:
     return "" if state == "Z" else fields[18]
 
 
-def _is_running(pid: object) -> str:
+def _is_alive(pid: object) -> str:
     """The same where the system has no /proc: only whether there is such a process."""
     try:
         os.kill(int(str(pid)), 0)

@@ -1,5 +1,6 @@
 """One writer for each directory."""
 
+import concurrent.futures
 import json
 import os
 import socket
@@ -13,19 +14,31 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import locks
 from official.xlnet.files.locks import LOCK_FILE, only_writer
 
-HOLD = """
-import sys
+IMPORT = """
+import os, sys, time
+from official.xlnet.errors import DataError
+from official.xlnet.files import locks
 from official.xlnet.files.locks import only_writer
+"""
+HOLD = """
 with only_writer(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
+@pytest.fixture(params=["local", "network"])
+def file_system(request, monkeypatch):
+    """Where the kernel locks files for all, and where the file itself is the lock."""
+    monkeypatch.setattr(locks, "_is_local", lambda _: request.param == "local")
+    return request.param
+
+
 @pytest.fixture
-def other(tmp_path):
+def other(file_system, tmp_path):
     """A process that holds the lock of a directory until its input ends."""
-    command = [sys.executable, "-c", HOLD, str(tmp_path / "d")]
+    is_local = f"locks._is_local = lambda _: {file_system == 'local'}"
+    command = [sys.executable, "-c", f"{IMPORT}\n{is_local}\n{HOLD}", str(tmp_path / "d")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"held\n"
         yield process
@@ -48,7 +61,7 @@ def test_the_lock_of_a_killed_process_is_taken_over(other, tmp_path):
     assert not os.path.exists(tmp_path / "d" / LOCK_FILE)
 
 
-def test_a_process_of_the_same_number_is_another(tmp_path):
+def test_a_process_of_the_same_number_is_another(file_system, tmp_path):
     (tmp_path / LOCK_FILE).write_text(
         json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "started": "1"})
     )
@@ -56,15 +69,65 @@ def test_a_process_of_the_same_number_is_another(tmp_path):
         pass
 
 
-@pytest.mark.parametrize("content", ["", "[1]", '{"host": "elsewhere", "pid": 1, "started": "7"}'])
-def test_what_cannot_be_known_to_be_stale_is_left(content, tmp_path):
+def here(**changes):
+    """The content of a lock of a process of this host that has ended."""
+    return json.dumps(locks._this_process() | {"pid": 2**30, "started": "7"} | changes)
+
+
+CONTENTS = {
+    "empty": ("", True, False),
+    "no object": ("[1]", True, False),
+    "of another host": (here(host="elsewhere"), True, False),
+    "of another boot": (here(boot="elsewhere"), True, False),
+    "of another container": (here(namespace="pid:[1]"), True, False),
+    "of a process that has ended": (here(), True, True),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_locks_that_nobody_may_hold(file_system, name, tmp_path):
+    """The kernel knows; elsewhere what cannot be known is left alone."""
+    content, is_taken_here, is_taken_elsewhere = CONTENTS[name]
     (tmp_path / LOCK_FILE).write_text(content)
+    if is_taken_here if file_system == "local" else is_taken_elsewhere:
+        with only_writer(str(tmp_path)):
+            pass
+        assert os.listdir(tmp_path) == []
+        return
     with pytest.raises(DataError, match=r"remove .*\.lock"), only_writer(str(tmp_path)):
         pass
     assert (tmp_path / LOCK_FILE).read_text() == content
 
 
+def test_a_running_process_of_an_earlier_version_holds_its_lock(file_system, tmp_path):
+    old = {key: locks._this_process()[key] for key in ("host", "pid", "started")}
+    (tmp_path / LOCK_FILE).write_text(json.dumps(old))
+    with pytest.raises(DataError, match=f"process {os.getpid()} on"), only_writer(str(tmp_path)):
+        pass
+    assert json.loads((tmp_path / LOCK_FILE).read_text()) == old
+
+
+@pytest.mark.parametrize("kind", ["a link that leads nowhere", "a link", "a FIFO", "a directory"])
+def test_a_lock_that_is_no_file_ends_in_a_sentence(kind, tmp_path):
+    path = tmp_path / LOCK_FILE
+    {
+        "a link that leads nowhere": lambda: path.symlink_to(tmp_path / "none"),
+        "a link": lambda: path.symlink_to("/dev/zero"),
+        "a FIFO": lambda: os.mkfifo(path),
+        "a directory": path.mkdir,
+    }[kind]()
+    with pytest.raises((DataError, IsADirectoryError)), only_writer(str(tmp_path)):
+        pass
+    assert os.listdir(tmp_path) == [LOCK_FILE]
+
+
+def test_the_file_system_of_a_path(tmp_path):
+    assert locks._is_local(str(tmp_path / "new" / "folder"))
+    assert not locks._is_local("/proc/self")
+
+
 def test_file_systems_without_hard_links(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "_is_local", lambda _: False)
     monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError(1, "no")))
     with only_writer(str(tmp_path)):
         with pytest.raises(DataError), only_writer(str(tmp_path)):
@@ -96,28 +159,37 @@ def test_workers_other_than_the_chief_hold_nothing(tmp_path):
         assert not os.path.exists(tmp_path / "d")
 
 
-def test_four_at_once_write_one_after_the_other(tmp_path):
-    """Each adds 1 to a number if it gets the lock, and tries again if it does not."""
-    program = (
-        "import sys, time\n"
-        "from official.xlnet.errors import DataError\n"
-        "from official.xlnet.files.locks import only_writer\n"
-        "for _ in range(5):\n"
-        "    while True:\n"
-        "        try:\n"
-        "            with only_writer(sys.argv[1]):\n"
-        "                n = int(open(sys.argv[2]).read())\n"
-        "                time.sleep(0.002)\n"
-        "                open(sys.argv[2], 'w').write(str(n + 1))\n"
-        "            break\n"
-        "        except DataError:\n"
-        "            time.sleep(0.003)\n"
-    )
-    (tmp_path / "n").write_text("0")
-    command = [sys.executable, "-c", program, str(tmp_path / "d"), str(tmp_path / "n")]
-    processes = [subprocess.Popen(command) for _ in range(4)]
-    assert [process.wait(120) for process in processes] == [0] * 4
-    assert (tmp_path / "n").read_text() == "20"
+ROUNDS = """
+locks._is_local = lambda _: sys.argv[2] == "local"
+mark = os.path.join(sys.argv[1], "held")
+for number in range(int(sys.argv[3])):
+    try:
+        with only_writer(os.path.join(sys.argv[1], "d")):
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+            os.unlink(mark)
+            if number % 10 == 9 and os.fork() == 0:
+                os._exit(0)
+            if number % 50 == 49:
+                print(number, flush=True)
+                os.kill(os.getpid(), 9)
+    except DataError:
+        time.sleep(0.001)
+print("done")
+"""
+
+
+def test_many_at_once_hold_it_one_after_the_other(file_system, tmp_path):
+    """Holders are killed while they hold it; the file `held` is there for one of them at a time."""
+    (tmp_path / "d").mkdir()
+    command = [sys.executable, "-c", IMPORT + ROUNDS, str(tmp_path), file_system, "60"]
+
+    def run(_):
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert result.returncode in (0, -9), result.stderr
+        return result.returncode
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert -9 in list(pool.map(run, range(8)))
 
 
 def test_a_zombie_has_ended(tmp_path):
