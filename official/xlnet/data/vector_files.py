@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.files.atomic import replaced
 from official.xlnet.files.json_files import json_text
 from official.xlnet.runtime.extras import require_extra
 
@@ -38,16 +38,10 @@ def vector_file(path: str, num_rows: int, width: int) -> Iterator[Write]:
       ...   write(["a", "b"], np.zeros([2, 3], np.float32))
     """
     check_ending(path)
-    temporary = f"{path}.{uuid.uuid4().hex}.tmp"
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     opened = {".npy": _npy, ".jsonl": _json_lines, ".parquet": _parquet}[ending_of(path)]
-    try:
-        with opened(temporary, num_rows, width) as write:
-            yield write
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+    with replaced(path) as temporary, opened(temporary, num_rows, width) as write:
+        yield write
 
 
 def check_ending(path: str) -> None:

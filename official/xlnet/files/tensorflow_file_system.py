@@ -77,9 +77,10 @@ class TensorFlowFileSystem(fsspec.AbstractFileSystem):
 
     def _write(self, source: IO[bytes], path: str) -> None:
         """Writes a new file and renames it: opening an old one on `ram://` would append to it."""
-        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
+        folder = os.path.dirname(path)
+        temporary = f"{folder}/.{uuid.uuid4().hex}.tmp"
         with _python_errors(path):
-            self._gfile.makedirs(os.path.dirname(path))
+            self._gfile.makedirs(folder)
             with self._gfile.GFile(temporary, "wb") as target:
                 shutil.copyfileobj(source, target)
             self._gfile.rename(temporary, path, overwrite=True)

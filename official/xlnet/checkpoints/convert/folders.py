@@ -30,10 +30,10 @@ def new_folder(path: str) -> Iterator[str]:
     Raises:
       DataError: `path` exists and is not an empty directory.
     """
-    path = os.path.abspath(path)
+    path = os.path.realpath(path)
     if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
         raise DataError(f"{path!r}: expected a new or an empty folder, got one with files in it")
-    temporary = f"{path}.{uuid.uuid4().hex}.tmp"
+    temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
     os.makedirs(temporary)
     try:
         yield temporary
