@@ -51,6 +51,14 @@ DATA_PREP_ORDER = [
     ["data_prep.pipelines"],
 ]
 
+# Files of modeling that read the whole experiment: its models, each a public constructor.
+READ_THE_EXPERIMENT = {
+    "official.xlnet.modeling.models.xlnet_pretrainer",
+    "official.xlnet.modeling.models.xlnet_task_model",
+    "official.xlnet.modeling.networks.bert_encoder",
+    "official.xlnet.modeling.networks.xlnet_encoder",
+}
+
 # What data_prep may import of official.xlnet.
 DATA_PREP_USES = {"errors", "files", "configs", "tokenization", "data", "runtime"}
 
@@ -180,6 +188,16 @@ def test_the_core_imports_no_extension():
     for module, used in graph(ROOT).items():
         if not module.startswith(("official.xlnet.extensions", "benchmarks", "tools")):
             assert not [name for name in used if name.startswith("official.xlnet.extensions")]
+
+
+def test_the_experiment_is_read_at_the_edge():
+    readers = {
+        module
+        for module, used in graph(ROOT).items()
+        if module.startswith("official.xlnet.modeling.")
+        and "official.xlnet.configs.experiment" in used
+    }
+    assert readers == READ_THE_EXPERIMENT
 
 
 def test_no_circle_of_files():

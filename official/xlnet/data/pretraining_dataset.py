@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,7 @@ def pretraining_dataset(
     input_context: tf.distribute.InputContext | None = None,
     vocab: str | None = None,
     position: Position | None = None,
+    phrases: Sequence[str] | None = None,
 ) -> tf.data.Dataset:
     """Creates a `tf.data.Dataset` of pre-training batches, ordered for recurrent memory.
 
@@ -68,6 +69,7 @@ def pretraining_dataset(
       vocab: the model's vocabulary file, which is checked against that of the data set.
       position: position of a run that is resumed with another batch size; `start_step` is relative
         to it. Requires `epochs=None`.
+      phrases: phrases that are masked as a single word. Default: those of `config`, or none.
 
     Returns:
       A dataset of dictionaries with B rows (or the rows of one replica):
@@ -109,7 +111,8 @@ def pretraining_dataset(
     _check_files(path, split, lanes)
     rows = _assign_rows(batch_size, input_context)
     schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
-    phrases = config.data.phrases if config is not None else ()
+    if phrases is None:
+        phrases = config.data.phrases if config is not None else ()
     parse = _parser(manifest, word_starts(tokenizer, phrases), tokenizer.letter_case)
 
     dataset = _records(path, manifest, lanes, schedule, rows, start_step)

@@ -65,20 +65,6 @@ def require_memory(
         )
 
 
-def require_training_memory(
-    model: ModelConfig, training: TrainingConfig, tokens: int, num_replicas: int = 1
-) -> None:
-    """Raises `ConfigError` if the machine has no memory for a training run.
-
-    Args:
-      model: hyperparameters of the network.
-      training: batch size and gradient accumulation.
-      tokens: number of tokens per row.
-      num_replicas: number of replicas that share a batch.
-    """
-    require_memory(model, rows_at_once(training, num_replicas), tokens, training=True)
-
-
 def rows_at_once(training: TrainingConfig, num_replicas: int = 1) -> int:
     """Number of rows of a training batch that one device computes at a time."""
     slices = num_replicas * training.accumulate_steps

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 
 from official.xlnet.data.examples import TextExample
@@ -28,10 +26,10 @@ class MultiTask(Task):
         super().__init__(config, tokenizer)
         self.parts: dict[str, Classification | Regression] = {}
         for name in config.task.subtasks:
-            part = copy.deepcopy(config)
-            labels = [x.removeprefix(f"{name}/") for x in config.task.labels if _is_of(name, x)]
-            part.task.labels, part.task.metric = tuple(labels), ""
-            self.parts[name] = (Classification if labels else Regression)(part, tokenizer)
+            labels = [x.removeprefix(f"{name}/") for x in self.labels if _is_of(name, x)]
+            part = (Classification if labels else Regression)(config, tokenizer)
+            part.labels = tuple(labels)
+            self.parts[name] = part
 
     @classmethod
     def complete(cls, config, examples):

@@ -28,6 +28,7 @@ class Task:
 
     Attributes:
       metric: name of the metric that checkpoints are compared by; higher is better.
+      labels: `task.labels`; for a data set of `multitask`, its own classes.
       counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`, and
         those of tokens, see `Tokenizer.counts`.
     """
@@ -36,6 +37,7 @@ class Task:
 
     def __init__(self, config: XLNetConfig, tokenizer: Tokenizer):
         self.config = config
+        self.labels = config.task.labels
         self.tokenizer = tokenizer
         self.counts = tokenizer.counts
 

@@ -124,7 +124,7 @@ def _logits(task: TextTask, train, dev) -> dict[str, np.ndarray]:
     elif isinstance(task, MultiLabel):
         linear, majority = (multiclass.OneVsRestClassifier(m) for m in (linear, majority))
         fit = _label_logits
-    num_classes = len(task.config.task.labels)
+    num_classes = len(task.labels)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # About iterations, and labels that all examples have.
         return {

@@ -68,19 +68,19 @@ class Classification(TextTask):
             )
 
     def label(self, example):
-        return np.int32(label_index(self.config.task.labels, example.label, example.id))
+        return np.int32(label_index(self.labels, example.label, example.id))
 
     def weigh(self, units):
         if self.config.task.class_weights == "balanced":
             classes = np.array([unit.labels["label"] for unit in units])
-            counts = np.bincount(classes, minlength=len(self.config.task.labels))
+            counts = np.bincount(classes, minlength=len(self.labels))
             for unit in units:
                 present = np.count_nonzero(counts)
                 unit.weight = len(units) / (present * counts[unit.labels["label"]])
 
     def predict(self, example, outputs):
         probability_C = softmax(outputs[0]["logits"])
-        labels = self.config.task.labels
+        labels = self.labels
         return {
             "id": example.id,
             "label": labels[int(np.argmax(probability_C))],
@@ -93,7 +93,7 @@ class Classification(TextTask):
         from sklearn import metrics
 
         true, predicted = _true_and_predicted(examples, predictions)
-        labels = list(self.config.task.labels)
+        labels = list(self.labels)
         results = {
             "accuracy": float(metrics.accuracy_score(true, predicted)),
             "macro_f1": float(
@@ -113,7 +113,7 @@ class Classification(TextTask):
         from sklearn import metrics
 
         true, predicted = _true_and_predicted(examples, predictions)
-        labels = list(self.config.task.labels)
+        labels = list(self.labels)
         matrix = metrics.confusion_matrix(true, predicted, labels=labels)
         display = metrics.ConfusionMatrixDisplay(matrix, display_labels=labels)
         display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical")
@@ -132,13 +132,13 @@ class MultiLabel(TextTask):
         config.task.labels = complete_labels(config, found)
 
     def label(self, example):
-        labels = self.config.task.labels
+        labels = self.labels
         indices = [label_index(labels, label, example.id) for label in example.label]
         return one_hot(indices, len(labels))
 
     def predict(self, example, outputs):
         probability_C = 1 / (1 + np.exp(-np.clip(outputs[0]["logits"], -60, 60).astype(np.float64)))
-        pairs = list(zip(self.config.task.labels, probability_C, strict=True))
+        pairs = list(zip(self.labels, probability_C, strict=True))
         return {
             "id": example.id,
             "labels": [label for label, p in pairs if p > 0.5],
@@ -172,7 +172,7 @@ class MultiLabel(TextTask):
         axes.set(xlabel="recall", ylabel="precision", title="Precision and recall")
 
     def _tables(self, examples, predictions):
-        labels = self.config.task.labels
+        labels = self.labels
         true = np.array([self.label(example) for example in examples])
         probability = np.array(
             [[p["probabilities"][label] for label in labels] for p in predictions]

@@ -67,7 +67,7 @@ class TokenClassification(Task):
             "segment_ids": np.array([SEGMENT_A] * (len(ids) + 1) + [SEGMENT_CLS], np.int32),
         }
         if example.tags is not None:
-            labels = self.config.task.labels
+            labels = self.labels
             tags = [
                 _NO_TAG if word < 0 else label_index(labels, example.tags[word], example.id)
                 for word in word_of
@@ -76,7 +76,7 @@ class TokenClassification(Task):
         return Unit([sequence], {})
 
     def predict(self, example, outputs):
-        labels = self.config.task.labels
+        labels = self.labels
         tags = []
         for group, output in zip(self._groups(example), outputs, strict=True):
             place = len(output["logits"]) - 2 - sum(len(pieces) for _, pieces in group)
@@ -104,7 +104,7 @@ class TokenClassification(Task):
         """Plots the confusion matrix of tags."""
         from sklearn import metrics
 
-        labels = list(self.config.task.labels)
+        labels = list(self.labels)
         matrix = metrics.confusion_matrix(
             [tag for example in examples for tag in example.tags],
             [tag for prediction in predictions for tag in prediction["tags"]],

@@ -34,7 +34,7 @@ from official.xlnet.runtime.distribution import (
     prepare_devices,
     wait_for_workers,
 )
-from official.xlnet.runtime.memory import require_training_memory
+from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.batching import TrainingBatches
@@ -104,7 +104,8 @@ def finetune(
     """
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     replicas = distribution.num_replicas_in_sync
-    require_training_memory(config.model, config.training, config.task.max_length, replicas)
+    rows = rows_at_once(config.training, replicas)
+    require_memory(config.model, rows, config.task.max_length, training=True)
     inputs = inputs_of(train, dev, init_from)
     _keep_targets(config, output)
     task, batches, counts = _prepare(config, train, dev, init_from, vocab, max_lost)

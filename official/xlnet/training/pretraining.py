@@ -23,6 +23,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
     newest_checkpoint,
 )
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading_errors
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import DataError, PreemptedError
@@ -30,7 +31,7 @@ from official.xlnet.files.locks import only_writer
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.distribution import can_compile, is_chief, prepare_devices
 from official.xlnet.runtime.history import read_history
-from official.xlnet.runtime.memory import require_training_memory
+from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -44,7 +45,7 @@ _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
 
 def pretrain(
-    config: XLNetConfig | str,
+    config: XLNetConfig,
     data_dir: str,
     model_dir: str,
     *,
@@ -57,8 +58,8 @@ def pretrain(
     """Pre-trains a model, or resumes a pre-training run, and writes a model directory.
 
     Args:
-      config: the experiment configuration, or a path that `load_config` reads. A run that is
-        resumed may change `training` only, except `training.seed`.
+      config: the experiment configuration. A run that is resumed may change `training` only, except
+        `training.seed`.
       data_dir: data set directory, written by `xlnet prepare`.
       model_dir: model directory to create, or to resume from.
       steps: step to stop at, counted from the start of the first run. None:
@@ -84,18 +85,17 @@ def pretrain(
       PreemptedError: SIGTERM was received; a checkpoint was saved.
       DivergedError: the loss or gradient norm is not finite.
     """
-    if isinstance(config, str):
-        config = load_config(config)
     config.check()
     steps = config.training.num_steps if steps is None else steps
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     # Checked before anything is written, so that wrong data leaves no incomplete model directory.
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     pretraining_dataset(data_dir, config.training.batch_size, config=config, vocab=vocab)
-    replicas = distribution.num_replicas_in_sync
-    require_training_memory(config.model, config.training, config.data.seq_len, replicas)
+    rows = rows_at_once(config.training, distribution.num_replicas_in_sync)
+    require_memory(config.model, rows, config.data.seq_len, training=True)
     tf_keras.utils.set_random_seed(config.training.seed)
-    data = RunData(config, data_dir, os.path.join(model_dir, VOCAB_FILE), distribution)
+    own_vocab = os.path.join(model_dir, VOCAB_FILE)
+    data = RunData(config.training, config.data.phrases, data_dir, own_vocab, distribution)
     with only_writer(model_dir, is_chief(distribution)):
         saved = newest_checkpoint(model_dir)
         _write_model_dir(config, model_dir, vocab, saved, data, init_from, is_chief(distribution))
@@ -158,7 +158,8 @@ def _announce(
     for warning in run_plan.warnings(config, data.lanes, steps, init_from is not None):
         logging.warning(warning)
     with reading_errors(data.path, "train"):
-        warn_of_few_targets(count_targets(data.batch(0), config), config)
+        sections = ObjectiveSections.of(config)
+        warn_of_few_targets(count_targets(data.batch(0), sections), sections)
 
 
 def _write_model_dir(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from official.xlnet.checkpoints.checkpoint_files import SavedState
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.pretraining_dataset import evaluation_batch_size, pretraining_dataset
 from official.xlnet.data.schema import Manifest
@@ -21,7 +22,8 @@ class RunData:
     """Training and held-out data of a run, with the position of the run in the data.
 
     Args:
-      config: the experiment configuration.
+      training: batch size, micro-batches and evaluation.
+      phrases: phrases that are masked as a single word.
       path: data set directory, written by `xlnet prepare`.
       vocab: vocabulary file of the model.
       strategy: distribution strategy of the run.
@@ -39,9 +41,15 @@ class RunData:
     """
 
     def __init__(
-        self, config: XLNetConfig, path: str, vocab: str, strategy: tf.distribute.Strategy
+        self,
+        training: TrainingConfig,
+        phrases: Sequence[str],
+        path: str,
+        vocab: str,
+        strategy: tf.distribute.Strategy,
     ):
-        self._config = config
+        self._batch_size = training.batch_size
+        self._phrases = phrases
         self.path = path
         self._vocab = vocab
         self._strategy = strategy
@@ -49,19 +57,18 @@ class RunData:
         self.lanes = manifest.splits["train"]
         self.checksum = hashlib.sha256(json_text(self.lanes.files).encode()).hexdigest()
         replicas = strategy.num_replicas_in_sync
-        batch_size = config.training.batch_size
-        config.training.require_shares(replicas, even=manifest.bidirectional)
+        training.require_shares(replicas, even=manifest.bidirectional)
         self._heldout_batch_size = self._heldout_steps = 0
-        if config.training.evaluation_steps:
+        if training.evaluation_steps:
             heldout = manifest.splits.get("heldout")
             if heldout is None:
                 raise ConfigError(
                     f"training.evaluation_steps: expected 0, as {path} has no held-out split "
                     "(xlnet prepare makes one with a larger data.heldout_fraction), "
-                    f"got {config.training.evaluation_steps}"
+                    f"got {training.evaluation_steps}"
                 )
             self._heldout_batch_size = evaluation_batch_size(
-                heldout.num_lanes, batch_size, manifest.bidirectional, replicas
+                heldout.num_lanes, self._batch_size, manifest.bidirectional, replicas
             )
             self._heldout_steps = heldout.windows // self._heldout_batch_size
 
@@ -77,9 +84,8 @@ class RunData:
         """
         self.start_step = step
         shape = [self.lanes.num_lanes, self.lanes.windows_per_lane]
-        batch_size = self._config.training.batch_size
         if saved is None or "position" not in saved.record:
-            position = LaneSchedule(Position.start(batch_size), shape[1]).position(step)
+            position = LaneSchedule(Position.start(self._batch_size), shape[1]).position(step)
         else:
             expected = conform(saved.record.get("lanes_and_windows"), list[int], saved.prefix)
             if shape != expected:
@@ -87,7 +93,7 @@ class RunData:
                     f"{self.path}: expected the data set that the run started with, with "
                     f"{expected} lanes and windows per lane, got {shape}"
                 )
-            position = Position.from_dict(saved.record["position"]).resized(batch_size)
+            position = Position.from_dict(saved.record["position"]).resized(self._batch_size)
         self._position = position
         self.schedule = LaneSchedule(position, shape[1])
 
@@ -115,9 +121,9 @@ class RunData:
                 self.path,
                 self._heldout_batch_size,
                 "heldout",
-                self._config,
                 epochs=1,
                 input_context=context,
+                phrases=self._phrases,
             )
         )
         return data, self._heldout_steps
@@ -128,10 +134,10 @@ class RunData:
         """Opens the training split, `start_step` steps after the position."""
         return pretraining_dataset(
             self.path,
-            self._config.training.batch_size,
-            config=self._config,
-            vocab=self._vocab,
-            position=self._position,
+            self._batch_size,
             start_step=start_step,
             input_context=input_context,
+            vocab=self._vocab,
+            position=self._position,
+            phrases=self._phrases,
         )

@@ -6,7 +6,6 @@ into the budget of `data.num_predict` tokens, and a step learns from fewer targe
 
 from __future__ import annotations
 
-import copy
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -42,7 +41,7 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
     """Counts the targets in the first windows of a data set; warns if they are few.
 
     Args:
-      config: the experiment configuration.
+      config: the experiment configuration; `model.vocab_size` is set to that of the data set.
       data_dir: data set directory.
 
     Returns:
@@ -52,43 +51,43 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
     Raises:
       DataError: the data set cannot be read, or does not match the configuration.
     """
-    config = copy.deepcopy(config)
     config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
     batch_size = split_batch_size(data_dir, "train", _NUM_ROWS)
     data = pretraining_dataset(data_dir, batch_size, config=config, epochs=1)
-    counts = [count_targets(batch, config) for batch in data.take(_NUM_WINDOWS)]
+    sections = ObjectiveSections.of(config)
+    counts = [count_targets(batch, sections) for batch in data.take(_NUM_WINDOWS)]
     mean, without = (sum(x) / len(counts) for x in list(zip(*counts, strict=True))[:2])
-    warn_of_few_targets(TargetCount(mean, without, counts[0].wanted), config)
+    warn_of_few_targets(TargetCount(mean, without, counts[0].wanted), sections)
     return {"targets_per_window": round(mean, 2), "windows_without_targets": round(without, 4)}
 
 
-def count_targets(batch: dict[str, tf.Tensor], config: XLNetConfig) -> TargetCount:
+def count_targets(batch: dict[str, tf.Tensor], sections: ObjectiveSections) -> TargetCount:
     """Counts the targets in the windows of a batch.
 
     Args:
       batch: a batch, as `pretraining_dataset` yields it.
-      config: the experiment configuration.
+      sections: sections of the experiment.
     """
-    mask_BP = create_objective(ObjectiveSections.of(config))(batch).mask_BP
+    mask_BP = create_objective(sections)(batch).mask_BP
     count_B = tf.reduce_sum(mask_BP, axis=1)
     without = tf.reduce_mean(tf.cast(count_B == 0, tf.float32))
     return TargetCount(float(tf.reduce_mean(count_B)), float(without), mask_BP.shape[1])
 
 
-def warn_of_few_targets(count: TargetCount, config: XLNetConfig) -> None:
+def warn_of_few_targets(count: TargetCount, sections: ObjectiveSections) -> None:
     """Logs a warning that says what to do, if there are fewer targets than asked for.
 
     Args:
       count: the number of targets of some windows.
-      config: the experiment configuration.
+      sections: sections of the experiment.
     """
-    if config.objective.kind == "causal" or count.mean >= _ENOUGH * count.wanted:
+    if sections.objective.kind == "causal" or count.mean >= _ENOUGH * count.wanted:
         return  # A causal model predicts every token.
     if 1 <= int(count.mean) < count.wanted:
         advice = f"data.num_predict={int(count.mean)}, which costs less"
     else:
         advice = "a larger data.num_predict"
-    if config.data.target_unit == "word":
+    if sections.data.target_unit == "word":
         advice = f"data.target_unit=token, as words of this text are long, or {advice}"
     share = f" ({count.without:.0%} of the windows have none)" if count.without else ""
     logging.warning(

@@ -83,7 +83,7 @@ def test_count_is_that_of_the_first_windows(folder):
         mask = create_objective(ObjectiveSections.of(config))(batch).mask_BP
         counts += [int(tf.math.count_nonzero(row)) for row in mask]
         of_batch = sum(counts[-4:]) / 4, counts[-4:].count(0) / 4, NUM_PREDICT
-        assert count_targets(batch, config) == of_batch
+        assert count_targets(batch, ObjectiveSections.of(config)) == of_batch
     found = targets_per_window(config, str(folder / "long"))
     mean, without = found["targets_per_window"], found["windows_without_targets"]
     assert mean == pytest.approx(sum(counts) / len(counts), abs=0.01) and mean < NUM_PREDICT / 2
@@ -137,7 +137,8 @@ def test_prepare_reports_and_pretrain_warns(folder, warnings, tmp_path, capsys):
 def test_steps_without_targets_do_not_count(folder, warnings, tmp_path):
     config = make_config("data.num_predict=11", "training.num_steps=9", "batch_size=2")
     data = pretraining_dataset(str(folder / "long"), 2, config=config).take(9)
-    drawn = [count_targets(batch, config).mean for batch in data]
+    sections = ObjectiveSections.of(config)
+    drawn = [count_targets(batch, sections).mean for batch in data]
     assert 0 < drawn.count(0) < 9
     result = pretrain(config, str(folder / "long"), str(tmp_path / "some"))
     history = read_history(str(tmp_path / "some"))

@@ -7,7 +7,7 @@ import tensorflow as tf
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.kernel_pooling import MEANS, kernel_pooling
-from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+from official.xlnet.modeling.heads.sequence_score import SequenceScoreHead, masked
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
 _FEATURE_SCALE = 0.01  # As in the K-NRM release; keeps tanh out of saturation.
@@ -50,13 +50,13 @@ class KernelRankingHead(Head):
             )
             scores.append(self.score(_FEATURE_SCALE * features_UK))
         score_US = tf.concat(scores, axis=1)
-        return {"score": _masked(score_US, inputs["is_padding"][:, 1:])}
+        return {"score": masked(score_US, inputs["is_padding"][:, 1:])}
 
     def loss(self, outputs, labels):
         return _softmax_loss(outputs["score"])
 
 
-class SummaryRankingHead(Head):
+class SummaryRankingHead(SequenceScoreHead):
     """Cross-encoder ranker: score = w · summary(document, query) + b.
 
     Each sequence of a unit is one document with the query. Outputs: `score` float32 [U, S]. The
@@ -66,25 +66,7 @@ class SummaryRankingHead(Head):
       config: sections of the experiment; uses `model` and `task.summary`.
     """
 
-    reads_summary = True
-
-    def __init__(self, config: HeadSections, **kwargs):
-        super().__init__(config, **kwargs)
-        self.summary = SequenceSummary(config.model, config.task.summary, name="summary")
-        self.score = self.dense(1, "score")
-
-    def build(self, input_shape):
-        width = self.config.model.d_model
-        self.build_parts(summary=width, score=width)
-        super().build(input_shape)
-
-    def call(self, content_USTD, inputs, seed=None):
-        documents, tokens, width = content_USTD.shape[1:]
-        content_XTD = tf.reshape(content_USTD, [-1, tokens, width])
-        is_padding_XT = tf.reshape(inputs["is_padding"], [-1, tokens])
-        score_X1 = self.score(self.summary(content_XTD, is_padding_XT, seed))
-        score_US = tf.reshape(score_X1, [-1, documents])
-        return {"score": _masked(score_US, inputs["is_padding"])}
+    score_name = "score"
 
     def loss(self, outputs, labels):
         return _softmax_loss(outputs["score"])
@@ -95,11 +77,6 @@ def ranking_head(config: HeadSections, **kwargs) -> Head:
     """Creates the ranking head that `task.scoring` selects: `kernel` or `summary`."""
     heads = {"kernel": KernelRankingHead, "summary": SummaryRankingHead}
     return heads[config.task.scoring](config, **kwargs)
-
-
-def _masked(score_US: tf.Tensor, is_padding_UST: tf.Tensor) -> tf.Tensor:
-    """The scores, with a very low one for documents that are not there."""
-    return tf.where(tf.reduce_all(is_padding_UST, axis=2), -1e30, score_US)
 
 
 def _softmax_loss(score_US: tf.Tensor) -> tf.Tensor:

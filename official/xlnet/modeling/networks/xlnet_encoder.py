@@ -13,7 +13,10 @@ from official.xlnet.configs.registry import DEPTHS
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.layers.embedding_lookup import look_up
-from official.xlnet.modeling.layers.relative_attention import RelativeBiases
+from official.xlnet.modeling.layers.relative_attention import (
+    RelativeBiases,
+    TwoStreamRelativeAttention,
+)
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
@@ -118,13 +121,9 @@ class XLNetEncoder(Encoder):
             model.d_inner,
             activation=model.activation,
             dropout=model.dropout,
-            activation_dropout=model.activation_dropout,
-            dropatt=model.dropatt,
-            untie_r=model.untie_r,
-            attention_type=model.attention_type,
             init_std=model.init_std,
-            recompute_attention=model.recompute == "attention",
-            attention_init=model.attention_init,
+            activation_dropout=model.activation_dropout,
+            attention=TwoStreamRelativeAttention.settings_of(model),
             dtype=policy,
         )
         self.depth = DEPTHS[model.depth].from_model(model, name="depth")
@@ -152,17 +151,16 @@ class XLNetEncoder(Encoder):
         return super().__call__(*args, **kwargs)
 
     def build(self, input_shape=None):
-        model = self.model
         self.mask_embedding = self.add_weight(
             "mask_embedding",
-            [model.d_model],
-            initializer=normal(model.init_std),
+            [self.model.d_model],
+            initializer=normal(self.model.init_std),
         )
         with tf.name_scope(self.word_embedding.name):
             self.word_embedding.build(None)
         for layer in dict.fromkeys([*self.blocks, self.depth]):
             with tf.name_scope(layer.name):
-                layer.build([None, None, model.d_model])
+                layer.build([None, None, self.model.d_model])
         if self.shared_biases is not None:
             with tf.name_scope(self.shared_biases.name):
                 self.shared_biases.build()
@@ -282,11 +280,10 @@ class XLNetEncoder(Encoder):
         return dropout(x, self.model.dropout, fold_in(seed, number))
 
     def compute_output_shape(self, input_shape):
-        model = self.model
         batch_size, num_tokens = tf.TensorShape(input_shape)
-        shapes = {"content": tf.TensorShape([batch_size, num_tokens, model.d_model])}
+        shapes = {"content": tf.TensorShape([batch_size, num_tokens, self.model.d_model])}
         if self.mem_len:
-            memory = [model.num_layers, batch_size, self.mem_len, model.d_model]
+            memory = [self.model.num_layers, batch_size, self.mem_len, self.model.d_model]
             shapes["memory"] = tf.TensorShape(memory)
         return shapes
 
