@@ -21,6 +21,7 @@ from official.xlnet.garden.model_task import ModelTask
 from official.xlnet.garden.optimizer import adamw
 from official.xlnet.inference.task_prediction import unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.task import Task
@@ -61,7 +62,9 @@ class ClassificationTask(ModelTask):
 
     def build_model(self) -> XLNetTaskModel:
         """Creates the model, with a head for the labels of the training data."""
-        return XLNetTaskModel(self._task.config)
+        config = self._task.config
+        require_memory(config.model, config.training.batch_size)
+        return XLNetTaskModel(config)
 
     def initialize(self, model: XLNetTaskModel) -> None:
         """Restores the encoder of `init_checkpoint`."""

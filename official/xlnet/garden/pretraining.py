@@ -18,6 +18,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.garden.model_task import ModelTask
 from official.xlnet.garden.optimizer import adamw
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime.memory import require_memory
 
 
 @dataclasses.dataclass
@@ -55,7 +56,9 @@ class PretrainingTask(ModelTask):
 
     def build_model(self) -> XLNetPretrainer:
         """Creates the model, with room for a batch in its memory."""
-        model = XLNetPretrainer(self._xlnet_config())
+        config = self._xlnet_config()
+        require_memory(config.model, config.training.batch_size)
+        model = XLNetPretrainer(config)
         model.make_evaluation_memory()
         return model
 
