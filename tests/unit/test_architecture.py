@@ -55,8 +55,7 @@ DATA_PREP_ORDER = [
 READ_THE_EXPERIMENT = {
     "official.xlnet.modeling.models.xlnet_pretrainer",
     "official.xlnet.modeling.models.xlnet_task_model",
-    "official.xlnet.modeling.networks.bert_encoder",
-    "official.xlnet.modeling.networks.xlnet_encoder",
+    "official.xlnet.modeling.networks.encoder",
 }
 
 # What data_prep may import of official.xlnet.

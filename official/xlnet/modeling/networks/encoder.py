@@ -12,6 +12,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
 
+Experiment = XLNetConfig | dict[str, Any]  # A configuration, or its dictionary.
+
 
 class Encoder(tf_keras.layers.Layer):
     """Base class of encoders, which map tokens to contextual vectors.
@@ -40,7 +42,7 @@ class Encoder(tf_keras.layers.Layer):
 
     def __init__(
         self,
-        config: XLNetConfig | dict[str, Any],
+        config: Experiment,
         reuse_len: int | None = None,
         mem_len: int | None = None,
         **kwargs,

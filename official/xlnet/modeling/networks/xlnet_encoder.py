@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import DEPTHS
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
@@ -20,7 +18,7 @@ from official.xlnet.modeling.layers.relative_attention import (
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
-from official.xlnet.modeling.networks.encoder import Encoder, register_network
+from official.xlnet.modeling.networks.encoder import Encoder, Experiment, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.shapes import sizes
@@ -96,7 +94,7 @@ class XLNetEncoder(Encoder):
 
     def __init__(
         self,
-        config: XLNetConfig | dict[str, Any],
+        config: Experiment,
         reuse_len: int | None = None,
         mem_len: int | None = None,
         **kwargs,
