@@ -9,13 +9,12 @@ import tf_keras
 
 from benchmarks.harness.worker import Work
 from benchmarks.harness.workload import Shape, config_of, tokens_and_segments, windows
-from official.xlnet.inference.network.packed_encoder import PackedEncoder
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.runtime import allocator
 from official.xlnet.runtime.distribution import limit_threads
-from official.xlnet.tokenization.special_tokens import SEGMENT_CLS
 from official.xlnet.training.optimization import create_optimizer
 
 
@@ -130,11 +129,11 @@ def _serve(shape: Shape, config) -> Work:
 
 def server(encoder: XLNetEncoder, shape: Shape) -> Callable:
     """The encoder as it is exported: a function of tokens and segments."""
-    packed = PackedEncoder(encoder, shape.seq_len, SEGMENT_CLS + 1)
+    network = InferenceEncoder(encoder, shape.seq_len)
 
     def encode(token_ids, segment_ids):
         is_padding = tf.zeros_like(token_ids, tf.bool)
-        return packed(token_ids, is_padding, segment_ids).vectors
+        return network(token_ids, is_padding, segment_ids).vectors
 
     return encode
 

@@ -5,13 +5,18 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels import relative_shift
-from official.xlnet.modeling.kernels.attention import cached_attention, new_cache, with_fast_forms
+from official.xlnet.modeling.kernels.attention import (
+    ProjectedDistances,
+    cached_attention,
+    new_cache,
+    with_fast_forms,
+)
 from official.xlnet.modeling.kernels.device_forms import DEVICES, built_for
 from official.xlnet.modeling.layers.attention import attention as reference
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, sinusoids
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.ops.attention_weights import AttentionWeights
-from official.xlnet.modeling.ops.visibility import OrderedRows, TwoStreamMask
+from official.xlnet.modeling.ops.visibility import OrderedRows, TwoStreamMask, last_rows
 
 BATCH = 3
 CLOSE = {"atol": 3e-5, "rtol": 1e-4}
@@ -32,6 +37,10 @@ class Case:
         self.memory = int(rng.choice([0, 3, 7])) if memory else 0
         self.targets = int(rng.integers(0, min(self.tokens, 5) + 1))
         self.block = int(rng.choice([2, 4, 5, 256]))
+        # Attention may be wanted for the last rows of the content stream only.
+        self.wanted = int(rng.choice([0, 1, self.tokens, self.tokens, self.tokens]))
+        if not self.targets:
+            self.wanted = max(self.wanted, 1)
         self.clamp_len = int(rng.choice([0, 0, 4]))
         self.settings = {
             "causal": bool(rng.integers(2)),
@@ -69,7 +78,9 @@ class Case:
         if self.memory and rng.integers(2):
             inputs["memory_length"] = rng.integers(0, self.memory + 1, BATCH)
         if self.targets:
-            inputs["target_positions"] = rng.integers(0, tokens, [BATCH, self.targets])
+            last = np.arange(tokens - self.targets, tokens)[None]  # Known to be consecutive.
+            anywhere = rng.integers(0, tokens, [rng.choice([1, BATCH]), self.targets])
+            inputs["target_positions"] = last if rng.integers(3) == 0 else anywhere
         return {name: tf.constant(value) for name, value in inputs.items()}
 
     @property
@@ -78,7 +89,8 @@ class Case:
 
     @property
     def mask(self):
-        return TwoStreamAttentionMask()(self.content, memory=self.remembered, **self.mask_inputs)
+        mask = TwoStreamAttentionMask()(self.content, memory=self.remembered, **self.mask_inputs)
+        return mask._replace(content=last_rows(mask.content, self.wanted))
 
     def encoding(self, dtype="float32"):
         layer = RelativePositionEncoding(self.clamp_len, dtype=dtype)
@@ -86,7 +98,8 @@ class Case:
 
     def gradients(self, attention, encoding, **settings):
         """The output of `attention`, and gradients of hidden states and all weights."""
-        upstream = tf.random.stateless_normal(self.hidden.shape, [1, 2])
+        shape = [BATCH, self.wanted + self.targets, self.width]
+        upstream = tf.random.stateless_normal(shape, [1, 2])
 
         def run(hidden_states, memory, weights):
             with tf.GradientTape() as tape:
@@ -125,9 +138,23 @@ def test_values_and_gradients_of_every_form(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(6))
+def test_distances_that_were_projected_before(seed):
+    case = Case(seed)
+    case.is_reversed, case.settings["dropout_seed"] = None, None
+    rest = case.weights, case.remembered, None, case.settings["causal"]
+    wanted, _ = reference(case.hidden, case.mask, case.encoding(), *rest)
+    sines, cosines = sinusoids(case.tokens + case.memory + 4, 0, case.width, case.clamp_len)
+    table_RD = np.concatenate([sines, cosines], axis=-1)
+    table = ProjectedDistances(tf.einsum("rd,dnh->nrh", table_RD, case.weights.position)[None])
+    found, _ = with_fast_forms(unexpected)(case.hidden, case.mask, table, *rest)
+    np.testing.assert_allclose(found, wanted, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(6))
 def test_cached_form(seed):
     """Tokens after the first few, and targets, as one step of decoding after another."""
     case = Case(seed, memory=False)
+    case.wanted = case.tokens
     case.mask_inputs.pop("perm_mask", None)
     case.is_reversed, case.settings["dropout_seed"] = None, None
     table = sinusoids(case.tokens, 0, case.width)
@@ -152,7 +179,7 @@ def test_cached_form(seed):
 def test_the_reference_takes_the_rest(seed):
     """Attention probabilities, float64, and sizes that are unknown when the graph is built."""
     case = Case(seed)
-    case.settings["dropout_seed"] = None
+    case.settings["dropout_seed"], case.wanted = None, case.tokens
     causal = case.settings["causal"]
     rest = case.weights, case.remembered, case.is_reversed, causal
     wanted, p_BNTK = reference(case.hidden, case.mask, case.encoding(), *rest)

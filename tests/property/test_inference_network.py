@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.inference.network.packed_encoder import PackedEncoder
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder, last_positions
 from tests.helpers.tiny import random_inputs, tiny_encoder
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 
 
 class Case:
-    """An encoder of random shape, its packed form, and random inputs with memory."""
+    """An encoder of random shape, its form for inference, and random inputs with memory."""
 
     def __init__(self, seed):
         rng = np.random.default_rng([31, seed])
@@ -35,8 +35,7 @@ class Case:
         self.encoder = tiny_encoder(seed, **settings)
         self.encoder.reuse_len = self.reuse
         max_length = self.tokens + int(rng.integers(0, 7))
-        segments = [None, 3][rng.integers(2)]
-        self.packed = PackedEncoder(self.encoder, max_length, segments, with_memory=True)
+        self.network = InferenceEncoder(self.encoder, max_length, with_memory=True)
         self.inputs = random_inputs(
             seed,
             batch=3,
@@ -87,11 +86,11 @@ def check_memory(case, found, expected):
 def test_content_stream(case):
     inputs = case.of("segment_ids")
     expected = case.encoder(inputs)
-    found = case.packed(**inputs)
+    found = case.network(**inputs)
     content = expected["content"].numpy()
     np.testing.assert_allclose(found.vectors.numpy()[case.real], content[case.real], **CLOSE)
     check_memory(case, found, expected)
-    last = case.packed(**inputs, last_only=True).vectors.numpy()
+    last = case.network(**inputs, last_only=True).vectors.numpy()
     ends = case.real[:, -1]
     np.testing.assert_allclose(last[ends, 0], content[ends, -1], **CLOSE)
 
@@ -100,11 +99,12 @@ def test_query_stream_in_any_order(case):
     inputs = case.of("order")
     positions = tf.tile(tf.range(case.tokens)[None], [3, 1])
     expected = case.encoder({**inputs, "target_positions": positions})
-    found = case.packed.in_order(**inputs)
+    found = case.network.in_order(**inputs)
     query = expected["query"].numpy()
     np.testing.assert_allclose(found.vectors.numpy()[case.real], query[case.real], **CLOSE)
     check_memory(case, found, expected)
-    last = case.packed.in_order(**inputs, num_targets=3).vectors.numpy()
+    last_three = last_positions(3, case.tokens)
+    last = case.network.in_order(**inputs, target_positions=last_three).vectors.numpy()
     np.testing.assert_allclose(last[case.real[:, -3:]], query[:, -3:][case.real[:, -3:]], **CLOSE)
 
 
@@ -114,17 +114,14 @@ def test_one_order_for_all_rows(case):
     positions = tf.tile(tf.range(case.tokens)[None], [3, 1])
     left_to_right = {"order": tf.constant(np.tile(order, [3, 1])), "target_positions": positions}
     expected = case.encoder({**inputs, **left_to_right})["query"].numpy()
-    found = case.packed.in_order(**inputs, order=tf.constant(order)).vectors.numpy()
+    found = case.network.in_order(**inputs, order=tf.constant(order)).vectors.numpy()
     np.testing.assert_allclose(found[case.real], expected[case.real], **CLOSE)
 
 
-def test_targets_in_place(case):
-    """A target's row is the query row of an order in which all targets come last, as equals."""
-    inputs = case.of("segment_ids")
-    is_target = np.random.default_rng(1).random(case.real.shape) < 0.4
-    order = tf.constant(is_target.astype(np.int32))
-    positions = tf.tile(tf.range(case.tokens)[None], [3, 1])
-    expected = case.encoder({**inputs, "order": order, "target_positions": positions})
-    found = case.packed(**inputs, is_target=tf.constant(is_target)).vectors.numpy()
-    wanted = np.where(is_target[..., None], expected["query"], expected["content"])
-    np.testing.assert_allclose(found[case.real], wanted[case.real], **CLOSE)
+def test_targets_anywhere(case):
+    """Targets that differ between rows, each given all tokens before it in the order."""
+    inputs = case.of("order")
+    positions = tf.constant(np.random.default_rng(1).integers(0, case.tokens, [3, 2]), tf.int32)
+    expected = case.encoder({**inputs, "target_positions": positions})
+    found = case.network.in_order(**inputs, target_positions=positions)
+    np.testing.assert_allclose(found.vectors, expected["query"], **CLOSE)

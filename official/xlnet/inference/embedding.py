@@ -21,7 +21,7 @@ from official.xlnet.configs.validation import (
 )
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
-from official.xlnet.inference.network.layer_encoder import inference_encoder
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
@@ -115,9 +115,7 @@ class TextEmbedder:
         self._tokenizer, self._max_length = tokenizer, max_length
         self._width = encoder.config.model.d_model
         self._lengths = default_lengths(max_length)
-        self._encoder = inference_encoder(
-            encoder, max_length, num_layers=layer % (num_layers + 1), num_segments=3
-        )
+        self._encoder = InferenceEncoder(encoder, max_length, num_layers=layer % (num_layers + 1))
         self._graph = functools.cache(self._new_graph)
         # The operations of one batch do not fill the cores, so that several run side by side.
         self._threads = concurrent.futures.ThreadPoolExecutor(num_cores())

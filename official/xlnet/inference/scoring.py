@@ -38,6 +38,7 @@ from official.xlnet.inference.language_model import (
     require_both_sides,
     require_language_model,
 )
+from official.xlnet.inference.network.inference_encoder import last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.special_tokens import EOD_ID, PAD_ID
@@ -226,20 +227,23 @@ class Scorer:
         if self._network.is_causal:
             vectors_BPD, memory = self._network.left_to_right(**inputs)
         else:
-            vectors_BPD, memory = self._network.encoder.in_order(**inputs, num_targets=num_targets)
+            target_1P = last_positions(num_targets, inputs["token_ids"].shape[1])
+            vectors_BPD, memory = self._network.encoder.in_order(
+                **inputs, target_positions=target_1P
+            )
         labels_BP = inputs["token_ids"][:, -num_targets:]
         return self._network.log_likelihoods(vectors_BPD, labels_BP), memory
 
     @tf.function(autograph=False)
     def _given_all_others(self, inputs, position_B):
         """Values log p(x_t | x_j for all j ≠ t) of one token t of each row."""
-        num_tokens = inputs["token_ids"].shape[1]
-        is_target_BT = tf.one_hot(position_B, num_tokens, on_value=True, off_value=False)
-        vectors_BTD = self._network.encoder(**inputs, is_target=is_target_BT).vectors
-        return self._network.log_likelihoods(
-            tf.gather(vectors_BTD, position_B, batch_dims=1),
-            tf.gather(inputs["token_ids"], position_B, batch_dims=1),
+        position_B1 = position_B[:, None]
+        order_BT = tf.one_hot(position_B, inputs["token_ids"].shape[1], dtype=tf.int32)
+        vectors_B1D, _ = self._network.encoder.in_order(
+            **inputs, order=order_BT, target_positions=position_B1
         )
+        label_B1 = tf.gather(inputs["token_ids"], position_B1, batch_dims=1)
+        return self._network.log_likelihoods(vectors_B1D, label_B1)[:, 0]
 
     @tf.function(autograph=False)
     def _next_memory(self, inputs):

@@ -12,7 +12,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.extensions.universal.adaptive_depth import AdaptiveDepth
 from official.xlnet.extensions.universal.shared_depth import step_encoding
 from official.xlnet.inference.cached_decoding import prefill
-from official.xlnet.inference.network.packed_encoder import PackedEncoder
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder, last_positions
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.training.optimization import create_optimizer, layer_of
@@ -196,7 +196,7 @@ def shared_encoder(seed=0):
 @pytest.mark.parametrize("new_encoder", [shared_encoder, adaptive_encoder])
 def test_the_inference_network_equals_the_layers(new_encoder):
     encoder = new_encoder(8)
-    packed = PackedEncoder(encoder, TOKENS + 2, with_memory=True)
+    packed = InferenceEncoder(encoder, TOKENS + 2, with_memory=True)
     inputs = random_inputs(8, memory=MEMORY, padding=True, layers=STEPS, targets=1)
     inputs["memory_length"] = np.array([0, 3, MEMORY], np.int32)
     names = ("token_ids", "is_padding", "memory", "memory_length")
@@ -213,12 +213,13 @@ def test_the_inference_network_equals_the_layers(new_encoder):
     order = tf.constant(np.random.default_rng(9).integers(0, 9, [BATCH, TOKENS]).astype(np.int32))
     positions = tf.constant(np.tile(np.arange(TOKENS - 4, TOKENS), [BATCH, 1]).astype(np.int32))
     expected = encoder({**given, "order": order, "target_positions": positions})["query"]
-    found = packed.in_order(order=order, num_targets=4, **given).vectors
+    last_four = last_positions(4, TOKENS)
+    found = packed.in_order(order=order, target_positions=last_four, **given).vectors
     np.testing.assert_allclose(found, expected, atol=1e-5)
     # One block's weights are stored once.
     assert sum("positions" in variable.name for variable in packed.variables) == 1
     # The first layers alone.
-    short = PackedEncoder(encoder, TOKENS, num_layers=0)
+    short = InferenceEncoder(encoder, TOKENS, num_layers=0)
     embeddings = tf.gather(encoder.word_embedding.embeddings, inputs["token_ids"])
     np.testing.assert_allclose(
         short(given["token_ids"], given["is_padding"]).vectors, embeddings, atol=1e-6
@@ -227,7 +228,7 @@ def test_the_inference_network_equals_the_layers(new_encoder):
 
 def test_exported_weights_are_those_of_halting_too(tmp_path):
     encoder = adaptive_encoder(12, mem_len=0)
-    packed = PackedEncoder(encoder, TOKENS)
+    packed = InferenceEncoder(encoder, TOKENS)
     module = tf.Module()
     module.packed = packed
     module.run = tf.function(

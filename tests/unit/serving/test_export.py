@@ -7,8 +7,8 @@ import tensorflow as tf
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.length_buckets import Buckets, default_lengths
-from official.xlnet.inference.network.stored_weights import StoredMatrix
 from official.xlnet.inference.task_prediction import predict_examples
+from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.encoder import EncoderService

@@ -1,10 +1,10 @@
-"""The inference network of a language model: the packed encoder and the LM head."""
+"""The inference network of a language model: the encoder for inference and the LM head."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.inference.network.packed_encoder import PackedEncoder, PackedOutputs
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder, InferenceOutputs
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.special_tokens import EOD_ID
 
@@ -32,9 +32,7 @@ class LanguageModelNetwork(tf.Module):
     ):
         super().__init__(name="network")
         self.is_causal = model.config.objective.kind == "causal"
-        self.encoder = PackedEncoder(
-            model.encoder, max_length, storage=storage, with_memory=with_memory
-        )
+        self.encoder = InferenceEncoder(model.encoder, max_length, storage, with_memory)
         self._vocab_size = model.config.model.vocab_size
         bias_V = model.lm_head.bias.numpy()[: self._vocab_size]
         self._bias_V = tf.Variable(bias_V, trainable=False)
@@ -46,7 +44,7 @@ class LanguageModelNetwork(tf.Module):
         previous: tf.Tensor | None = None,
         memory: tf.Tensor | None = None,
         memory_length: tf.Tensor | None = None,
-    ) -> PackedOutputs:
+    ) -> InferenceOutputs:
         """Vectors that predict each token from those before it.
 
         A causal model reads the token before the first one too. Of a text's first token that is
@@ -56,8 +54,8 @@ class LanguageModelNetwork(tf.Module):
           token_ids: int32 [B, T].
           is_padding: bool [B, T]; padding is on the left or on the right.
           previous: int32 [B], for a causal model the token before each row; by default `<eod>`.
-          memory: see `PackedEncoder`; of a causal model, that of the tokens before `previous`.
-          memory_length: see `PackedEncoder`.
+          memory: see `InferenceEncoder`; of a causal model, that of the tokens before `previous`.
+          memory_length: see `InferenceEncoder`.
 
         Returns:
           Vectors [B, T, D]; and the memory.

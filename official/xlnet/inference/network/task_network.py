@@ -1,12 +1,11 @@
-"""The inference network of a task: the packed encoder and the task's head."""
+"""The inference network of a task: the encoder for inference and the task's head."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.inference.network.layer_encoder import inference_encoder
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.length_buckets import Buckets, Tensors
-from official.xlnet.inference.network.packed_encoder import PackedEncoder
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 
 
@@ -14,11 +13,10 @@ class TaskNetwork(tf.Module):
     """Units of S sequences of T tokens to the head's outputs.
 
     Args:
-      model: the model; its head is used as it is, its encoder as `inference_encoder` makes it.
+      model: the model; its head is shared, its encoder becomes an `InferenceEncoder`.
       lengths: the lengths that inputs are padded to, ascending. Long texts that are read with
         memory have full segments: the last length alone.
       storage: how the encoder's matrices are stored; one of `WEIGHT_STORAGE`.
-      num_segments: see `PackedEncoder`.
       per_token: outputs of the head that have a token axis.
     """
 
@@ -27,16 +25,13 @@ class TaskNetwork(tf.Module):
         model: XLNetTaskModel,
         lengths: tuple[int, ...],
         storage: str = "float32",
-        num_segments: int | None = None,
         per_token: tuple[str, ...] = (),
     ):
         super().__init__(name="network")
         # A Keras layer would be saved with all its training; the graph needs the variables.
         self._head = lambda content_USTD, inputs: model.head(content_USTD, inputs)
         self._head_variables = list(model.head.variables)
-        self._encoder = inference_encoder(
-            model.encoder, lengths[-1], num_segments, storage, model.with_memory
-        )
+        self._encoder = InferenceEncoder(model.encoder, lengths[-1], storage, model.with_memory)
         self._read = self._read_with_memory if model.with_memory else self._read_each
         pools_all = model.config.task.pooled_segments == "all"
         self._is_pooled = slice(None if pools_all else -1, None)  # Of segments with memory.
@@ -56,7 +51,7 @@ class TaskNetwork(tf.Module):
         return self._head(self._read(inputs), inputs)
 
     def _read_each(self, inputs):
-        """Vectors [U, S, T, D] of sequences that do not see each other; T is 1 for the last."""
+        """Vectors [U, S, T, D] of sequences that are read separately; T is 1 for the last."""
         sequences, tokens = inputs["token_ids"].shape[1:]
         token_ids, segment_ids, is_padding = (
             tf.reshape(inputs[name], [-1, tokens])
@@ -68,11 +63,10 @@ class TaskNetwork(tf.Module):
         return tf.reshape(vectors_XTD, [-1, sequences, *vectors_XTD.shape[1:]])
 
     def _read_with_memory(self, inputs):
-        """Vectors [U, S, T, D] of segments that see the earlier ones through memory.
+        """Vectors [U, S, T, D] of segments that attend to the earlier ones through memory.
 
         S is 1 if only the last segment is pooled; T is 1 for the last token.
         """
-        assert isinstance(self._encoder, PackedEncoder)  # No other network has memory.
         num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
         memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
         memory, segments_UTD = None, []

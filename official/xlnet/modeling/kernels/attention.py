@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.attend import Pattern, ScoreTerms, attend
@@ -23,21 +24,36 @@ from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.attention_weights import AttentionWeights
-from official.xlnet.modeling.ops.shapes import Size, sizes
-from official.xlnet.modeling.ops.visibility import Rows, TwoStreamMask
+from official.xlnet.modeling.ops.shapes import sizes
+from official.xlnet.modeling.ops.visibility import Keys, Rows, TwoStreamMask
 
-Encoding = tuple[Any, Any] | FactoredSinusoids  # Sines and cosines of distances, or factors.
+
+class ProjectedDistances(NamedTuple):
+    """Distances that were projected before, for inference.
+
+    Attributes:
+      table: [1, N, 2C - 1, H], projections of the distances C - 1 … -(C - 1).
+    """
+
+    table: tf.Tensor
+
+    def between(self, num_tokens: int, num_keys: int) -> tf.Tensor:
+        """Projections of the distances K - 1 … -(T - 1), [1, N, R, H]."""
+        first = (self.table.shape[2] + 1) // 2 - num_keys
+        return self.table[:, :, first : first + num_keys + num_tokens - 1]
 
 
 class _Stream(NamedTuple):
     """The rows of a stream, and how their positional scores are computed.
 
     Attributes:
+      number: 0 for the content stream, 1 for the query stream.
       rows: the rows.
-      positional: computes positional scores from (q + r_r) / √H and what positions are made from.
+      positional: computes scores from (q + r_r) / √H and projected distances, or the projection.
       shift: how these become scores per key; None where they are.
     """
 
+    number: int
     rows: Rows
     positional: Distances | FactorsOfRows
     shift: Distances | None
@@ -50,8 +66,8 @@ def with_fast_forms(reference: Callable[..., tuple[tf.Tensor, tf.Tensor]]) -> Ca
       reference: the reference, which computes everything else.
 
     Returns:
-      A function with the arguments of the reference, where sinusoids may be `FactoredSinusoids`,
-      and two more:
+      A function with the arguments of the reference, where `sinusoids` may be `FactoredSinusoids`
+      or `ProjectedDistances`, and two more:
 
         recompute: whether the backward pass computes probabilities again instead of keeping them.
         return_probabilities: whether the probabilities of the content stream are wanted.
@@ -62,7 +78,7 @@ def with_fast_forms(reference: Callable[..., tuple[tf.Tensor, tf.Tensor]]) -> Ca
     def attention(
         hidden_states: tf.Tensor,
         mask: TwoStreamMask,
-        sinusoids: Encoding,
+        sinusoids: tuple[Any, Any] | FactoredSinusoids | ProjectedDistances,
         weights: AttentionWeights,
         memory: tf.Tensor | None = None,
         is_reversed: tf.Tensor | None = None,
@@ -107,14 +123,19 @@ def cached_attention(
     Returns:
       The output [B, T + P, D], and the cache with the content rows in it.
     """
-    counts, content_BTD = _content(hidden_states, mask)
+    slots = TargetRows(cache.num_slots, cache.num_slots)
+    streams = [
+        _stream_anywhere(number, rows, slots)
+        for number, rows in enumerate((mask.content, mask.query))
+        if rows.positions.shape[1] != 0
+    ]
+    counts = [sizes(stream.rows.positions)[1] for stream in streams]
+    content_BTD = tf.split(hidden_states, counts, axis=1)[0]
     key_BNTH = to_heads(content_BTD, weights.key)
     value_BNTH = to_heads(content_BTD, weights.value)
     cache = cache.write(mask.content.positions, key_BNTH, value_BNTH)
-    slots = TargetRows(cache.num_slots, cache.num_slots)
-    streams = [_Stream(rows, slots, slots) for rows in (mask.content, mask.query)]
     output_BXD = _attend_streams(
-        hidden_states, counts, streams, mask, weights, cache, causal, dropout_rate, dropout_seed
+        hidden_states, streams, mask.keys, weights, cache, causal, dropout_rate, dropout_seed
     )
     return output_BXD, cache
 
@@ -146,52 +167,67 @@ def new_cache(
 
 
 def _has_static_sizes(mask: TwoStreamMask) -> bool:
-    sizes_TK = sizes(mask.content.positions)[1], sizes(mask.keys.order)[1]
-    return all(isinstance(size, int) for size in sizes_TK)
-
-
-def _content(hidden_states_BXD, mask: TwoStreamMask) -> tuple[list[Size], tf.Tensor]:
-    """The numbers of rows of the streams that there are, and the content rows."""
-    counts = [sizes(mask.content.positions)[1]]
-    if mask.query.positions.shape[1] != 0:
-        counts.append(sizes(mask.query.positions)[1])
-    return counts, tf.split(hidden_states_BXD, counts, axis=1)[0]
+    sizes_QK = sizes(mask.content.positions)[1], sizes(mask.keys.order)[1]
+    return all(isinstance(size, int) for size in sizes_QK)
 
 
 def _fast_attention(
     hidden_states, mask, sinusoids, weights, memory, is_reversed, causal, rate, seed, recompute
 ):
-    counts, content_BTD = _content(hidden_states, mask)
+    num_keys = sizes(mask.keys.order)[1]
+    num_tokens = num_keys - (0 if memory is None else sizes(memory)[1])
+    num_content = sizes(mask.content.positions)[1]
+    has_query = mask.query.positions.shape[1] != 0
+    counts = [num_tokens, *([sizes(mask.query.positions)[1]] if has_query else [])]
+    content_BTD = tf.split(hidden_states, counts, axis=1)[0]
     key_BNKH = _project_keys(content_BTD, memory, weights.key)
     value_BNKH = _project_keys(content_BTD, memory, weights.value)
+    is_static = isinstance(num_tokens, int) and isinstance(num_content, int)
+    has_all = not is_static or num_content == num_tokens
+    if not has_all:
+        hidden_states = hidden_states[:, num_tokens - num_content :]
     if isinstance(sinusoids, FactoredSinusoids):
         position = weights.position
-        streams = [
-            _Stream(mask.content, sinusoids.of_rows(None, is_reversed), None),
-            _Stream(mask.query, sinusoids.of_rows(mask.query.positions, is_reversed), None),
-        ]
+    elif isinstance(sinusoids, ProjectedDistances):
+        position = sinusoids.between(num_tokens, num_keys)
     else:
         position = _project_distances(sinusoids, weights.position, is_reversed)
-        num_keys = sizes(mask.keys.order)[1]
-        consecutive, anywhere = (
-            ConsecutiveRows(counts[0], num_keys),
-            TargetRows(counts[0], num_keys),
-        )
-        streams = [
-            _Stream(mask.content, consecutive, consecutive),
-            _Stream(mask.query, anywhere, anywhere),
-        ]
+
+    def stream(number, rows):
+        if isinstance(sinusoids, FactoredSinusoids):
+            positions = None if number == 0 and has_all else rows.positions
+            return _Stream(number, rows, sinusoids.of_rows(positions, is_reversed), None)
+        if number == 0 or _are_last(rows.positions, num_tokens):
+            consecutive = ConsecutiveRows(rows.positions.shape[1], num_keys)
+            return _Stream(number, rows, consecutive, consecutive)
+        return _stream_anywhere(number, rows, TargetRows(num_tokens, num_keys))
+
+    rows_of_all = enumerate((mask.content, mask.query))
+    streams = [stream(n, rows) for n, rows in rows_of_all if rows.positions.shape[1] != 0]
     projected = key_BNKH, value_BNKH, position
     return _attend_streams(
-        hidden_states, counts, streams, mask, weights, projected, causal, rate, seed, recompute
+        hidden_states, streams, mask.keys, weights, projected, causal, rate, seed, recompute
     )
+
+
+def _stream_anywhere(number: int, rows: Rows, shift: TargetRows) -> _Stream:
+    if rows.positions.shape[0] == 1:
+        rows = rows._replace(positions=rows.positions + tf.zeros_like(rows.segment_ids))
+    return _Stream(number, rows, shift, shift)
+
+
+def _are_last(position_BX: tf.Tensor, num_tokens: int) -> bool:
+    """Whether rows are known to be at the last X positions of the window."""
+    positions = tf.get_static_value(position_BX)
+    if positions is None:
+        return False
+    return bool((positions == np.arange(num_tokens)[-positions.shape[1] :]).all())
 
 
 def _attend_streams(
     hidden_states,
-    counts,
     streams: list[_Stream],
-    mask: TwoStreamMask,
+    keys: Keys,
     weights: AttentionWeights,
     projected: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     causal: bool,
@@ -199,14 +235,15 @@ def _attend_streams(
     seed: tf.Tensor | None,
     recompute: bool = False,
 ) -> tf.Tensor:
-    """The output [B, T + P, D] from projected keys, values and positions."""
+    """The output [B, X, D] from projected keys, values and positions."""
+    counts = [sizes(stream.rows.segment_ids)[1] for stream in streams]
     queries = _query_terms(hidden_states, weights, counts, is_training=seed is not None)
     attended = []
-    for number, (stream, terms) in enumerate(zip(streams[: len(counts)], queries, strict=True)):
+    for stream, terms in zip(streams, queries, strict=True):
         # Each stream has a dropout mask of its own.
-        stream_seed = None if seed is None else fold_in(seed, number)
+        stream_seed = None if seed is None else fold_in(seed, stream.number)
         attend_stream: Callable = functools.partial(
-            _attend_stream, stream, mask.keys, causal, rate, stream_seed
+            _attend_stream, stream, keys, causal, rate, stream_seed
         )
         if recompute and seed is not None:
             attend_stream = recomputed(attend_stream)

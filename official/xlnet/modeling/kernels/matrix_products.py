@@ -9,6 +9,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.modeling.ops.shapes import sizes
 
 # A CPU's cache keeps rows that are a multiple of 4 kB apart in the same few places, and products
@@ -16,20 +17,32 @@ from official.xlnet.modeling.ops.shapes import sizes
 _PAGE_BYTES, _LINE_BYTES = 4096, 64
 
 
-def to_heads(x_BXD: tf.Tensor, kernel_DNH: tf.Tensor) -> tf.Tensor:
+def product(x_BXI: tf.Tensor, kernel_IO: tf.Tensor | StoredMatrix) -> tf.Tensor:
+    """einsum("bxi,io->bxo")."""
+    if isinstance(kernel_IO, StoredMatrix):
+        return kernel_IO.multiply(x_BXI)
+    return tf.tensordot(x_BXI, kernel_IO, axes=1)
+
+
+def to_heads(x_BXD: tf.Tensor, kernel_DNH: tf.Tensor | StoredMatrix) -> tf.Tensor:
     """einsum("bxd,dnh->bnxh")."""
     d_model, heads, d_head = kernel_DNH.shape
-    projected = tf.tensordot(x_BXD, tf.reshape(kernel_DNH, [d_model, heads * d_head]), axes=1)
+    if not isinstance(kernel_DNH, StoredMatrix):
+        kernel_DNH = tf.reshape(kernel_DNH, [d_model, heads * d_head])
+    projected = product(x_BXD, kernel_DNH)
     projected_BXNH = tf.reshape(projected, [-1, sizes(x_BXD)[1], heads, d_head])
     return tf.transpose(projected_BXNH, [0, 2, 1, 3])
 
 
-def from_heads(x_BNXH: tf.Tensor, kernel_DNH: tf.Tensor) -> tf.Tensor:
+def from_heads(x_BNXH: tf.Tensor, kernel_DNH: tf.Tensor | StoredMatrix) -> tf.Tensor:
     """einsum("bnxh,dnh->bxd")."""
     d_model, heads, d_head = kernel_DNH.shape
     merged = tf.reshape(tf.transpose(x_BNXH, [0, 2, 1, 3]), [-1, heads * d_head])
-    kernel = tf.reshape(kernel_DNH, [d_model, heads * d_head])
-    projected = tf.matmul(merged, kernel, transpose_b=True)
+    if isinstance(kernel_DNH, StoredMatrix):
+        projected = kernel_DNH.multiply(merged, transpose=True)
+    else:
+        kernel = tf.reshape(kernel_DNH, [d_model, heads * d_head])
+        projected = tf.matmul(merged, kernel, transpose_b=True)
     return tf.reshape(projected, [-1, sizes(x_BNXH)[2], d_model])
 
 

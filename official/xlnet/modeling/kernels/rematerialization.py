@@ -1,4 +1,8 @@
-"""Activations that the backward pass computes again instead of keeping them."""
+"""Activations that the backward pass computes again instead of keeping them.
+
+What it earns: a step of base with 8 rows takes 80% of the peak memory and 1.12 times as long when
+attention is recomputed, 48% and 1.52 times when whole blocks are (docs/performance.md).
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
     """`function`, of whose call only the arguments are kept for the backward pass.
 
     As `tf.recompute_grad`, but in order, without which little memory is saved: everything that is
-    computed again waits for the gradient that needs it, also what depends on no argument; and
-    gradients go on to the layer before only when those of the variables are there.
+    computed again waits for the gradient that needs it, even values that depend on no argument; and
+    gradients reach the layer before only when those of the variables have been computed.
 
     Args:
       function: maps floating tensors to one tensor; may use variables.
@@ -42,10 +46,11 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
 
 
 def used_after(first: tf.Tensor, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """`tensors`, for what has to be computed again when `first` is there.
+    """`tensors`, for values that must be computed again once `first` has been computed.
 
-    Identities with a control dependency, which XLA would see through: it would keep what was
-    computed first. So a step that is compiled for an accelerator has an optimization barrier.
+    Identities with a control dependency, which XLA would see through: it would keep the values
+    that were computed first. So a step that is compiled for an accelerator has an optimization
+    barrier.
     """
     if has_accelerator() and _is_compiled():
         return gen_xla_ops.xla_optimization_barrier([first, *tensors])[1:]

@@ -46,7 +46,8 @@ def attention(
 
     Args:
       hidden_states: [B, T + P, D], T content rows, then P query rows (if any).
-      mask: rows of both streams, and the keys that they may attend to.
+      mask: rows of both streams, and the keys that they may attend to. Attention is computed for
+        its content rows, which may be the last ones of T only.
       sinusoids: sines and cosines of the distances M + T - 1 … -(T - 1), [R, D / 2] each.
       weights: the weights of the layer.
       memory: [B, M, D], hidden states of earlier tokens; they get no gradient. Default: none.
@@ -59,7 +60,7 @@ def attention(
       The output [B, T + P, D], and the probabilities of the content stream before dropout,
       [B, N, T, K]: float32, or float64 for hidden states in float64.
     """
-    num_tokens = sizes(mask.content.positions)[1]
+    num_tokens = sizes(mask.keys.order)[1] - (0 if memory is None else sizes(memory)[1])
     content_BTD, query_BPD = hidden_states[:, :num_tokens], hidden_states[:, num_tokens:]
     input_BKD = content_BTD
     if memory is not None:
@@ -69,9 +70,8 @@ def attention(
     sinusoid_BRD = _by_direction(sinusoids, is_reversed, sizes(input_BKD)[0], input_BKD.dtype)
     position_BRNH = tf.einsum("brd,dnh->brnh", sinusoid_BRD, weights.position)
 
-    streams = [(content_BTD, mask.content)]
-    if mask.query.positions.shape[1] != 0:
-        streams.append((query_BPD, mask.query))
+    num_unwanted = num_tokens - sizes(mask.content.positions)[1]
+    streams = (content_BTD[:, num_unwanted:], mask.content), (query_BPD, mask.query)
     outputs, probabilities = [], []
     for number, (input_BXD, rows) in enumerate(streams):
         query_BXNH = tf.einsum("bxd,dnh->bxnh", input_BXD, weights.query)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.kernels.matrix_products import inner_width
+from official.xlnet.modeling.kernels.matrix_products import inner_width, product
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call
 from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.initializers import normal
@@ -80,19 +80,18 @@ class FeedForward(tf_keras.layers.Layer):
         dropout_seed: tf.Tensor | None = None,
     ) -> tf.Tensor:
         seed = dropout_seed_of_call(training, dropout_seed)
-        kernels = [tf.convert_to_tensor(k) for k in (self.inner_kernel, self.outer_kernel)]
-        bias_F = tf.convert_to_tensor(self.inner_bias)
+        kernels, bias_F = [self.inner_kernel, self.outer_kernel], self.inner_bias
         extra = inner_width(self.d_inner, hidden_states.dtype) - self.d_inner if training else 0
         if extra:  # Zeros, whose activations and gradients are zeros too.
             paddings = [[0, 0], [0, extra]], [[0, extra], [0, 0]]
             kernels = [tf.pad(*pair) for pair in zip(kernels, paddings, strict=True)]
             bias_F = tf.pad(bias_F, [[0, extra]])
-        inner_BXF = tf.nn.bias_add(tf.tensordot(hidden_states, kernels[0], axes=1), bias_F)
+        inner_BXF = tf.nn.bias_add(product(hidden_states, kernels[0]), bias_F)
         if training:
             inner_BXF = fused(_activate, self.activation, self.dropout)(inner_BXF, seed)
         else:
             inner_BXF = ACTIVATIONS[self.activation](inner_BXF)
-        outer_BXD = tf.tensordot(inner_BXF, kernels[1], axes=1)
+        outer_BXD = product(inner_BXF, kernels[1])
         return tf.nn.bias_add(outer_BXD, self.outer_bias)
 
     def compute_output_shape(self, input_shape):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -10,6 +11,7 @@ import tf_keras
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import ATTENTION_INITS
 from official.xlnet.modeling.kernels.attention import (
+    ProjectedDistances,
     cached_attention,
     new_cache,
     with_fast_forms,
@@ -93,7 +95,8 @@ class TwoStreamRelativeAttention(LegacyLayer):
 
     Call arguments:
       hidden_states: [B, T + P, D], T content rows, then P query rows (if any).
-      mask: a `TwoStreamMask`.
+      mask: a `TwoStreamMask`. Its content rows may be the last ones of T only, for which attention
+        is then computed.
       position_encoding: what `RelativePositionEncoding` returns; not needed with a cache.
       memory: [B, M, D], hidden states of earlier tokens. Default: none.
       is_reversed: bool [B], rows that hold reversed text. Default: none.
@@ -135,6 +138,7 @@ class TwoStreamRelativeAttention(LegacyLayer):
         self.untie_r, self.attention_type = untie_r, attention_type
         self.init_std, self.recompute = init_std, recompute
         self.attention_init = attention_init
+        self._stored: Callable[[], tuple[AttentionWeights, ProjectedDistances]] | None = None
         policy = self.dtype_policy
         self.segment_encoding = RelativeSegmentEncoding(
             num_heads, d_head, init_std, dtype=policy, name="segment_encoding"
@@ -199,19 +203,21 @@ class TwoStreamRelativeAttention(LegacyLayer):
         return_attention_scores: bool = False,
     ):
         seed = dropout_seed_of_call(training, dropout_seed)
-        biases = shared_biases or self.biases
         causal, mask = self.attention_type == "uni", named(mask)
+        encoding: tuple | None = position_encoding
+        if self._stored is None:
+            weights = self._weights(shared_biases or self.biases)
+        else:
+            weights, encoding = self._stored()
         if cache is not None:
-            return cached_attention(
-                hidden_states, mask, cache, self._weights(biases), causal, self.dropatt, seed
-            )
-        if position_encoding is None:
+            return cached_attention(hidden_states, mask, cache, weights, causal, self.dropatt, seed)
+        if encoding is None:
             raise ValueError("expected a `position_encoding`, as there is no `cache`")
         output, probabilities = _attention(
             hidden_states,
             mask,
-            relative_position.named(position_encoding),
-            self._weights(biases),
+            relative_position.named(encoding),
+            weights,
             memory=memory,
             is_reversed=is_reversed,
             causal=causal,
@@ -233,6 +239,10 @@ class TwoStreamRelativeAttention(LegacyLayer):
             position_encoding,
             *(tf.cast(kernel, self.compute_dtype) for kernel in kernels),
         )
+
+    def use_stored(self, weights: AttentionWeights, distances: ProjectedDistances) -> None:
+        """Computes with stored weights and distances instead of the layer's own, for inference."""
+        self._stored = lambda: (weights, distances)  # Keras would wrap the tuples.
 
     def _weights(self, biases: RelativeBiases) -> AttentionWeights:
         weights = AttentionWeights(

@@ -67,9 +67,9 @@ def sinusoids(num_tokens: Size, num_memory: Size, width: int, clamp_len: int = 0
     return _sinusoids(distance_R, width)
 
 
-def named(encoding: Sinusoids | FactoredSinusoids | list) -> Sinusoids | FactoredSinusoids:
+def named(encoding: tuple | list) -> tuple:
     """The encoding with named fields, which the layers of a loaded `.keras` file get as a list."""
-    if isinstance(encoding, Sinusoids | FactoredSinusoids):
+    if isinstance(encoding, tuple):
         return encoding
     first, second = encoding
     return Sinusoids(first, second) if first.shape.rank == 2 else FactoredSinusoids(first, second)

@@ -37,7 +37,8 @@ class TwoStreamAttentionMask(LegacyLayer):
       memory: [B, M, D], hidden states of earlier tokens. Default: none.
       memory_length: int32 [B], how many of the last memory columns belong to the same document.
         Default: the columns of `memory` that are not zero.
-      target_positions: int32 [B, P], positions of the query rows. Default: no query rows.
+      target_positions: int32 [B, P], positions of the query rows, or [1, P] if they are the same
+        in all windows. Default: no query rows.
 
     Returns:
       A `TwoStreamMask`.
@@ -94,14 +95,17 @@ class TwoStreamAttentionMask(LegacyLayer):
             query = OrderedRows(*(tf.zeros([batch_size, 0], tf.int32) for _ in range(3)))
         else:
             target_BP = tf.cast(target_positions, tf.int32)
-            query = OrderedRows(
-                tf.gather(order_BT, target_BP, batch_dims=1) - 1,
-                tf.gather(segment_BT, target_BP, batch_dims=1),
-                target_BP,
-            )
+            query = OrderedRows(_at(target_BP, order_BT) - 1, _at(target_BP, segment_BT), target_BP)
         if perm_mask is None:
             return TwoStreamMask(content, query, keys)
         return _with_perm_mask(TwoStreamMask(content, query, keys), tf.cast(perm_mask, tf.bool))
+
+
+def _at(position_BP, x_BT):
+    """Elements, or rows, at positions in each window, [B, P, …]."""
+    if position_BP.shape[0] == 1:
+        return tf.gather(x_BT, position_BP[0], axis=1)
+    return tf.gather(x_BT, position_BP, batch_dims=1)
 
 
 def _memory_order(memory_BMD, memory_length_B, num_memory):
@@ -121,7 +125,7 @@ def _with_perm_mask(mask: TwoStreamMask, perm_mask_BTT: tf.Tensor) -> TwoStreamM
     position_T = tf.range(num_tokens)
     target_BP = query.positions
     content_BTT = ~perm_mask_BTT | tf.eye(num_tokens, dtype=tf.bool)
-    query_BPT = ~tf.gather(perm_mask_BTT, target_BP, batch_dims=1)
+    query_BPT = ~_at(target_BP, perm_mask_BTT)
     query_BPT &= position_T != target_BP[..., None]
     is_real_BK = keys.order != NEVER_VISIBLE
     num_memory = sizes(keys.positions)[0] - num_tokens

@@ -10,6 +10,7 @@ import tf_keras
 from official.xlnet.configs.registry import DEPTHS
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
+from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.modeling.layers.embedding_lookup import look_up
 from official.xlnet.modeling.layers.relative_attention import (
     RelativeBiases,
@@ -22,6 +23,7 @@ from official.xlnet.modeling.networks.encoder import Encoder, Experiment, regist
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.shapes import sizes
+from official.xlnet.modeling.ops.visibility import last_rows
 
 # What the dropout seed of a call is folded with; block n has FIRST_BLOCK + n.
 EMBEDDING, SINE, COSINE, OUTPUT, FIRST_BLOCK = range(5)
@@ -54,12 +56,15 @@ class XLNetEncoder(Encoder):
         perm_mask: bool [B, T, T] in the place of `order`, True where i may not see j. Content
           always sees itself, a target never does.
         is_reversed: bool [B], rows that hold reversed text. Default: none.
-        target_positions: int32 [B, P], where the query stream is wanted. Default: nowhere.
+        target_positions: int32 [B, P], where the query stream is wanted, or [1, P] if that is the
+          same for all rows. Default: nowhere.
         memory: [L, B, M, D], the `memory` of an earlier call. Default: none.
         memory_length: int32 [B], how many of the last memory columns belong to the same document.
           Default: all that are filled, that is, not zero.
         dropout_seed: int32 [2], makes dropout a pure function of it. Default: a random seed.
       training: whether dropout is applied.
+      num_content: how many rows of the content stream are wanted, the last ones; the last layer
+        computes no others. Needs a static T. Default: all of them.
       return_word_embedding: whether to return `word_embedding`.
       return_hidden_states: whether to return `hidden_states`.
       return_attention_scores: whether to return `attention_scores`.
@@ -67,7 +72,7 @@ class XLNetEncoder(Encoder):
 
     Returns:
       A dictionary of
-        content: [B, T, D].
+        content: [B, T, D], or [B, num_content, D].
         query: [B, P, D], with `target_positions`; at a target, what can be known about its token
           from its position and the tokens strictly before it in the order.
         memory: [L, B, mem_len, D] for the next call, where mem_len > 0; columns that no token has
@@ -168,6 +173,7 @@ class XLNetEncoder(Encoder):
         self,
         inputs: dict[str, tf.Tensor] | tf.Tensor,
         training: bool | None = None,
+        num_content: int | None = None,
         return_word_embedding: bool = False,
         return_hidden_states: bool = False,
         return_attention_scores: bool = False,
@@ -195,8 +201,18 @@ class XLNetEncoder(Encoder):
 
         def step(number, rows_BXD):
             layer_inputs.append(rows_BXD[:, :num_tokens])
+            mask_of_layer = mask
+            if num_content is not None and number == len(self.blocks) - 1:
+                mask_of_layer = mask._replace(content=last_rows(mask.content, num_content))
             rows_BXD, score_BNTK = self._run_block(
-                number, rows_BXD, mask, table, inputs, seed, training, return_attention_scores
+                number,
+                rows_BXD,
+                mask_of_layer,
+                table,
+                inputs,
+                seed,
+                training,
+                return_attention_scores,
             )
             scores.append(score_BNTK)
             return rows_BXD
@@ -210,9 +226,13 @@ class XLNetEncoder(Encoder):
         )
         rows_BXD = self._dropout(rows_BXD, seed, OUTPUT)
 
-        outputs = {"content": rows_BXD[:, :num_tokens]}
+        if num_content is None:
+            num_content = num_tokens
+        elif not self.blocks:
+            rows_BXD = rows_BXD[:, num_tokens - num_content :]
+        outputs = {"content": rows_BXD[:, :num_content]}
         if target_positions is not None:
-            outputs["query"] = rows_BXD[:, num_tokens:]
+            outputs["query"] = rows_BXD[:, num_content:]
         if self.mem_len:
             outputs["memory"] = self._next_memory(memory, layer_inputs)
         if return_word_embedding:
@@ -227,11 +247,14 @@ class XLNetEncoder(Encoder):
 
     def _embed(self, token_ids_BT, target_positions, seed):
         """Rows of both streams [B, T + P, D] before the first block, and the embedding [V, D]."""
-        table_VD = tf.convert_to_tensor(self.word_embedding.embeddings)
-        rows_BXD, table_VD = look_up(table_VD, token_ids_BT)
+        if isinstance(self.word_embedding, StoredMatrix):
+            rows_BXD, table_VD = self.word_embedding.rows(token_ids_BT), None
+        else:
+            table_VD = tf.convert_to_tensor(self.word_embedding.embeddings)
+            rows_BXD, table_VD = look_up(table_VD, token_ids_BT)
         rows_BXD = tf.cast(rows_BXD, self.compute_dtype)
         if target_positions is not None:
-            batch_size, num_targets = sizes(target_positions)
+            batch_size, num_targets = sizes(token_ids_BT)[0], sizes(target_positions)[1]
             mask_embedding = tf.cast(self.mask_embedding, rows_BXD.dtype)
             shape = [batch_size, num_targets, self.model.d_model]
             rows_BXD = tf.concat([rows_BXD, tf.broadcast_to(mask_embedding, shape)], axis=1)

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from official.xlnet.modeling.ops.shapes import sizes
+
 # Orders of keys that every row, or no row, may attend to.
 ALWAYS_VISIBLE, NEVER_VISIBLE = tf.int32.min, tf.int32.max
 
@@ -16,7 +18,7 @@ class OrderedRows(NamedTuple):
     Attributes:
       order: int32 [B, Q].
       segment_ids: int32 [B, Q].
-      positions: int32 [B, Q], positions in the window.
+      positions: int32 [B or 1, Q], positions in the window.
     """
 
     order: tf.Tensor
@@ -30,7 +32,7 @@ class MaskedRows(NamedTuple):
     Attributes:
       can_attend: bool [B, Q, K].
       segment_ids: int32 [B, Q].
-      positions: int32 [B, Q], positions in the window.
+      positions: int32 [B or 1, Q], positions in the window.
     """
 
     can_attend: tf.Tensor
@@ -77,6 +79,12 @@ def named(mask: TwoStreamMask | list) -> TwoStreamMask:
     content, query, keys = mask
     rows: type[Rows] = MaskedRows if content[0].shape.rank == 3 else OrderedRows
     return TwoStreamMask(rows(*content), rows(*query), Keys(*keys))
+
+
+def last_rows(rows: Rows, number: int) -> Rows:
+    """The last of some rows."""
+    first = sizes(rows.segment_ids)[1] - number
+    return type(rows)(*(field[:, first:] for field in rows))
 
 
 def can_attend(rows: Rows, keys: Keys, causal: bool) -> tf.Tensor:

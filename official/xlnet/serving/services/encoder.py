@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.inference.network.layer_encoder import inference_encoder
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.length_buckets import Buckets
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.serving.graph.settings import Settings
@@ -31,13 +31,10 @@ class EncoderService(Service):
     def __init__(self, encoder: Encoder, tokenizer: GraphTokenizer, settings: Settings):
         super().__init__(tokenizer, encoder.config.model.vocab_size, settings)
         self.num_texts = len(settings.text_columns)
-        packed = inference_encoder(
-            encoder, settings.max_length, self.num_segments, settings.weights
-        )
-        self._encoder = packed
+        self._encoder = network = InferenceEncoder(encoder, settings.max_length, settings.weights)
 
         def embed(inputs):
-            content_BTD = packed(
+            content_BTD = network(
                 inputs["token_ids"], inputs["is_padding"], inputs["segment_ids"]
             ).vectors
             real_BT = ~inputs["is_padding"]

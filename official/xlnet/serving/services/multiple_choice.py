@@ -31,7 +31,7 @@ class ChoiceService(Service):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         self.sequences = model.config.task.num_choices
         self.truncation_side = model.config.task.truncation_side
-        self._network = TaskNetwork(model, settings.lengths, settings.weights, self.num_segments)
+        self._network = TaskNetwork(model, settings.lengths, settings.weights)
 
     def from_texts(self, texts):
         most = self.sequences

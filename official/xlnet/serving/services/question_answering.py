@@ -51,9 +51,7 @@ class QuestionService(Service):
                 f"max_length: expected room for a question of {self._task.query_length} tokens "
                 f"and part of its paragraph, got {settings.max_length}"
             )
-        self._network = TaskNetwork(
-            model, settings.lengths, settings.weights, self.num_segments, ("start_logits",)
-        )
+        self._network = TaskNetwork(model, settings.lengths, settings.weights, ("start_logits",))
 
     def from_texts(self, texts):
         question = self.tokenizer(texts["question"])[:, : self._task.query_length]

@@ -22,7 +22,7 @@ class RankingService(Service):
         self._together = self._task.scoring == "summary"
         self.num_texts = 2 if self._together else 1
         self.sequences = None if self._together else 2
-        self._network = TaskNetwork(model, settings.lengths, settings.weights, self.num_segments)
+        self._network = TaskNetwork(model, settings.lengths, settings.weights)
 
     def from_texts(self, texts):
         query = self.tokenizer(texts["query"])[:, : self._task.query_length]

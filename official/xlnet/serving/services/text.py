@@ -42,7 +42,7 @@ class TextService(Service):
         self.num_texts = settings.num_texts
         if self._task.long_texts != "truncate":
             self.sequences = self._task.max_windows
-        self._network = TaskNetwork(model, settings.lengths, settings.weights, self.num_segments)
+        self._network = TaskNetwork(model, settings.lengths, settings.weights)
 
     def from_texts(self, texts):
         return self._answer(self._read([texts[name] for name in self.text_names]))

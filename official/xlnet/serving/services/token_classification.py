@@ -29,9 +29,7 @@ class TagService(Service):
     def __init__(self, model, tokenizer, settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         self._labels = model.config.task.labels
-        self._network = TaskNetwork(
-            model, settings.lengths, settings.weights, self.num_segments, ("logits",)
-        )
+        self._network = TaskNetwork(model, settings.lengths, settings.weights, ("logits",))
 
     def from_texts(self, texts):
         plain = tf.strings.regex_replace(texts["text"], self.tokenizer.white_space, " ")

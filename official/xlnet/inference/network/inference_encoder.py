@@ -1,0 +1,157 @@
+"""Encoders for inference: prediction, scoring, embedding and serving."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.configs.validation import require
+from official.xlnet.modeling.networks import Encoder
+from official.xlnet.modeling.networks.stored_encoder import stored_encoder
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.objectives.permutation_sampling import causal_order
+from official.xlnet.modeling.ops.shapes import sizes
+
+
+class InferenceOutputs(NamedTuple):
+    """Outputs of `InferenceEncoder`.
+
+    Attributes:
+      vectors: float32 [B, X, D], of the rows that were asked for.
+      memory: float32 [L, B, M, D], hidden states for the next window; None without memory.
+    """
+
+    vectors: tf.Tensor
+    memory: tf.Tensor | None
+
+
+class InferenceEncoder(tf.Module):
+    """The layers of an encoder for inference, without dropout and for text that is not reversed.
+
+    XLNet's weights are copied (`stored_encoder`), the variables of other networks are shared.
+
+    Args:
+      encoder: a built encoder.
+      max_length: largest number of tokens T of an input.
+      storage: how matrices are stored; one of `WEIGHT_STORAGE`, `float32` for networks other than
+        XLNet.
+      with_memory: whether `memory` is taken and returned, with `mem_len` columns.
+      num_layers: layers to compute, from the first on; by default all of them.
+
+    Attributes:
+      embedding: the word embedding [V, D] of XLNet, a `StoredMatrix`.
+
+    Raises:
+      ConfigError: the network cannot be stored like this.
+
+    Example:
+      >>> network = InferenceEncoder(encoder, max_length=512)
+      >>> network(token_ids, is_padding, segment_ids).vectors.shape
+      TensorShape([2, 512, 768])
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        max_length: int,
+        storage: str = "float32",
+        with_memory: bool = False,
+        num_layers: int | None = None,
+    ):
+        super().__init__(name="encoder")
+        self._is_causal = encoder.config.reads_left_to_right
+        self._layer = -1 if num_layers is None else num_layers
+        self._is_stored = isinstance(encoder, XLNetEncoder)
+        if isinstance(encoder, XLNetEncoder):
+            mem_len = encoder.mem_len if with_memory else 0
+            encoder, self._variables = stored_encoder(
+                encoder, max_length, storage, mem_len, num_layers
+            )
+            self.embedding = encoder.word_embedding
+        else:
+            network = encoder.config.model.network
+            require(
+                storage == "float32", "weights", f"float32 with model.network={network}", storage
+            )
+            self._variables = list(encoder.variables)
+        # A Keras layer would be saved with all its training; the graph needs the variables.
+        self._call = lambda inputs, **options: encoder(inputs, **options)
+
+    def __call__(
+        self,
+        token_ids: tf.Tensor,
+        is_padding: tf.Tensor,
+        segment_ids: tf.Tensor | None = None,
+        memory: tf.Tensor | None = None,
+        memory_length: tf.Tensor | None = None,
+        last_only: bool = False,
+    ) -> InferenceOutputs:
+        """Vectors of the content stream.
+
+        Args:
+          token_ids: int32 [B, T], T static and at most `max_length`.
+          is_padding: bool [B, T].
+          segment_ids: int32 [B, T]; by default all tokens are of segment 0.
+          memory: [L, B, mem_len, D], the memory of the window before.
+          memory_length: int32 [B], how many of its last columns are of the same document.
+          last_only: whether only the last row is wanted.
+
+        Returns:
+          Vectors [B, T, D], [B, 1, D] with `last_only`; and the memory.
+        """
+        order_BT = causal_order(*sizes(token_ids)) if self._is_causal else None
+        inputs = self._inputs(token_ids, is_padding, segment_ids, order_BT, memory, memory_length)
+        if self._is_stored:
+            outputs = self._call(inputs, num_content=1 if last_only else None)
+            return InferenceOutputs(outputs["content"], outputs.get("memory"))
+        hidden_states = self._call(inputs, return_hidden_states=True)["hidden_states"]
+        vectors_BTD = tf.cast(hidden_states[self._layer], tf.float32)
+        return InferenceOutputs(vectors_BTD[:, -1:] if last_only else vectors_BTD, None)
+
+    def in_order(
+        self,
+        token_ids: tf.Tensor,
+        is_padding: tf.Tensor,
+        order: tf.Tensor,
+        target_positions: tf.Tensor | None = None,
+        memory: tf.Tensor | None = None,
+        memory_length: tf.Tensor | None = None,
+    ) -> InferenceOutputs:
+        """Vectors of XLNet's query stream: each target, given the tokens before it in an order.
+
+        Args:
+          token_ids: int32 [B, T], T static and at most `max_length`.
+          is_padding: bool [B, T].
+          order: int32 [B, T], or [1, T] for all rows alike; see `XLNetEncoder`.
+          target_positions: int32 [B, P], or [1, P] for all rows alike; by default all T positions.
+          memory: see `__call__`.
+          memory_length: see `__call__`.
+
+        Returns:
+          Vectors [B, P, D]; and the memory.
+        """
+        order_BT = order + tf.zeros_like(token_ids)
+        inputs = self._inputs(token_ids, is_padding, None, order_BT, memory, memory_length)
+        if target_positions is None:
+            target_positions = last_positions(token_ids.shape[1], token_ids.shape[1])
+        outputs = self._call(inputs | {"target_positions": target_positions}, num_content=0)
+        return InferenceOutputs(outputs["query"], outputs.get("memory"))
+
+    def _inputs(self, token_ids, is_padding, segment_ids, order, memory, memory_length):
+        if segment_ids is None:
+            segment_ids = tf.zeros_like(token_ids)
+        return {
+            "token_ids": token_ids,
+            "is_padding": is_padding,
+            "segment_ids": segment_ids,
+            "order": order,
+            "memory": memory,
+            "memory_length": memory_length,
+        }
+
+
+def last_positions(number: int, num_tokens: int) -> tf.Tensor:
+    """The last positions of a window, int32 [1, P]: a constant, whose scores cost less."""
+    return tf.constant(np.arange(num_tokens - number, num_tokens)[None], tf.int32)
