@@ -187,11 +187,7 @@ class XLNetEncoder(Encoder):
 
         rows_BXD, table_VD = self._embed(token_ids_BT, target_positions, seed)
         first_memory = None if memory is None else memory[0]
-        mask = self.attention_mask(
-            token_ids_BT,
-            memory=first_memory,
-            **{name: inputs.get(name) for name in _MASK_INPUTS},
-        )
+        masks = self._masks(token_ids_BT, first_memory, inputs, num_content)
         table = self.position_encoding(rows_BXD[:, :num_tokens], memory=first_memory)
         if seed is not None:
             seeds = fold_in(seed, SINE), fold_in(seed, COSINE)
@@ -201,13 +197,10 @@ class XLNetEncoder(Encoder):
 
         def step(number, rows_BXD):
             layer_inputs.append(rows_BXD[:, :num_tokens])
-            mask_of_layer = mask
-            if num_content is not None and number == len(self.blocks) - 1:
-                mask_of_layer = mask._replace(content=last_rows(mask.content, num_content))
             rows_BXD, score_BNTK = self._run_block(
                 number,
                 rows_BXD,
-                mask_of_layer,
+                masks[number],
                 table,
                 inputs,
                 seed,
@@ -259,6 +252,15 @@ class XLNetEncoder(Encoder):
             shape = [batch_size, num_targets, self.model.d_model]
             rows_BXD = tf.concat([rows_BXD, tf.broadcast_to(mask_embedding, shape)], axis=1)
         return self._dropout(rows_BXD, seed, EMBEDDING), table_VD
+
+    def _masks(self, token_ids_BT, memory_BMD, inputs, num_content):
+        """The attention mask of each layer; in the last one, of the last rows that are wanted."""
+        of_inputs = {name: inputs.get(name) for name in _MASK_INPUTS}
+        mask = self.attention_mask(token_ids_BT, memory=memory_BMD, **of_inputs)
+        masks = [mask] * len(self.blocks)
+        if num_content is not None:
+            masks[-1:] = [mask._replace(content=last_rows(mask.content, num_content))]
+        return masks
 
     def _run_block(
         self, number, rows_BXD, mask, table, inputs, seed, training, return_attention_scores
