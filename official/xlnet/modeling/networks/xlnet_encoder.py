@@ -190,23 +190,15 @@ class XLNetEncoder(Encoder):
         masks = self._masks(token_ids_BT, first_memory, inputs, num_content)
         table = self.position_encoding(rows_BXD[:, :num_tokens], memory=first_memory)
         if seed is not None:
-            seeds = fold_in(seed, SINE), fold_in(seed, COSINE)
-            table = table.with_dropout(self.model.dropout, *seeds)
+            table = table.with_dropout(
+                self.model.dropout, fold_in(seed, SINE), fold_in(seed, COSINE)
+            )
 
-        layer_inputs, scores = [], []
+        layer_inputs, scores, rest = [], [], (inputs, seed, training, return_attention_scores)
 
         def step(number, rows_BXD):
             layer_inputs.append(rows_BXD[:, :num_tokens])
-            rows_BXD, score_BNTK = self._run_block(
-                number,
-                rows_BXD,
-                masks[number],
-                table,
-                inputs,
-                seed,
-                training,
-                return_attention_scores,
-            )
+            rows_BXD, score_BNTK = self._run_block(number, rows_BXD, masks[number], table, *rest)
             scores.append(score_BNTK)
             return rows_BXD
 
