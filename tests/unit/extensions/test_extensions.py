@@ -12,6 +12,7 @@ from tests.helpers.documents import ROOT
 
 CODE = """
 import sys
+sys.modules["official.xlnet.extensions"] = None  # Nor that of an editable installation.
 import tensorflow as tf
 from official import xlnet
 from official.xlnet.errors import ConfigError
