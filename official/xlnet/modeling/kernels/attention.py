@@ -219,7 +219,7 @@ def _stream_anywhere(number: int, rows: Rows, shift: TargetRows) -> _Stream:
 def _are_last(position_BX: tf.Tensor, num_tokens: int) -> bool:
     """Whether rows are known to be at the last X positions of the window."""
     positions = tf.get_static_value(position_BX)
-    if positions is None:
+    if positions is None or positions.shape[1] > num_tokens:
         return False
     return bool((positions == np.arange(num_tokens)[-positions.shape[1] :]).all())
 
