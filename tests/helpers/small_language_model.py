@@ -4,6 +4,7 @@ import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 
 def random_model(
@@ -37,7 +38,7 @@ def random_model(
     return result
 
 
-class NumberTokenizer:
+class NumberTokenizer(Tokenizer):
     """Reads `12 13 30` as those ids."""
 
     def __init__(self, vocab_size: int):

@@ -71,7 +71,9 @@ def attention(
     position_BRNH = tf.einsum("brd,dnh->brnh", sinusoid_BRD, weights.position)
 
     num_unwanted = num_tokens - sizes(mask.content.positions)[1]
-    streams = (content_BTD[:, num_unwanted:], mask.content), (query_BPD, mask.query)
+    streams = [(content_BTD[:, num_unwanted:], mask.content)]
+    if mask.query.positions.shape[1] != 0:
+        streams.append((query_BPD, mask.query))
     outputs, probabilities = [], []
     for number, (input_BXD, rows) in enumerate(streams):
         query_BXNH = tf.einsum("bxd,dnh->bxnh", input_BXD, weights.query)
