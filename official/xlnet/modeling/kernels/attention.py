@@ -2,8 +2,9 @@
 
 Hidden states are projected by products of merged axes (`matrix_products`); scores per distance are
 shifted by copies (`relative_shift`), or on a TPU computed per key (`factored_position`); softmax,
-dropout and their gradients are written out (`attend`). Decoding has a form of its own, which
-projects each token once (`cached_attention`).
+dropout and their gradients are written out (`attend`). What they earn: with the reference in their
+place, a training step of `small` (docs/performance.md) takes 1.42 times the CPU time. Decoding has
+a form of its own, which projects each token once (`cached_attention`).
 """
 
 from __future__ import annotations

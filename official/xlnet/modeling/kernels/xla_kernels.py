@@ -2,8 +2,9 @@
 
 On a CPU, oneDNN's matrix products are faster than XLA's, and XLA's element-wise loops are
 faster than TensorFlow's op by op (`docs/performance.md` has the measurements). So a training
-step runs as a TensorFlow graph whose element-wise stretches are XLA kernels. Where the whole
-step is compiled (`jit_compile=True`, TPU), nesting changes nothing.
+step runs as a TensorFlow graph whose element-wise stretches are XLA kernels; op by op, a step of
+`small` takes 1.30 times the CPU time. Where the whole step is compiled (`jit_compile=True`, TPU),
+nesting changes nothing.
 
 A kernel belongs to a module-level function and its static arguments, so that all layers share
 one: compiling takes longer than tracing.
