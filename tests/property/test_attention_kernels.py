@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.modeling.kernels import attention as kernels_attention
 from official.xlnet.modeling.kernels import relative_shift
 from official.xlnet.modeling.kernels.attention import (
     ProjectedDistances,
@@ -35,7 +36,7 @@ class Case:
         self.width = 2 * int(rng.integers(3, 9))
         self.tokens = int(rng.choice([1, 2, 5, 11, 13, 19]))
         self.memory = int(rng.choice([0, 3, 7])) if memory else 0
-        self.targets = int(rng.integers(0, min(self.tokens, 5) + 1))
+        self.targets = int(rng.integers(0, 6))  # Now and then more than there are tokens.
         self.block = int(rng.choice([2, 4, 5, 256]))
         # Attention may be wanted for the last rows of the content stream only.
         self.wanted = int(rng.choice([0, 1, self.tokens, self.tokens, self.tokens]))
@@ -80,7 +81,8 @@ class Case:
         if self.targets:
             last = np.arange(tokens - self.targets, tokens)[None]  # Known to be consecutive.
             anywhere = rng.integers(0, tokens, [rng.choice([1, BATCH]), self.targets])
-            inputs["target_positions"] = last if rng.integers(3) == 0 else anywhere
+            is_last = rng.integers(3) == 0 and self.targets <= tokens
+            inputs["target_positions"] = last if is_last else anywhere
         return {name: tf.constant(value) for name, value in inputs.items()}
 
     @property
@@ -173,6 +175,27 @@ def test_cached_form(seed):
             rows, TwoStreamMask(row, query, mask.keys), cache, case.weights, causal
         )
     np.testing.assert_allclose(found, wanted[:, case.tokens - 1 :], **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_reference_keeps_or_recomputes(seed, monkeypatch):
+    """With sizes that are unknown, too, the backward pass computes again if it is asked to."""
+    case = Case(seed)
+    case.settings["dropout_seed"] = tf.constant([3, 5])
+    wanted = case.gradients(reference, case.encoding())
+    monkeypatch.setattr(kernels_attention, "_has_static_sizes", lambda mask: False)
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return reference(*arguments)
+
+    for recompute in (False, True):
+        calls.clear()
+        found = case.gradients(with_fast_forms(counted), case.encoding(), recompute=recompute)
+        assert len(calls) == 1 + recompute
+        for got, value in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got, value, **CLOSE)
 
 
 @pytest.mark.parametrize("seed", range(6))

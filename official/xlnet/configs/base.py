@@ -84,6 +84,11 @@ class Section(hyperparams.Config):
         name = f"{self.section}.{key}"
         return SETTINGS[name] if name in SETTINGS.names() else None
 
+    def __reduce__(self) -> tuple:
+        # A class that joins extensions has no name: pickle keeps the section's and sets its keys.
+        plain = [part for part in type(self).__mro__ if "section" in vars(part)]
+        return _with_keys, (plain[-1], self.as_dict())
+
     def __getattr__(self, key: str) -> Any:
         settings = self.settings_with(key)
         return super().__getattr__(key) if settings is None else getattr(settings, key)
@@ -131,6 +136,14 @@ def register_settings(
         return dataclasses.dataclass(settings)
 
     return add
+
+
+def _with_keys(section: type[Section], values: dict[str, Any]) -> Section:
+    """A section with the values of its keys, those of extensions included."""
+    result = section()
+    for key, value in values.items():
+        setattr(result, key, value)
+    return result
 
 
 @functools.cache

@@ -1,7 +1,8 @@
 """One writer for each directory: a lock file that names its holder.
 
 On a local file system the kernel locks the file for its holder (`flock`) and gives it up when the
-process ends, however it ends: nothing that is left in the file matters.
+process ends, however it ends. A lock file that this machine has left there is free; one of another
+machine, which may write through a network file system, is left alone.
 
 Other file systems may know the locks of one host alone. There the file itself is the lock, made by
 a hard link (or by an exclusive open where there are none), which is one step on network file
@@ -33,7 +34,7 @@ LOCK_FILE = ".lock"
 _NO_LINKS = (OSError, NotImplementedError)  # Other than FileExistsError.
 _MAX_BYTES = 4096  # Of a lock file.
 _ATTEMPTS = 100  # To hold a lock that others give up and take at the same time.
-# File systems whose locks all processes see that can write there.
+# File systems of this machine, whose kernel knows their locks.
 _LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
 
 _Owner = dict[str, object]
@@ -79,7 +80,7 @@ def _lock(path: str, owner: _Owner) -> int:
     """A descriptor of the lock file, which the kernel has locked for it.
 
     Raises:
-      DataError: it is locked for another process, or one of an earlier version holds it.
+      DataError: another process holds it, or may do so (`_may_write`).
     """
     for _ in range(_ATTEMPTS):
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -89,7 +90,7 @@ def _lock(path: str, owner: _Owner) -> int:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(descriptor, path):
-                if _is_running(_parsed(os.read(descriptor, _MAX_BYTES))):
+                if _may_write(_parsed(os.read(descriptor, _MAX_BYTES))):
                     raise BlockingIOError
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, (json_text(owner) + "\n").encode(), 0)
@@ -132,7 +133,7 @@ def _is_at(descriptor: int, path: str) -> bool:
 
 
 def _is_local(directory: str) -> bool:
-    """Whether all who can write to a directory see each other's kernel locks."""
+    """Whether the processes of this machine see each other's kernel locks in a directory."""
     path, kind, longest = os.path.join(os.path.realpath(directory), ""), "", 0
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
@@ -241,10 +242,17 @@ def _has_ended(owner: _Owner) -> bool:
     return is_here and owner.get("started") != _started(owner["pid"])
 
 
-def _is_running(owner: _Owner) -> bool:
-    """Whether a process of an earlier version, which does not use `flock`, holds the lock."""
-    is_here = owner.get("host") == socket.gethostname() and isinstance(owner.get("pid"), int)
-    return "boot" not in owner and is_here and owner.get("started") == _started(owner["pid"])
+def _may_write(owner: _Owner) -> bool:
+    """Whether a process may hold a lock that this kernel does not know of.
+
+    It is of another machine, or of an earlier version, which does not use `flock`.
+    """
+    this = _this_process()
+    if "host" not in owner or owner.get("boot") == this["boot"]:
+        return False
+    if owner["host"] != this["host"]:
+        return True
+    return "boot" not in owner and owner.get("started") == _started(owner.get("pid"))
 
 
 def _remove(path: str, owner: _Owner) -> None:

@@ -1,6 +1,8 @@
 """The recipes in configs/ load, say how they are run, and hold the figures they claim."""
 
+import copy
 import pathlib
+import pickle
 
 import pytest
 
@@ -21,6 +23,16 @@ def test_recipe_loads_and_opens_with_its_commands(path):
     assert f"--config=configs/{path.relative_to(DIRECTORY)}" in head
     if config.model.vocab_size and "xlnet vocab" in head:
         assert f"--size={config.model.vocab_size}" in head
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_a_configuration_is_pickled_and_copied_with_the_keys_of_extensions(path):
+    config = XLNetConfig.load(str(path))
+    for other in (pickle.loads(pickle.dumps(config)), copy.deepcopy(config)):
+        assert other == config and other.as_dict() == config.as_dict()
+        other.check()
+        assert other.objective.stages() == config.objective.stages()
+        assert other.model.num_parameters == config.model.num_parameters
 
 
 @pytest.mark.parametrize("path", CONFIGS + TABLE_6, ids=lambda path: path.name)

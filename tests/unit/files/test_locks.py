@@ -78,6 +78,12 @@ CONTENTS = {
     "empty": ("", True, False),
     "no object": ("[1]", True, False),
     "of another host": (here(host="elsewhere"), True, False),
+    "of another machine": (here(host="elsewhere", boot="elsewhere"), False, False),
+    "of an earlier version elsewhere": (
+        '{"host": "elsewhere", "pid": 1, "started": "7"}',
+        False,
+        False,
+    ),
     "of another boot": (here(boot="elsewhere"), True, False),
     "of another container": (here(namespace="pid:[1]"), True, False),
     "of a process that has ended": (here(), True, True),

@@ -89,14 +89,21 @@ def with_fast_forms(reference: Callable[..., tuple[tf.Tensor, tf.Tensor]]) -> Ca
         recompute: bool = False,
         return_probabilities: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor | None]:
-        rest = weights, memory, is_reversed, causal, dropout_rate, dropout_seed
+        rest = memory, is_reversed, causal, dropout_rate, dropout_seed
+        recompute = recompute and dropout_seed is not None
+        is_factored = isinstance(sinusoids, FactoredSinusoids)
         is_unusual = return_probabilities or hidden_states.dtype == tf.float64
-        if isinstance(sinusoids, FactoredSinusoids):
-            if is_unusual:
-                return reference(hidden_states, mask, sinusoids.of_distances(), *rest)
-        elif is_unusual or not _has_static_sizes(mask):
-            return reference(hidden_states, mask, sinusoids, *rest)
-        return _fast_attention(hidden_states, mask, sinusoids, *rest, recompute), None
+        if not is_unusual and (is_factored or _has_static_sizes(mask)):
+            given = hidden_states, mask, sinusoids, weights
+            return _fast_attention(*given, *rest, recompute), None
+        distances = sinusoids.of_distances() if is_factored else sinusoids
+        if return_probabilities or not recompute:
+            return reference(hidden_states, mask, distances, weights, *rest)
+
+        def output_of(hidden_states, *weights):
+            return reference(hidden_states, mask, distances, AttentionWeights(*weights), *rest)[0]
+
+        return recomputed(output_of)(hidden_states, *weights), None
 
     return attention
 
@@ -246,7 +253,7 @@ def _attend_streams(
         attend_stream: Callable = functools.partial(
             _attend_stream, stream, keys, causal, rate, stream_seed
         )
-        if recompute and seed is not None:
+        if recompute:
             attend_stream = recomputed(attend_stream)
         attended.append(attend_stream(*terms, *projected))
     return from_heads(tf.concat(attended, axis=2), weights.output)
