@@ -91,17 +91,18 @@ def with_fast_forms(reference: Callable[..., tuple[tf.Tensor, tf.Tensor]]) -> Ca
     ) -> tuple[tf.Tensor, tf.Tensor | None]:
         rest = memory, is_reversed, causal, dropout_rate, dropout_seed
         recompute = recompute and dropout_seed is not None
-        is_factored = isinstance(sinusoids, FactoredSinusoids)
         is_unusual = return_probabilities or hidden_states.dtype == tf.float64
-        if not is_unusual and (is_factored or _has_static_sizes(mask)):
+        if is_unusual and isinstance(sinusoids, FactoredSinusoids):
+            sinusoids = sinusoids.of_distances()
+        is_static = _has_static_sizes(mask) and not is_unusual
+        if is_static or isinstance(sinusoids, FactoredSinusoids):
             given = hidden_states, mask, sinusoids, weights
             return _fast_attention(*given, *rest, recompute), None
-        distances = sinusoids.of_distances() if is_factored else sinusoids
         if return_probabilities or not recompute:
-            return reference(hidden_states, mask, distances, weights, *rest)
+            return reference(hidden_states, mask, sinusoids, weights, *rest)
 
         def output_of(hidden_states, *weights):
-            return reference(hidden_states, mask, distances, AttentionWeights(*weights), *rest)[0]
+            return reference(hidden_states, mask, sinusoids, AttentionWeights(*weights), *rest)[0]
 
         return recomputed(output_of)(hidden_states, *weights), None
 
