@@ -515,7 +515,7 @@ def test_what_cannot_be_extended(world, tmp_path, capfd):
     for model, sentence in (
         (world / "vocab", "no model found"),
         (tmp_path / "none", "expected the directory of a model"),
-        ("", "expected the directory of a model"),
+        ("", "expected a path that is not empty"),
     ):
         assert sentence in refused(run(capfd, *extend, f"--extend={model}", output))
     extend += [f"--extend={world / 'language'}"]

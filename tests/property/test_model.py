@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives.permutation_lm import permutation_objective
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
@@ -176,7 +177,7 @@ def test_first_half_never_sees_the_second(encoder):
     """With the orders that pre-training draws."""
     config = tiny_config()
     reuse_len = config.data.reuse_len
-    objective = permutation_objective(config)
+    objective = permutation_objective(ObjectiveSections.of(config))
     for seed in SEEDS:
         task = objective(random_windows(seed))
         inputs = {name: value.numpy() for name, value in task.inputs.items()}

@@ -12,10 +12,10 @@ from data_prep.corpus.vocabulary import read_sample
 from data_prep.settings import ReadOptions
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.convert import open_source
-from official.xlnet.checkpoints.convert.folders import new_folder
 from official.xlnet.checkpoints.extended_model import check_extensible, write_extended
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.atomic import new_folder
 
 
 @checks_arguments("model", "inputs", "output", num_pieces=1, sample_bytes=1, seed=0)

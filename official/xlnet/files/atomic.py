@@ -1,15 +1,17 @@
-"""Atomic file writes."""
+"""Files and directories that appear whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import shutil
 import stat
 import uuid
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any, NoReturn
 
+from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 
 _UNFINISHED = re.compile(r".*\.[0-9a-f]{32}\.tmp")
@@ -65,10 +67,49 @@ def replaced(path: str, temporary_dir: str | None = None) -> Iterator[str]:
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.errno and error.filename in (None, temporary):
-            # ENOSPC has no file name; that of the temporary file says nothing to a user.
-            raise OSError(error.errno, error.strerror, path) from None
-        raise
+        _raise_with_name(error, temporary, path)
+
+
+@contextlib.contextmanager
+def new_folder(path: str) -> Iterator[str]:
+    """Context manager that creates a directory atomically.
+
+    Yields a temporary directory, which is renamed to `path` if the block succeeds, and removed
+    otherwise.
+
+    Args:
+      path: the directory to create.
+
+    Raises:
+      DataError: `path` exists and is not an empty directory.
+      OSError: a file cannot be written; the error names it as it would be called in `path`.
+    """
+    path = os.path.realpath(path)
+    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+        raise DataError(f"{path!r}: expected a new or an empty folder, got one with files in it")
+    temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
+    os.makedirs(temporary)
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except Exception as error:
+        _raise_with_name(error, temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _raise_with_name(error: Any, temporary: str, path: str) -> NoReturn:
+    """Raises an error of a temporary file again, with the name that the user gave."""
+    if isinstance(error, OSError) and error.errno:
+        # ENOSPC has no file name; copying names both files, and fails at the second one.
+        names = [str(name) for name in (error.filename2, error.filename) if name] or [temporary]
+        if any(temporary in name for name in names):
+            name = names[0].replace(temporary, path).replace(os.path.realpath(path), path)
+            raise OSError(error.errno, error.strerror, name) from None
+    if hasattr(error, "node_def") and temporary in str(error):  # An error of TensorFlow.
+        message = error.message.replace(temporary, path)
+        raise type(error)(error.node_def, error.op, message) from None
+    raise error
 
 
 def _is_stream(path: str) -> bool:

@@ -164,7 +164,7 @@ def test_a_quote_that_is_never_closed_is_an_error_with_its_line(quote, seed, tmp
         ("a.jsonl", '{\n "text": "a"\n}\n', {}, "expected JSON lines, .* one object over several"),
         ("a.jsonl", "[1, 2]", {}, "2 of 2 rows cannot be used .* expected an object, got 1"),
         ("a.jsonl", "text\tlabel\na\tb\n", {}, "line 1 is not valid JSON"),
-        ("a.csv", '{"text": "a"}\n{"text": "b"}\n', {}, "expected a column 'label'"),
+        ("a.csv", '{"text": "a"}\n{"text": "b"}\n', {}, "expected a table, as .csv says, got JSON"),
         ("a.csv", "text;score\na;b\n", {}, "expected a column 'label', got text;score"),
         ("a.tsv", "text, label\na, b\n", {}, "expected a column 'label', got text, label"),
         ("a.csv", "text, label\na, b\n", {}, "column 'label', got text, ' label'"),

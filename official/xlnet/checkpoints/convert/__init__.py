@@ -13,7 +13,6 @@ from official.xlnet.checkpoints.convert.differences import (
     differences,
     readme,
 )
-from official.xlnet.checkpoints.convert.folders import new_folder
 from official.xlnet.checkpoints.convert.hf_format import HfSource, write_hf
 from official.xlnet.checkpoints.convert.tf1_format import Tf1Source, write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
@@ -21,7 +20,7 @@ from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_x
 from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import checks_arguments
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import atomic_write, new_folder
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 
 

@@ -1,12 +1,7 @@
-"""Atomic creation of directories, and JSON files with type checks."""
+"""JSON files of other formats, with type checks."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-import uuid
-from collections.abc import Iterator
 from typing import Any
 
 from official.xlnet.errors import DataError
@@ -15,31 +10,6 @@ from official.xlnet.files.schema import conform, shown
 
 # Key of `objective.kind` in other formats, which have no name for it; without it, `permutation`.
 OBJECTIVE_KEY = "pretraining_objective"
-
-
-@contextlib.contextmanager
-def new_folder(path: str) -> Iterator[str]:
-    """Context manager that creates a directory atomically.
-
-    Yields a temporary directory, which is renamed to `path` if the block succeeds, and removed
-    otherwise.
-
-    Args:
-      path: the directory to create.
-
-    Raises:
-      DataError: `path` exists and is not an empty directory.
-    """
-    path = os.path.realpath(path)
-    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise DataError(f"{path!r}: expected a new or an empty folder, got one with files in it")
-    temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
-    os.makedirs(temporary)
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def read_json(path: str) -> dict[str, Any]:
