@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.ops.initializers import register_attention_init
     from official.xlnet.serving.export import export
     from official.xlnet.tasks.registry import register_task
-    from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+    from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
     from official.xlnet.training.optimization import create_optimizer
 
@@ -64,7 +64,7 @@ with contextlib.suppress(ModuleNotFoundError):  # The package works without them
 register_names()
 
 _MODULE_OF = {
-    "GraphTokenizer": "tokenization.tf_tokenizer",
+    "GraphTokenizer": "tokenization.graph.tokenizer",
     "Predictor": "api.prediction",
     "RelativePositionEncoding": "modeling.layers.relative_position",
     "RelativeSegmentEncoding": "modeling.layers.relative_segment",

@@ -17,7 +17,7 @@ from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.tasks.registry import task_class
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.task_corpora import sentence, task_config

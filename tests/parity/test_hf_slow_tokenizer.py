@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from official.xlnet.tokenization import special_tokens
-from official.xlnet.tokenization.packing import pack_texts
+from official.xlnet.tokenization.graph.packing import pack_texts
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles.tokenizer_oracle import nasty_lines, real_lines
 

@@ -24,7 +24,7 @@ MODULES = [
     "modeling.networks.xlnet_encoder",
     "modeling.objectives.permutation_sampling",
     "modeling.ops.shapes",
-    "serving.graph.ragged",
+    "tokenization.graph.ragged",
     "tasks.batching",
     "tasks.ensembles",
     "tasks.multiple_choice",

@@ -12,7 +12,7 @@ from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
-from official.xlnet.tokenization.packing import pack_texts
+from official.xlnet.tokenization.graph.packing import pack_texts
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 

@@ -25,7 +25,7 @@ from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
-from official.xlnet.tokenization.packing import check_length, pack_columns
+from official.xlnet.tokenization.graph.packing import check_length, pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
 POOLINGS = ("cls", "mean", "none")

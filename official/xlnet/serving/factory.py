@@ -17,7 +17,6 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.inference.language_model import load_language_model
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.serving.graph.offsets import OffsetTokenizer
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service
 from official.xlnet.serving.services.encoder import EncoderService
@@ -27,7 +26,8 @@ from official.xlnet.serving.services.question_answering import QuestionService
 from official.xlnet.serving.services.ranking import RankingService
 from official.xlnet.serving.services.text import MultiTaskService, TextService
 from official.xlnet.serving.services.token_classification import TagService
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 _SERVICES: dict[str, type] = {

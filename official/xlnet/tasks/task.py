@@ -11,7 +11,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import Registry
 from official.xlnet.data.examples import Example
 from official.xlnet.tasks.batching import Arrays, Unit
-from official.xlnet.tokenization.packing import pack_texts, truncated
+from official.xlnet.tokenization.graph.packing import pack_texts, truncated
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 Prediction = dict[str, Any]

@@ -8,7 +8,7 @@ is re-tokenized without the comma, and the comma becomes a separate piece (refer
 per vocabulary and looked up afterwards.
 
 This module does not import TensorFlow, which keeps data workers small and fast to start.
-`tf_tokenizer` implements the same tokenizer as TensorFlow operations.
+`graph.tokenizer` implements the same tokenizer as TensorFlow operations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from official.xlnet.errors import ArgumentTypeError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.tokenization.packing import cut_columns, input_length, pack_columns
+from official.xlnet.tokenization.graph.packing import cut_columns, input_length, pack_columns
 from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,

@@ -17,7 +17,7 @@ from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.history import read_history
-from official.xlnet.tokenization.packing import pack_columns
+from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.training.optimization import create_optimizer
 from tests.e2e.test_version_0_1 import ARCHIVE

@@ -20,7 +20,7 @@ from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.language_model import LanguageModelService
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from tests.helpers import checkpoints
 from tests.helpers.compiled import make_model
 from tests.helpers.corpora import domain_text, random_documents, vocabulary_dir

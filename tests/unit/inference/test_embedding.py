@@ -7,7 +7,7 @@ import tensorflow as tf
 from official import xlnet
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.embedding import TextEmbedder, embed
-from official.xlnet.tokenization.packing import pack_columns
+from official.xlnet.tokenization.graph.packing import pack_columns
 from tests.helpers.small_language_model import NumberTokenizer
 from tests.helpers.tiny import VOCAB, WIDTH, tiny_encoder
 

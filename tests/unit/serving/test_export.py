@@ -13,8 +13,8 @@ from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService
-from official.xlnet.tokenization.packing import pack_columns
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.graph.packing import pack_columns
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.served_models import (
     by_label,
@@ -367,7 +367,7 @@ def test_settings():
 
 @pytest.mark.slow
 def test_offsets_of_real_text(vocab_file):
-    from official.xlnet.serving.graph.offsets import OffsetTokenizer
+    from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
     from tests.helpers.oracles.tokenizer_oracle import nasty_lines, real_lines
 
     for lowercase, keep_accents in ((False, False), (True, True)):

@@ -15,7 +15,7 @@ from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.heads.kernel_pooling import MEANS, WIDTHS, kernel_pooling
 from official.xlnet.tasks import ranking
 from official.xlnet.tasks.ranking_metrics import dcg, err, evaluate_ranking, ndcg, reciprocal_rank
-from official.xlnet.tokenization.packing import pack_texts
+from official.xlnet.tokenization.graph.packing import pack_texts
 
 
 def test_ndcg_of_the_worked_example_of_wikipedia():

@@ -9,10 +9,10 @@ import sentencepiece
 import tensorflow as tf
 
 from official.xlnet.errors import DataError
-from official.xlnet.serving.graph.offsets import OffsetTokenizer
+from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import CONTROL_IDS, SPECIAL_PIECES, UNK_ID
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles.tokenizer_oracle import release_encode
 

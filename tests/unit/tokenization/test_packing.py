@@ -5,13 +5,13 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.errors import DataError
-from official.xlnet.tokenization.packing import (
+from official.xlnet.tokenization.graph.packing import (
     pack_columns,
     pack_texts,
     truncated,
     truncated_lengths,
 )
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.tokenization.packing import pack_columns
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.graph.packing import pack_columns
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles.tokenizer_oracle import SPECIAL_TEXT, nasty_lines, real_lines
 

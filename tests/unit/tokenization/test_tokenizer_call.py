@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.tokenization.packing import pack_texts
+from official.xlnet.tokenization.graph.packing import pack_texts
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.tiny import tiny_encoder
 

@@ -1,1 +1,1 @@
-"""Exported graph operations other than the network: offsets, ragged slices, export settings."""
+"""Settings of an export."""

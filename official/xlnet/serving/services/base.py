@@ -18,9 +18,9 @@ import tensorflow as tf
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.input_checks import checked_rows, checked_text, checked_tokens
-from official.xlnet.tokenization.packing import segments_of
+from official.xlnet.tokenization.graph.packing import segments_of
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD, SEP_ID
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 _WORD = "the"
 

@@ -9,7 +9,7 @@ from official.xlnet.inference.network.length_buckets import Buckets
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 
 
 class EncoderService(Service):

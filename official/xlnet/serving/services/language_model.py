@@ -7,11 +7,11 @@ import tensorflow as tf
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.network.length_buckets import Buckets
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.serving.graph.ragged import slices
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service
+from official.xlnet.tokenization.graph.ragged import slices
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_A, SEGMENT_PAD
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 
 class LanguageModelService(Service):

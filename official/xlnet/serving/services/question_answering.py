@@ -6,10 +6,10 @@ import tensorflow as tf
 
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.task_network import TaskNetwork
-from official.xlnet.serving.graph.offsets import OffsetTokenizer
-from official.xlnet.serving.graph.ragged import ranges, slices
 from official.xlnet.serving.services.base import Service, with_sequence_axis
 from official.xlnet.serving.services.input_checks import check
+from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
+from official.xlnet.tokenization.graph.ragged import ranges, slices
 from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEP_ID
 
 _NO_SPAN = -1e29  # Scores at or below this are of masked spans.

@@ -11,11 +11,11 @@ from official.xlnet.data.graph_names import graph_names
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.inference.network.task_network import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.serving.graph.ragged import slices
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service, repeated, with_sequence_axis
+from official.xlnet.tokenization.graph.ragged import slices
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
 
 _SIGNATURES = ("serving_default", "token_ids", "examples")
 

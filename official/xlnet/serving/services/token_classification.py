@@ -5,9 +5,9 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.inference.network.task_network import TaskNetwork
-from official.xlnet.serving.graph.ragged import ranges
 from official.xlnet.serving.services.base import Service, repeated, with_sequence_axis
 from official.xlnet.serving.services.input_checks import check
+from official.xlnet.tokenization.graph.ragged import ranges
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
 _MARKS = 2  # Number of special tokens of a window: SEP and CLS.

@@ -10,8 +10,8 @@ from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.tokenization.packing import pack_columns
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer
+from official.xlnet.tokenization.graph.packing import pack_columns
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from tests.helpers.tiny import VOCAB, randomize, tiny_config, tiny_encoder
 
 CLASSES = 3

@@ -19,9 +19,9 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer, PagedTable
 from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import UNK_ID
-from official.xlnet.tokenization.tf_tokenizer import GraphTokenizer, PagedTable
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
 _SPACE = ord(" ")

@@ -16,10 +16,10 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import require_type
-from official.xlnet.tokenization.packing import check_length, segments_of
+from official.xlnet.tokenization.graph.packing import check_length, segments_of
+from official.xlnet.tokenization.graph.sentencepiece import GraphSentencePiece
 from official.xlnet.tokenization.special_tokens import CLS_ID, PAD_ID, SEGMENT_PAD, SEP_ID
 from official.xlnet.tokenization.text_cleaning import clean
-from official.xlnet.tokenization.tf_sentencepiece import GraphSentencePiece
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 _SEPARATOR = "\ue000"  # Private-use character: unchanged by normalization, separates words.

@@ -1,0 +1,1 @@
+"""Text to tensors: tokenization, packing and windows as TensorFlow operations."""
