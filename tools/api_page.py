@@ -1,25 +1,20 @@
-"""Generates docs/library.md, the API reference, from docstrings.
+"""Lists the public names in docs/library.md, and makes the site's pages about them.
 
     python -m tools.api_page
 
-Each entry has the signature, the first paragraph of the docstring, and its sections (Args,
-Attributes, Returns, Raises). Modules are parsed, not imported, except `official.xlnet`, whose names
-come first. A test verifies that the page is up to date.
+The list has the first line of each docstring. A test verifies that it is up to date. MkDocs calls
+the functions `on_…` (`hooks` in mkdocs.yml): the site has a page for each section, which
+mkdocstrings makes of signatures and docstrings, and the names in the list link to them. Modules
+are parsed, not imported, except `official.xlnet`, whose names come first.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
-import inspect
 import itertools
 import pathlib
 import re
-import subprocess
-import textwrap
-from collections.abc import Iterator
-
-from ruff.__main__ import find_ruff_bin
+from typing import Any
 
 from official import xlnet
 
@@ -67,7 +62,6 @@ SECTIONS = {
     ),
     "Extensions": (
         "official.xlnet.configs.base",
-        "official.xlnet.modeling.networks.encoder",
         "official.xlnet.modeling.depth.stacked",
         "official.xlnet.modeling.ops.initializers",
         "official.xlnet.extensions.bert.settings",
@@ -126,36 +120,64 @@ _INTRODUCTION = """\
 # API
 
 The names of `official.xlnet` (`from official import xlnet`) are imported lazily, so importing the
-package is fast. The other names are imported from their modules.
+package is fast. The other names are imported from their modules. Their docstrings say more; in the
+site that `make docs` builds, every name leads to them.
 [Concepts](concepts.md) explains the terms, [architecture](architecture.md) the folders.
 """
-_KEPT_DECORATORS = {"classmethod", "staticmethod", "property", "dataclasses.dataclass"}
-_CALLS = {"__init__", "__call__", "call"}  # Methods that can be documented by the class docstring.
-_NAME = r"[\w*]+(?:, [\w*]+)*: "  # One or more argument names.
 
 Definition = ast.FunctionDef | ast.ClassDef
 
 
 def main() -> None:
-    """Writes the page."""
+    """Writes the list."""
     PAGE.write_text(page(), encoding="utf-8")
 
 
 def page() -> str:
-    """Returns the contents of the page."""
-    parts = [_INTRODUCTION, "## official.xlnet\n"]
-    for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
-        module, node = find(f"{xlnet.__name__}.{xlnet._MODULE_OF[name]}", name)
-        parts.append(entry(node, f"`xlnet.{name}`, from `{module}`"))
-    for title, modules in SECTIONS.items():
-        parts.append(f"## {title}\n")
-        for module in itertools.chain.from_iterable(map(modules_in, modules)):
-            nodes = [n for n in definitions(module) if n.name not in xlnet.__all__]
-            if nodes:
-                summary, _ = sections(ast.get_docstring(parse(module)) or "")
-                parts.append(f"**`{module}`**: {summary}\n")
-            parts += [entry(node, "") for node in nodes]
+    """Returns the contents of the list."""
+    parts = [_INTRODUCTION]
+    for title, found in entries().items():
+        parts.append(f"## {title}\n\n| name | | module |\n|---|---|---|")
+        parts += [f"| `{node.name}` | {first_line(node)} | `{module}` |" for module, node in found]
+        parts[-1] += "\n"
     return "\n".join(parts)
+
+
+def entries() -> dict[str, list[tuple[str, Definition]]]:
+    """{section: its names, each as its module and its definition}."""
+    found: dict[str, list[tuple[str, Definition]]] = {"official.xlnet": []}
+    for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
+        found["official.xlnet"].append(find(f"{xlnet.__name__}.{xlnet._MODULE_OF[name]}", name))
+    for title, modules in SECTIONS.items():
+        found[title] = [
+            (module, node)
+            for module in itertools.chain.from_iterable(map(modules_in, modules))
+            for node in definitions(module)
+            if node.name not in xlnet.__all__
+        ]
+    return found
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds a page for each section to the site, without what a guide shows; MkDocs calls it."""
+    from mkdocs.structure.files import File, InclusionLevel  # Where the site is built only.
+
+    guides = "".join(path.read_text(encoding="utf-8") for path in PAGE.parent.glob("*.md"))
+    shown = re.findall(r"^::: (\S+)", guides, re.MULTILINE)
+    for title, found in entries().items():
+        named = [f"::: {module}.{node.name}" for module, node in found if module not in shown]
+        name, text = re.sub("[^a-z]", "_", title.lower()), "\n\n".join([f"# {title}", *named])
+        level = InclusionLevel.NOT_IN_NAV
+        files.append(File.generated(config, f"api_{name}.md", content=text, inclusion=level))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Makes links of the names in the list; MkDocs calls it."""
+    if page.file.src_uri == PAGE.name:
+        row = r"^\| `(\w+)` (.*\| `([\w.]+)` \|)$"
+        return re.sub(row, r"| [`\1`][\3.\1] \2", markdown, flags=re.MULTILINE)
+    return markdown
 
 
 def modules_in(name: str) -> list[str]:
@@ -195,118 +217,10 @@ def find(module: str, name: str) -> tuple[str, Definition]:
     raise ValueError(f"{module} neither defines nor imports {name}")
 
 
-def entry(node: Definition, place: str) -> str:
-    """Returns the entry of a function or class."""
-    parts = [f"### {node.name}\n"]
-    if place:
-        parts.append(f"{place}.\n")
-    # Signatures are not runnable code: the names in them are not imported.
-    parts.append(f"<!-- test: parse -->\n```python\n{signature(node)}```\n")
-    parts += described(node)
-    for method in methods(node) if isinstance(node, ast.ClassDef) else ():
-        if ast.get_docstring(method):
-            parts.append(f"`{node.name}.{method.name}`:")
-            parts += described(method)
-    return "\n".join(parts)
-
-
-def described(node: Definition) -> list[str]:
-    """Returns the first paragraph of a docstring, and its sections as Markdown lists."""
-    summary, lists = sections(ast.get_docstring(node) or "")
-    parts = [f"{summary}\n"] if summary else []
-    for title, items in lists:
-        parts.append(f"{title}\n")
-        parts += [f"- {item}" for item in items]
-        parts.append("")
-    return parts
-
-
-def methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    """Returns the constructor, call and documented public methods of a class, in source order."""
-    found = [part for part in node.body if isinstance(part, ast.FunctionDef)]
-    return [
-        method
-        for method in found
-        if method.name in _CALLS or (not method.name.startswith("_") and ast.get_docstring(method))
-    ]
-
-
-def signature(node: Definition) -> str:
-    """Returns a definition without bodies and docstrings, formatted by `ruff format`."""
-    stub = copy.deepcopy(node)
-    stub.decorator_list = _kept(node)
-    if isinstance(stub, ast.ClassDef):
-        fields = [
-            part
-            for part in stub.body
-            if isinstance(part, ast.AnnAssign) and not ast.unparse(part.target).startswith("_")
-        ]
-        kept = methods(stub)
-        for method in kept:
-            method.decorator_list = _kept(method)
-            method.body = [ast.Expr(ast.Constant(...))]
-        stub.body = [*fields, *kept] or [ast.Expr(ast.Constant(...))]
-    else:
-        stub.body = [ast.Expr(ast.Constant(...))]
-    command = [
-        find_ruff_bin(),
-        "format",
-        "--isolated",
-        "--line-length=100",
-        "--stdin-filename=stub.py",
-        "-",
-    ]
-    return subprocess.run(
-        command, input=ast.unparse(stub), capture_output=True, text=True, check=True
-    ).stdout
-
-
-def sections(docstring: str) -> tuple[str, list[tuple[str, list[str]]]]:
-    """Splits a docstring into its first paragraph and its sections (titles and items).
-
-    A section is a line followed by lines indented by two spaces. Examples are skipped.
-    """
-    summary, lists = "", []
-    for number, paragraph in enumerate(re.split(r"\n\s*\n", inspect.cleandoc(docstring))):
-        lines = paragraph.splitlines()
-        starts = [
-            at
-            for at, line in enumerate(lines[:-1])
-            if not line.startswith(" ") and re.match(r"  [^\s>]", lines[at + 1])
-        ]
-        if number == 0:
-            summary = _prose(" ".join(lines))
-        elif starts:
-            title = " ".join(lines[: starts[0] + 1])
-            lists.append((_prose(title), list(_items(lines[starts[0] + 1 :], rf"\n(?={_NAME})"))))
-    return summary, lists
-
-
-def _items(lines: list[str], separator: str) -> Iterator[str]:
-    """Yields the items of a section as Markdown, with names as code and with nested lists."""
-    for item in re.split(separator, textwrap.dedent("\n".join(lines))):
-        first, *more = item.splitlines()
-        is_list = first.endswith(":") and bool(more)
-        words = first if is_list else " ".join(item.split())
-        name = re.match(_NAME, words)
-        rest = _prose(words[name.end() :] if name else words)
-        nested = [f"\n    - {inner}" for inner in _items(more, r"\n(?! )")] if is_list else []
-        yield (f"`{name[0][:-2]}`: {rest}" if name else rest) + "".join(nested)
-
-
-def _prose(text: str) -> str:
-    """Escapes HTML outside of code spans."""
-    parts = re.split(r"(`[^`]*`)", text)
-    return "".join(p if p.startswith("`") else p.replace("<", "&lt;") for p in parts)
-
-
-def _kept(node: Definition) -> list[ast.expr]:
-    """Decorators that are part of the public signature."""
-
-    def name(decorator: ast.expr) -> str:
-        return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
-
-    return [decorator for decorator in node.decorator_list if name(decorator) in _KEPT_DECORATORS]
+def first_line(node: Definition) -> str:
+    """Returns the first line of a docstring as the cell of a table."""
+    text = (ast.get_docstring(node) or "").partition("\n\n")[0]
+    return " ".join(text.split()).replace("<", "&lt;").replace("|", "\\|")
 
 
 if __name__ == "__main__":
