@@ -137,16 +137,8 @@ def _run(verb: str, arguments: list[str]) -> int:
 
 
 def load_verb(verb: str) -> types.ModuleType:
-    """Imports the module of a verb and adds the flags shared by all verbs to its `FLAGS`."""
-    module = importlib.import_module(f"{commands.__name__}.{verb.replace(' ', '.')}")
-    if "import" not in module.FLAGS:
-        flags.DEFINE_list(
-            "import",
-            [],
-            "Extension modules to import before running the command.",
-            flag_values=module.FLAGS,
-        )
-    return module
+    """Imports the module of a verb."""
+    return importlib.import_module(f"{commands.__name__}.{verb.replace(' ', '.')}")
 
 
 def import_extension(name: str) -> None:

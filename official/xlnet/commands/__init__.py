@@ -3,8 +3,7 @@
 To add a verb, add a module `commands/<verb>.py`. The first line of its docstring is shown by
 `xlnet --help`. The module defines
 
-* `FLAGS`: its own `absl.flags.FlagValues()`, in which its flags are defined
-  (`flags.DEFINE_string(..., flag_values=FLAGS)`);
+* `FLAGS`: the table of its flags, `flag_table(MODEL, string("output", REQUIRED, "Output file."))`;
 * `run() -> dict`: runs the command and returns its results, which `official.xlnet.cli` prints as
   JSON on the last line of standard output;
 * optionally `TAKES_ARGUMENTS = True`, to accept positional arguments: `run(*arguments)`.
@@ -13,6 +12,137 @@ A package `commands/<group>/` holds verbs of two words, such as `xlnet inspect r
 
 All verbs also have the flag `--import`: extension modules to import before `run`.
 
+A flag that several verbs have is defined below, once.
+
 A module is imported only when its verb is run. Import what the flags do not need inside `run`, so
 that `xlnet VERB --help` does not load TensorFlow.
 """
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from absl import flags
+
+from data_prep.settings import FORMATS
+from official.xlnet.configs.choices import STRATEGIES
+from official.xlnet.data.lost_rows import MAX_LOST
+
+LARGEST_INT = 2**31 - 1
+REQUIRED: Any = object()  # In place of a default: the flag has to be given.
+
+Flag = Callable[..., Any]  # Defines the flag in the table `flag_values`.
+
+
+def flag_table(*entries: Flag | Sequence[Flag]) -> flags.FlagValues:
+    """The flags of a verb, and `--import`, which all verbs have.
+
+    Args:
+      *entries: flags, and groups of flags that several verbs have.
+    """
+    table = flags.FlagValues()
+    table.set_gnu_getopt(True)  # Flags may follow positional arguments.
+    for entry in (_IMPORT, *entries):
+        for define in [entry] if callable(entry) else entry:
+            define(flag_values=table)
+    return table
+
+
+def _flag(define: Callable[..., Any], name: str, default: Any, text: str, **options: Any) -> Flag:
+    """A flag of a kind: its name, its default or `REQUIRED`, and its line of help."""
+    options |= {"name": name, "help": text, "required": default is REQUIRED}
+    return functools.partial(define, default=None if default is REQUIRED else default, **options)
+
+
+string = functools.partial(_flag, flags.DEFINE_string)
+boolean = functools.partial(_flag, flags.DEFINE_bool)
+comma_list = functools.partial(_flag, flags.DEFINE_list)
+repeated = functools.partial(_flag, flags.DEFINE_multi_string)
+_IMPORT = comma_list("import", [], "Extension modules to import before running the command.")
+
+
+def choice(name: str, default: Any, values: Sequence[str], text: str) -> Flag:
+    """A flag that is one of some values."""
+    return _flag(flags.DEFINE_enum, name, default, text, enum_values=list(values))
+
+
+def integer(name: str, default: Any, text: str, least: int = 0, most: int = LARGEST_INT) -> Flag:
+    """A flag that is an integer, from `least` to `most`."""
+    return _flag(flags.DEFINE_integer, name, default, text, lower_bound=least, upper_bound=most)
+
+
+def number(name: str, default: Any, text: str, least: float, most: float) -> Flag:
+    """A flag that is a number, from `least` to `most`."""
+    return _flag(flags.DEFINE_float, name, default, text, lower_bound=least, upper_bound=most)
+
+
+def seed(text: str) -> Flag:
+    """The flag `--seed` of what `text` says."""
+    return integer("seed", 0, text, most=2**32 - 1)
+
+
+def config(default: Any = None) -> Flag:
+    """The flag `--config`."""
+    return string("config", default, "Configuration: YAML file or model directory.")
+
+
+def max_lost(records: str, unusable: str) -> Flag:
+    """The flag `--max_lost`: the share of the input that may be left out."""
+    text = (
+        f"Largest share of {records} that may be {unusable}: these are left out and counted; more "
+        "are an error."
+    )
+    return number("max_lost", MAX_LOST, text, 0, 1)
+
+
+def batch_size(text: str) -> Flag:
+    """The flag `--batch_size`."""
+    return integer("batch_size", 32, text, 1, 65_536)
+
+
+MODEL = string("model", REQUIRED, "Model directory.")
+SET = repeated("set", [], "Configuration override key=value; may be repeated.")
+MAX_LOST_ROWS = max_lost("rows", "unusable")
+BEAM_OPTIONS = string("beam_options", "", "Command-line options of Beam and its runner.")
+
+# How a corpus is read: `data_prep.settings.ReadOptions`.
+CORPUS = (
+    comma_list("input", REQUIRED, "Files, glob patterns or tfds:NAME:SPLIT, separated by commas."),
+    choice("format", "auto", FORMATS, "Format of the input files."),
+    string("text_field", "text", "Field, column or feature that contains the text."),
+    choice(
+        "on_bad_utf8",
+        default="error",
+        values=["error", "replace"],
+        text="Handling of invalid UTF-8: error, or replace by U+FFFD.",
+    ),
+    max_lost("records", "unreadable or without text"),
+)
+
+# Where a model is trained.
+DEVICES = (
+    choice("strategy", "one_device", STRATEGIES, "Distribution strategy."),
+    integer(
+        "cpu_devices",
+        default=1,
+        text="Number of logical CPU devices, for --strategy=mirrored without GPUs.",
+        least=1,
+        most=256,
+    ),
+)
+
+# Texts that a pre-trained model scores or continues, and what it says of them.
+TEXTS = (
+    repeated("text", [], "Input text; may be repeated."),
+    string("input", None, "File with one text per line, or JSON lines."),
+    string("output", None, "Output file (JSON lines); default: standard output."),
+)
+
+# A text that a model is inspected with.
+INSPECTED_TEXT = (
+    string("text", REQUIRED, "Input text."),
+    string("text_pair", None, "Second text, a segment of its own."),
+    integer("max_tokens", 128, "Maximum number of tokens; longer texts are truncated.", 1, 4096),
+)

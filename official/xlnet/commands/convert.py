@@ -8,25 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from absl import flags
-
+from official.xlnet.commands import REQUIRED, SET, choice, flag_table, string
 from official.xlnet.configs.choices import CHECKPOINT_FORMS
 from official.xlnet.files.staging import on_local_disk
 
-FLAGS = flags.FlagValues()
-_SOURCE = flags.DEFINE_string(
-    "source", None, "Directory of the model to convert.", required=True, flag_values=FLAGS
-)
-_OUTPUT = flags.DEFINE_string(
-    "output",
-    None,
-    "Output directory; must not exist or be empty.",
-    required=True,
-    flag_values=FLAGS,
-)
-_TO = flags.DEFINE_enum("to", "xlnet", CHECKPOINT_FORMS, "Output format.", flag_values=FLAGS)
-_SET = flags.DEFINE_multi_string(
-    "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
+FLAGS = flag_table(
+    string("source", REQUIRED, "Directory of the model to convert."),
+    string("output", REQUIRED, "Output directory; must not exist or be empty."),
+    choice("to", "xlnet", CHECKPOINT_FORMS, "Output format."),
+    SET,
 )
 
 
@@ -35,4 +25,4 @@ def run() -> dict[str, Any]:
     """Runs the conversion; returns the report of `official.xlnet.checkpoints.convert.convert`."""
     from official.xlnet.checkpoints.convert import convert
 
-    return convert(_SOURCE.value, _OUTPUT.value, _TO.value, _SET.value)
+    return convert(FLAGS.source, FLAGS.output, FLAGS.to, FLAGS.set)

@@ -10,48 +10,33 @@ import sys
 import time
 from typing import Any
 
-from absl import flags
-
+from official.xlnet.commands import REQUIRED, batch_size, choice, flag_table, integer, string
 from official.xlnet.data.text_files import read_rows
 from official.xlnet.data.vector_files import check_ending, vector_file
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.progress import Progress, minutes_and_seconds
 from official.xlnet.tokenization.unknown_text import check_unknown
 
-FLAGS = flags.FlagValues()
-_MODEL = flags.DEFINE_string(
-    "model", None, "Model directory, HF folder or TF1 release.", required=True, flag_values=FLAGS
+FLAGS = flag_table(
+    string("model", REQUIRED, "Model directory, HF folder or TF1 release."),
+    string("input", REQUIRED, "Text file, or JSON lines."),
+    string("output", REQUIRED, "File ending in .npy, .jsonl or .parquet."),
+    choice("pooling", "mean", ["mean", "cls"], "Mean over all tokens, or the vector of CLS."),
+    integer(
+        "layer",
+        default=-1,
+        text="Layer: 0 is the word embedding; negative numbers count from the last.",
+        least=-1001,
+        most=1000,
+    ),
+    integer(
+        "max_length",
+        default=None,
+        text="Maximum length in tokens; default: data.seq_len of the model.",
+        least=1,
+    ),
+    batch_size("Batch size."),
 )
-_INPUT = flags.DEFINE_string(
-    "input", None, "Text file, or JSON lines.", required=True, flag_values=FLAGS
-)
-_OUTPUT = flags.DEFINE_string(
-    "output", None, "File ending in .npy, .jsonl or .parquet.", required=True, flag_values=FLAGS
-)
-_POOLING = flags.DEFINE_enum(
-    "pooling",
-    "mean",
-    ["mean", "cls"],
-    "Mean over all tokens, or the vector of CLS.",
-    flag_values=FLAGS,
-)
-_LAYER = flags.DEFINE_integer(
-    "layer",
-    -1,
-    "Layer: 0 is the word embedding; negative numbers count from the last.",
-    lower_bound=-1001,
-    upper_bound=1000,
-    flag_values=FLAGS,
-)
-_MAX_LENGTH = flags.DEFINE_integer(
-    "max_length",
-    None,
-    "Maximum length in tokens; default: data.seq_len of the model.",
-    lower_bound=1,
-    upper_bound=2**31 - 1,
-    flag_values=FLAGS,
-)
-_BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Batch size.", 1, 65_536, flag_values=FLAGS)
 
 _CHUNK_BATCHES = 16  # Batches whose texts are sorted by length together.
 
@@ -63,17 +48,17 @@ def run() -> dict[str, Any]:
     from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.inference.embedding import TextEmbedder
 
-    check_ending(_OUTPUT.value)
-    texts = read_rows(_INPUT.value)
-    tokenizer, encoder = load_tokenizer(_MODEL.value), load_encoder(_MODEL.value)
-    embedder = TextEmbedder(encoder, tokenizer, _LAYER.value, _MAX_LENGTH.value)
+    check_ending(FLAGS.output)
+    texts = read_rows(FLAGS.input)
+    tokenizer, encoder = load_tokenizer(FLAGS.model), load_encoder(FLAGS.model)
+    embedder = TextEmbedder(encoder, tokenizer, FLAGS.layer, FLAGS.max_length)
     width = encoder.config.model.d_model
-    size = _BATCH_SIZE.value * _CHUNK_BATCHES
+    size = FLAGS.batch_size * _CHUNK_BATCHES
     progress, start = Progress(sys.stderr), time.monotonic()
-    with vector_file(_OUTPUT.value, len(texts), width) as write:
+    with vector_file(FLAGS.output, len(texts), width) as write:
         for first in range(0, len(texts), size):
             chunk = texts[first : first + size]
-            write(chunk, embedder(chunk, _POOLING.value, _BATCH_SIZE.value))
+            write(chunk, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
             done = first + len(chunk)
             left = (time.monotonic() - start) / done * (len(texts) - done)
             progress.show(f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left")
@@ -83,5 +68,5 @@ def run() -> dict[str, Any]:
         "texts": len(texts),
         "width": width,
         "texts_per_second": round(len(texts) / seconds, 1),
-        **check_unknown(tokenizer.counts, _INPUT.value),
+        **check_unknown(tokenizer.counts, FLAGS.input),
     }

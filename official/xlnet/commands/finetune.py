@@ -19,72 +19,49 @@ from __future__ import annotations
 
 from typing import Any
 
-from absl import flags
-
-from official.xlnet.configs.choices import STRATEGIES
+from official.xlnet.commands import (
+    DEVICES,
+    MAX_LOST_ROWS,
+    REQUIRED,
+    SET,
+    config,
+    flag_table,
+    integer,
+    repeated,
+    string,
+)
 from official.xlnet.files.staging import on_local_disk
 
-FLAGS = flags.FlagValues()
-_TASK = flags.DEFINE_string("task", None, "Task type or data set.", flag_values=FLAGS)
-_TRAIN = flags.DEFINE_string("train", None, "Training data.", required=True, flag_values=FLAGS)
-_EXTRA_TRAIN = flags.DEFINE_multi_string(
-    "extra_train",
-    [],
-    "Further training data for question_answering, FILE or FILE=WEIGHT with its weight in the "
-    "loss; may be repeated.",
-    flag_values=FLAGS,
-)
-_DEV = flags.DEFINE_string("dev", None, "Validation data.", required=True, flag_values=FLAGS)
-_INIT_FROM = flags.DEFINE_string(
-    "init_from", None, "Model directory to initialize from.", flag_values=FLAGS
-)
-_VOCAB = flags.DEFINE_string(
-    "vocab", None, "spiece.model, for training from random weights.", flag_values=FLAGS
-)
-_OUTPUT = flags.DEFINE_string(
-    "output", None, "Output model directory.", required=True, flag_values=FLAGS
-)
-_CONFIG = flags.DEFINE_string(
-    "config", None, "Configuration: YAML file or model directory.", flag_values=FLAGS
-)
-_STRATEGY = flags.DEFINE_enum(
-    "strategy", "one_device", STRATEGIES, "Distribution strategy.", flag_values=FLAGS
-)
-_CPU_DEVICES = flags.DEFINE_integer(
-    "cpu_devices",
-    1,
-    "Number of logical CPU devices, for --strategy=mirrored without GPUs.",
-    lower_bound=1,
-    upper_bound=256,
-    flag_values=FLAGS,
-)
-_RUNS = flags.DEFINE_integer(
-    "runs",
-    1,
-    "Number of runs with different random seeds, of which the best model is kept.",
-    lower_bound=1,
-    upper_bound=10_000,
-    flag_values=FLAGS,
-)
-_SEARCH = flags.DEFINE_integer(
-    "search",
-    0,
-    "Number of learning rates and lengths of the run to compare; 0 for no search.",
-    lower_bound=0,
-    upper_bound=1000,
-    flag_values=FLAGS,
-)
-_MAX_LOST = flags.DEFINE_float(
-    "max_lost",
-    0.05,
-    "Largest share of rows that may be unusable: these are left out and counted; more are an "
-    "error.",
-    lower_bound=0,
-    upper_bound=1,
-    flag_values=FLAGS,
-)
-_SET = flags.DEFINE_multi_string(
-    "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
+FLAGS = flag_table(
+    string("task", None, "Task type or data set."),
+    string("train", REQUIRED, "Training data."),
+    repeated(
+        "extra_train",
+        default=[],
+        text="Further training data for question_answering, FILE or FILE=WEIGHT with its weight in "
+        "the loss; may be repeated.",
+    ),
+    string("dev", REQUIRED, "Validation data."),
+    string("init_from", None, "Model directory to initialize from."),
+    string("vocab", None, "spiece.model, for training from random weights."),
+    string("output", REQUIRED, "Output model directory."),
+    config(),
+    DEVICES,
+    integer(
+        "runs",
+        default=1,
+        text="Number of runs with different random seeds, of which the best model is kept.",
+        least=1,
+        most=10_000,
+    ),
+    integer(
+        "search",
+        default=0,
+        text="Number of learning rates and lengths of the run to compare; 0 for no search.",
+        most=1000,
+    ),
+    MAX_LOST_ROWS,
+    SET,
 )
 
 
@@ -94,20 +71,20 @@ def run() -> dict[str, Any]:
     from official.xlnet.api.finetuning import finetune
 
     return finetune(
-        _INIT_FROM.value,
-        _TRAIN.value,
-        _DEV.value,
-        _OUTPUT.value,
-        task=_TASK.value,
-        config=_CONFIG.value,
-        overrides=_SET.value,
-        vocab=_VOCAB.value,
-        strategy=_STRATEGY.value,
-        cpu_devices=_CPU_DEVICES.value,
-        num_runs=_RUNS.value,
-        extra_train=dict(map(_file_and_weight, _EXTRA_TRAIN.value)),
-        search=_SEARCH.value,
-        max_lost=_MAX_LOST.value,
+        FLAGS.init_from,
+        FLAGS.train,
+        FLAGS.dev,
+        FLAGS.output,
+        task=FLAGS.task,
+        config=FLAGS.config,
+        overrides=FLAGS.set,
+        vocab=FLAGS.vocab,
+        strategy=FLAGS.strategy,
+        cpu_devices=FLAGS.cpu_devices,
+        num_runs=FLAGS.runs,
+        extra_train=dict(map(_file_and_weight, FLAGS.extra_train)),
+        search=FLAGS.search,
+        max_lost=FLAGS.max_lost,
     )
 
 

@@ -15,11 +15,19 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from absl import flags
-
 from data_prep.tasks.datasets import DATASETS
 from data_prep.tasks.table_files import TEXT_KINDS
 from data_prep.tasks.task_data import columns_of, stream_task
+from official.xlnet.commands import (
+    BEAM_OPTIONS,
+    REQUIRED,
+    batch_size,
+    flag_table,
+    integer,
+    number,
+    repeated,
+    string,
+)
 from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import split_options
@@ -31,70 +39,38 @@ from official.xlnet.tokenization.unknown_text import check_unknown
 
 _MIN_SECONDS = 1e-9  # Avoids division by zero.
 
-FLAGS = flags.FlagValues()
-_MODEL = flags.DEFINE_multi_string(
-    "model",
-    [],
-    "Model directory, for local prediction. Repeat it for an ensemble.",
-    flag_values=FLAGS,
-)
-_ENDPOINT = flags.DEFINE_string(
-    "endpoint",
-    None,
-    "TF Serving endpoint: host:port (gRPC) or http://host:port (REST).",
-    flag_values=FLAGS,
-)
-_SAVED_MODEL = flags.DEFINE_string(
-    "saved_model", None, "Directory of an exported version, for Apache Beam.", flag_values=FLAGS
-)
-_INPUT = flags.DEFINE_string(
-    "input", None, "Input file, folder or tfds:NAME:SPLIT.", required=True, flag_values=FLAGS
-)
-_OUTPUT = flags.DEFINE_string(
-    "output", None, "Output file (JSON lines).", required=True, flag_values=FLAGS
-)
-_NAME = flags.DEFINE_string("name", "model", "Name of the model on the server.", flag_values=FLAGS)
-_SIGNATURE = flags.DEFINE_string(
-    "signature", "serving_default", "Serving signature.", flag_values=FLAGS
-)
-_TASK = flags.DEFINE_string(
-    "task", None, "Task type or data set; default: by the signature.", flag_values=FLAGS
-)
-_BATCH_SIZE = flags.DEFINE_integer(
-    "batch_size", 32, "Rows per request.", lower_bound=1, upper_bound=65_536, flag_values=FLAGS
-)
-_TIMEOUT = flags.DEFINE_float(
-    "timeout",
-    60.0,
-    "Timeout per attempt, in seconds.",
-    lower_bound=0.001,
-    upper_bound=100_000,
-    flag_values=FLAGS,
-)
-_RETRIES = flags.DEFINE_integer(
-    "retries", 5, "Maximum retries per request.", lower_bound=0, upper_bound=1000, flag_values=FLAGS
-)
-_BEAM_OPTIONS = flags.DEFINE_string(
-    "beam_options", "", "Command-line options of Beam and its runner.", flag_values=FLAGS
+FLAGS = flag_table(
+    repeated("model", [], "Model directory, for local prediction. Repeat it for an ensemble."),
+    string("endpoint", None, "TF Serving endpoint: host:port (gRPC) or http://host:port (REST)."),
+    string("saved_model", None, "Directory of an exported version, for Apache Beam."),
+    string("input", REQUIRED, "Input file, folder or tfds:NAME:SPLIT."),
+    string("output", REQUIRED, "Output file (JSON lines)."),
+    string("name", "model", "Name of the model on the server."),
+    string("signature", "serving_default", "Serving signature."),
+    string("task", None, "Task type or data set; default: by the signature."),
+    batch_size("Rows per request."),
+    number("timeout", 60.0, "Timeout per attempt, in seconds.", 0.001, 100_000),
+    integer("retries", 5, "Maximum retries per request.", most=1000),
+    BEAM_OPTIONS,
 )
 
 
 def run() -> dict[str, Any]:
     """Runs prediction; returns `rows`, `rows_per_second` and counts of truncated inputs."""
-    if sum(map(bool, (_MODEL.value, _ENDPOINT.value, _SAVED_MODEL.value))) != 1:
+    if sum(map(bool, (FLAGS.model, FLAGS.endpoint, FLAGS.saved_model))) != 1:
         raise ConfigError("expected exactly one of --model, --endpoint and --saved_model")
-    if _SAVED_MODEL.value:
+    if FLAGS.saved_model:
         return _in_bulk()
     return _one_by_one()
 
 
 @on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def _one_by_one() -> dict[str, Any]:
-    predictions, counts = _local() if _MODEL.value else (_remote(), {})
+    predictions, counts = _local() if FLAGS.model else (_remote(), {})
     start = time.monotonic()
     rows = _write(predictions)
     seconds = max(time.monotonic() - start, _MIN_SECONDS)
-    unknown = check_unknown(counts, _INPUT.value) if _MODEL.value else {}
+    unknown = check_unknown(counts, FLAGS.input) if FLAGS.model else {}
     return {"rows": rows, "rows_per_second": round(rows / seconds, 1), **counts, **unknown}
 
 
@@ -102,8 +78,8 @@ def _local() -> tuple[Iterator[dict[str, Any]], dict[str, int]]:
     """Predictions, and counts that are complete once all predictions have been read."""
     from official.xlnet.inference.ensemble import Ensemble
 
-    ensemble = Ensemble(_MODEL.value)
-    examples = stream_task(_INPUT.value, ensemble.task.config.task)
+    ensemble = Ensemble(FLAGS.model)
+    examples = stream_task(FLAGS.input, ensemble.task.config.task)
     return ensemble.predict(examples), ensemble.task.counts
 
 
@@ -111,18 +87,16 @@ def _remote() -> Iterator[dict[str, Any]]:
     from official.xlnet.serving.client.endpoint import connect
     from official.xlnet.serving.client.prediction import predict_remotely, task_of
 
-    endpoint = connect(
-        _ENDPOINT.value, _NAME.value, _SIGNATURE.value, _TIMEOUT.value, _RETRIES.value
-    )
+    endpoint = connect(FLAGS.endpoint, FLAGS.name, FLAGS.signature, FLAGS.timeout, FLAGS.retries)
     try:
         names = endpoint.input_names()
-        known = DATASETS.get(_TASK.value or "", {})
-        task = task_of(names, known.get("name", _TASK.value))
+        known = DATASETS.get(FLAGS.task or "", {})
+        task = task_of(names, known.get("name", FLAGS.task))
         task.columns = known.get("columns", ())
-        if task.name in TEXT_KINDS and (columns := columns_of(_INPUT.value, task)):
-            task.text_columns = columns_of_inputs(names, columns, _INPUT.value)
-        examples = stream_task(_INPUT.value, task)
-        yield from predict_remotely(endpoint, examples, names, _BATCH_SIZE.value)
+        if task.name in TEXT_KINDS and (columns := columns_of(FLAGS.input, task)):
+            task.text_columns = columns_of_inputs(names, columns, FLAGS.input)
+        examples = stream_task(FLAGS.input, task)
+        yield from predict_remotely(endpoint, examples, names, FLAGS.batch_size)
     finally:
         endpoint.close()
 
@@ -133,11 +107,11 @@ def _in_bulk() -> dict[str, Any]:
 
     start = time.monotonic()
     counts = predict_in_bulk(
-        _SAVED_MODEL.value,
-        _INPUT.value,
-        _OUTPUT.value,
-        _BATCH_SIZE.value,
-        split_options(_BEAM_OPTIONS.value, "beam_options"),
+        FLAGS.saved_model,
+        FLAGS.input,
+        FLAGS.output,
+        FLAGS.batch_size,
+        split_options(FLAGS.beam_options, "beam_options"),
     )
     seconds = max(time.monotonic() - start, _MIN_SECONDS)
     return {**counts, "rows_per_second": round(counts["rows"] / seconds, 1)}
@@ -145,9 +119,9 @@ def _in_bulk() -> dict[str, Any]:
 
 def _write(predictions: Iterator[dict[str, Any]]) -> int:
     """Writes predictions to the output file atomically; returns their number."""
-    os.makedirs(os.path.dirname(os.path.abspath(_OUTPUT.value)), exist_ok=True)
+    os.makedirs(os.path.dirname(os.path.abspath(FLAGS.output)), exist_ok=True)
     rows = 0
-    with atomic_write(_OUTPUT.value) as file:
+    with atomic_write(FLAGS.output) as file:
         for prediction in predictions:
             file.write(json_text(prediction).encode() + b"\n")
             rows += 1

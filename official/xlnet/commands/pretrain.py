@@ -7,54 +7,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from absl import flags
-
 from official.xlnet.checkpoints.any_format import load_config
-from official.xlnet.configs.choices import STRATEGIES
+from official.xlnet.commands import (
+    DEVICES,
+    REQUIRED,
+    SET,
+    config,
+    flag_table,
+    integer,
+    number,
+    string,
+)
 from official.xlnet.files.staging import on_local_disk
 
-FLAGS = flags.FlagValues()
-_CONFIG = flags.DEFINE_string(
-    "config", None, "Configuration: YAML file or model directory.", required=True, flag_values=FLAGS
-)
-_DATA = flags.DEFINE_string(
-    "data", None, "Data set of `xlnet prepare`.", required=True, flag_values=FLAGS
-)
-_MODEL_DIR = flags.DEFINE_string(
-    "model_dir", None, "Output model directory.", required=True, flag_values=FLAGS
-)
-_STEPS = flags.DEFINE_integer(
-    "steps",
-    None,
-    "Stop at this step; default: training.num_steps, over which the learning rate is scheduled.",
-    lower_bound=1,
-    upper_bound=2**31 - 1,
-    flag_values=FLAGS,
-)
-_MINUTES = flags.DEFINE_float(
-    "minutes",
-    None,
-    "Stop after this time, in minutes.",
-    lower_bound=0,
-    upper_bound=10_000_000,
-    flag_values=FLAGS,
-)
-_INIT_FROM = flags.DEFINE_string(
-    "init_from", None, "Model directory to initialize the weights from.", flag_values=FLAGS
-)
-_STRATEGY = flags.DEFINE_enum(
-    "strategy", "one_device", STRATEGIES, "Distribution strategy.", flag_values=FLAGS
-)
-_CPU_DEVICES = flags.DEFINE_integer(
-    "cpu_devices",
-    1,
-    "Number of logical CPU devices, for --strategy=mirrored without GPUs.",
-    lower_bound=1,
-    upper_bound=256,
-    flag_values=FLAGS,
-)
-_SET = flags.DEFINE_multi_string(
-    "set", [], "Configuration override key=value; may be repeated.", flag_values=FLAGS
+FLAGS = flag_table(
+    config(REQUIRED),
+    string("data", REQUIRED, "Data set of `xlnet prepare`."),
+    string("model_dir", REQUIRED, "Output model directory."),
+    integer(
+        "steps",
+        default=None,
+        text="Stop at this step; default: training.num_steps, over which the learning rate is "
+        "scheduled.",
+        least=1,
+    ),
+    number("minutes", None, "Stop after this time, in minutes.", 0, 10_000_000),
+    string("init_from", None, "Model directory to initialize the weights from."),
+    DEVICES,
+    SET,
 )
 
 
@@ -64,12 +44,12 @@ def run() -> dict[str, Any]:
     from official.xlnet.training.pretraining import pretrain
 
     return pretrain(
-        load_config(_CONFIG.value, _SET.value),
-        _DATA.value,
-        _MODEL_DIR.value,
-        steps=_STEPS.value,
-        minutes=_MINUTES.value,
-        init_from=_INIT_FROM.value,
-        strategy=_STRATEGY.value,
-        cpu_devices=_CPU_DEVICES.value,
+        load_config(FLAGS.config, FLAGS.set),
+        FLAGS.data,
+        FLAGS.model_dir,
+        steps=FLAGS.steps,
+        minutes=FLAGS.minutes,
+        init_from=FLAGS.init_from,
+        strategy=FLAGS.strategy,
+        cpu_devices=FLAGS.cpu_devices,
     )

@@ -7,45 +7,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from absl import flags
-
+from official.xlnet.commands import MODEL, TEXTS, choice, flag_table, integer, seed
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.tokenization.unknown_text import check_unknown
 
-FLAGS = flags.FlagValues()
-_MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
-_TEXT = flags.DEFINE_multi_string("text", [], "Input text; may be repeated.", flag_values=FLAGS)
-_INPUT = flags.DEFINE_string(
-    "input", None, "File with one text per line, or JSON lines.", flag_values=FLAGS
-)
-_OUTPUT = flags.DEFINE_string(
-    "output", None, "Output file (JSON lines); default: standard output.", flag_values=FLAGS
-)
-_ORDER = flags.DEFINE_enum(
-    "order",
-    "left_to_right",
-    SCORING_ORDERS,
-    "Factorization order; pseudo: pseudo-log-likelihood (each token given all others).",
-    flag_values=FLAGS,
-)
-_NUM_ORDERS = flags.DEFINE_integer(
-    "num_orders",
-    8,
-    "Number of orders to average over, for --order=random.",
-    lower_bound=1,
-    upper_bound=10_000,
-    flag_values=FLAGS,
-)
-_SEED = flags.DEFINE_integer(
-    "seed",
-    0,
-    "Random seed, for --order=random.",
-    lower_bound=0,
-    upper_bound=2**32 - 1,
-    flag_values=FLAGS,
+FLAGS = flag_table(
+    MODEL,
+    TEXTS,
+    choice(
+        "order",
+        default="left_to_right",
+        values=SCORING_ORDERS,
+        text="Factorization order; pseudo: pseudo-log-likelihood (each token given all others).",
+    ),
+    integer(
+        "num_orders",
+        default=8,
+        text="Number of orders to average over, for --order=random.",
+        least=1,
+        most=10_000,
+    ),
+    seed("Random seed, for --order=random."),
 )
 
 
@@ -56,11 +41,11 @@ def run() -> dict[str, Any]:
     from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.inference.language_model import load_language_model
 
-    texts = read_texts(_TEXT.value, _INPUT.value)
-    model, tokenizer = load_language_model(_MODEL.value), load_tokenizer(_MODEL.value)
-    scores = score(model, texts, _ORDER.value, _NUM_ORDERS.value, _SEED.value, tokenizer)
+    texts = read_texts(FLAGS.text, FLAGS.input)
+    model, tokenizer = load_language_model(FLAGS.model), load_tokenizer(FLAGS.model)
+    scores = score(model, texts, FLAGS.order, FLAGS.num_orders, FLAGS.seed, tokenizer)
     write_json_lines(
-        _OUTPUT.value,
+        FLAGS.output,
         (
             {
                 "text": result.text,

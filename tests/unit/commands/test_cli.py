@@ -20,46 +20,43 @@ VERB = '''
 import errno
 import os
 
-from absl import flags
+from official.xlnet.commands import REQUIRED, choice, comma_list, flag_table
 
-FLAGS = flags.FlagValues()
-_NUMBERS = flags.DEFINE_list("numbers", None, "What to add.", required=True, flag_values=FLAGS)
-_FAIL = flags.DEFINE_enum(
-    "fail", "", ["", "bug", "config", "data", "missing", "full", "tf_full", "tf_memory",
-    "interrupt"],
-    "How to fail.", flag_values=FLAGS,
+CAUSES = ["", "bug", "config", "data", "missing", "full", "tf_full", "tf_memory", "interrupt"]
+FLAGS = flag_table(
+    comma_list("numbers", REQUIRED, "What to add."), choice("fail", "", CAUSES, "How to fail.")
 )
 
 
 def run():
-    if _FAIL.value == "bug":
+    if FLAGS.fail == "bug":
         raise ValueError("a bug of ours")
-    if _FAIL.value == "config":
+    if FLAGS.fail == "config":
         from official.xlnet.configs.experiment import XLNetConfig
 
         XLNetConfig.from_dict({"model": {"d_modle": 3}}, source="my.yaml")
-    if _FAIL.value == "data":
+    if FLAGS.fail == "data":
         from official.xlnet.errors import DataError
 
         raise DataError("lane 3 is broken:\\n expected 5, got 7")
-    if _FAIL.value == "missing":
+    if FLAGS.fail == "missing":
         open("no/such/file")
-    if _FAIL.value == "full":
+    if FLAGS.fail == "full":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "out.bin")
-    if _FAIL.value == "tf_full":
+    if FLAGS.fail == "tf_full":
         import tensorflow as tf
 
         message = "{{function_node a}} my run/ckpt.data; No space left on device [Op:SaveV2]"
         raise tf.errors.ResourceExhaustedError(None, None, message)
-    if _FAIL.value == "tf_memory":
+    if FLAGS.fail == "tf_memory":
         import tensorflow as tf
 
         message = "{{node b}} OOM when allocating tensor with shape[7,11] and type float"
         raise tf.errors.ResourceExhaustedError(None, None, message)
-    if _FAIL.value == "interrupt":
+    if FLAGS.fail == "interrupt":
         raise KeyboardInterrupt
     print("something on the way")
-    return {"sum": sum(map(float, _NUMBERS.value))}
+    return {"sum": sum(map(float, FLAGS.numbers))}
 '''
 
 

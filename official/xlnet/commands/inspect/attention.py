@@ -11,27 +11,16 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.commands import INSPECTED_TEXT, MODEL, REQUIRED, comma_list, flag_table, string
 from official.xlnet.commands.inspect import check_ending, write
 from official.xlnet.files.staging import on_local_disk
 
-FLAGS = flags.FlagValues()
-_MODEL = flags.DEFINE_string("model", None, "Model directory.", required=True, flag_values=FLAGS)
-_TEXT = flags.DEFINE_string("text", None, "Input text.", required=True, flag_values=FLAGS)
-_TEXT_PAIR = flags.DEFINE_string(
-    "text_pair", None, "Second text, a segment of its own.", flag_values=FLAGS
-)
-_LAYERS = flags.DEFINE_list("layers", [], "Indices of layers; default: all.", flag_values=FLAGS)
-_HEADS = flags.DEFINE_list("heads", [], "Indices of heads; default: all.", flag_values=FLAGS)
-_MAX_TOKENS = flags.DEFINE_integer(
-    "max_tokens",
-    128,
-    "Maximum number of tokens; longer texts are truncated.",
-    lower_bound=1,
-    upper_bound=4096,
-    flag_values=FLAGS,
-)
-_OUTPUT = flags.DEFINE_string(
-    "output", None, "Output file, .html or .png.", required=True, flag_values=FLAGS
+FLAGS = flag_table(
+    MODEL,
+    INSPECTED_TEXT,
+    comma_list("layers", [], "Indices of layers; default: all."),
+    comma_list("heads", [], "Indices of heads; default: all."),
+    string("output", REQUIRED, "Output file, .html or .png."),
 )
 
 
@@ -42,11 +31,11 @@ def run() -> dict[str, Any]:
     from official.xlnet.analysis.attention_page import as_html, as_png
     from official.xlnet.analysis.attention_patterns import find_patterns
 
-    path = check_ending(_OUTPUT.value, (".html", ".png"))
-    model = load_config(_MODEL.value).model
-    layers = _numbers(_LAYERS, model.num_layers)
-    heads = _numbers(_HEADS, model.num_heads)
-    maps = attention_maps(_MODEL.value, _TEXT.value, _MAX_TOKENS.value, _TEXT_PAIR.value)
+    path = check_ending(FLAGS.output, (".html", ".png"))
+    model = load_config(FLAGS.model).model
+    layers = _numbers("layers", model.num_layers)
+    heads = _numbers("heads", model.num_heads)
+    maps = attention_maps(FLAGS.model, FLAGS.text, FLAGS.max_tokens, FLAGS.text_pair)
     if path.endswith(".html"):
         write(path, as_html(maps, layers, heads).encode())
     else:
@@ -66,10 +55,10 @@ def run() -> dict[str, Any]:
     }
 
 
-def _numbers(flag: flags.FlagHolder, limit: int) -> list[int]:
+def _numbers(name: str, limit: int) -> list[int]:
     """The numbers of a list flag, from 0 to limit - 1; all of them by default."""
-    numbers = [int(text) if text.isdecimal() else -1 for text in flag.value]
+    numbers = [int(text) if text.isdecimal() else -1 for text in FLAGS[name].value]
     if any(not 0 <= number < limit for number in numbers):
-        given = ",".join(flag.value)
-        raise flags.Error(f"--{flag.name}: expected integers from 0 to {limit - 1}, got {given}")
+        given = ",".join(FLAGS[name].value)
+        raise flags.Error(f"--{name}: expected integers from 0 to {limit - 1}, got {given}")
     return numbers or list(range(limit))

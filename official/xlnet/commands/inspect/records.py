@@ -13,42 +13,23 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.commands import flag_table, integer, string
 from official.xlnet.commands.inspect import check_ending, write
 from official.xlnet.files.staging import on_local_disk
 
-_LARGEST = 2**31 - 1
-
 TAKES_ARGUMENTS = True
-FLAGS = flags.FlagValues()
-FLAGS.set_gnu_getopt(True)  # Flags may follow positional arguments.
-_SPLIT = flags.DEFINE_string("split", "train", "Split, train or heldout.", flag_values=FLAGS)
-_LANE = flags.DEFINE_integer(
-    "lane", 0, "Index of the lane.", lower_bound=0, upper_bound=_LARGEST, flag_values=FLAGS
-)
-_INDEX = flags.DEFINE_integer(
-    "index",
-    0,
-    "Index of the window in its lane.",
-    lower_bound=0,
-    upper_bound=_LARGEST,
-    flag_values=FLAGS,
-)
-_EPOCH = flags.DEFINE_integer(
-    "epoch",
-    0,
-    "Epoch for which targets are sampled.",
-    lower_bound=0,
-    upper_bound=_LARGEST,
-    flag_values=FLAGS,
-)
-_CONFIG = flags.DEFINE_string(
-    "config",
-    None,
-    "Configuration for sampling targets: YAML file or model; default: that of the data set.",
-    flag_values=FLAGS,
-)
-_OUTPUT = flags.DEFINE_string(
-    "output", None, "Output file, .html; default: SPLIT-LANE-INDEX.html.", flag_values=FLAGS
+FLAGS = flag_table(
+    string("split", "train", "Split, train or heldout."),
+    integer("lane", 0, "Index of the lane."),
+    integer("index", 0, "Index of the window in its lane."),
+    integer("epoch", 0, "Epoch for which targets are sampled."),
+    string(
+        "config",
+        default=None,
+        text="Configuration for sampling targets: YAML file or model; default: that of the data "
+        "set.",
+    ),
+    string("output", None, "Output file, .html; default: SPLIT-LANE-INDEX.html."),
 )
 
 
@@ -62,15 +43,15 @@ def run(*arguments: str) -> dict[str, Any]:
         raise flags.Error(
             f"expected one data set, `records DIR`, got {' '.join(arguments) or 'none'}"
         )
-    default = f"{_SPLIT.value}-{_LANE.value}-{_INDEX.value}.html"
-    path = check_ending(_OUTPUT.value or default, (".html",))
+    default = f"{FLAGS.split}-{FLAGS.lane}-{FLAGS.index}.html"
+    path = check_ending(FLAGS.output or default, (".html",))
     window = read_window(
         arguments[0],
-        load_config(_CONFIG.value) if _CONFIG.value else None,
-        _SPLIT.value,
-        _LANE.value,
-        _INDEX.value,
-        _EPOCH.value,
+        load_config(FLAGS.config) if FLAGS.config else None,
+        FLAGS.split,
+        FLAGS.lane,
+        FLAGS.index,
+        FLAGS.epoch,
     )
     write(path, as_html(window).encode())
     print(as_text(window, color=sys.stdout.isatty()))

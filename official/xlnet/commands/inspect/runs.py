@@ -7,15 +7,12 @@ from typing import Any
 
 from absl import flags
 
+from official.xlnet.commands import REQUIRED, flag_table, string
 from official.xlnet.commands.inspect import check_ending, write
 from official.xlnet.files.staging import on_local_disk
 
 TAKES_ARGUMENTS = True
-FLAGS = flags.FlagValues()
-FLAGS.set_gnu_getopt(True)  # Flags may follow positional arguments.
-_OUTPUT = flags.DEFINE_string(
-    "output", None, "Output file, .png.", required=True, flag_values=FLAGS
-)
+FLAGS = flag_table(string("output", REQUIRED, "Output file, .png."))
 
 
 @on_local_disk(FLAGS, writes=["output"], reads_arguments=True)
@@ -25,6 +22,6 @@ def run(*arguments: str) -> dict[str, Any]:
 
     if not arguments:
         raise flags.Error("expected model directories, `runs DIR...`, got none")
-    path = check_ending(_OUTPUT.value, (".png",))
+    path = check_ending(FLAGS.output, (".png",))
     write(path, training_curves(list(arguments)))
     return {"output": os.path.abspath(path), "runs": len(arguments)}
