@@ -136,10 +136,10 @@ def spans_of(model_dir: str, data_dir: str) -> np.ndarray:
     from benchmarks.learning.span_likelihood import span_losses
     from official.xlnet.checkpoints.model_directory import load_pretrainer
     from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.training.unigram_baseline import split_batch_size
+    from official.xlnet.data.pretraining_dataset import Records
 
     config = XLNetConfig.load(model_dir)
-    size = split_batch_size(data_dir, "heldout", 64)
+    size = Records(data_dir).largest_batch("heldout", 64)
     config.training = dataclasses.replace(config.training, batch_size=size)
     return span_losses(load_pretrainer(model_dir, config), data_dir, size)
 

@@ -26,6 +26,7 @@ from official.xlnet import cli
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data import pretraining_dataset as reading
 from official.xlnet.errors import PreemptedError
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate
@@ -249,13 +250,29 @@ def test_a_full_disk_leaves_the_older_state(files, model_dir, tmp_path, capfd):
     ]
 
 
-def test_a_run_evaluates_and_logs_itself(files, config, tmp_path):
+@pytest.fixture
+def verified(monkeypatch):
+    """How often each file of a data set has been read for its checksum."""
+    counts, check = collections.Counter(), reading._check_sha256
+
+    def count(file, *expected):
+        counts[os.path.basename(file)] += 1
+        check(file, *expected)
+
+    monkeypatch.setattr(reading, "_check_sha256", count)
+    return counts
+
+
+def test_a_run_evaluates_and_logs_itself(files, config, tmp_path, verified):
     """On held-out lanes, with a memory of their own; the best checkpoint stays."""
     config = XLNetConfig.from_dict(config.as_dict())
     for change in ("evaluation_steps=4", "keep_checkpoints=1", "json_log=true", "batch_size=2"):
         config.set(change)
     model_dir = str(tmp_path / "model")
     pretrain(config, str(files / "data"), model_dir, steps=20)
+    each = {path.name for path in (files / "data").glob("*.tfrecord")} | {"spiece.model"}
+    assert verified == dict.fromkeys(each, 1), "each file is verified once a run"
+    verified.clear()
     lines = (tmp_path / "model/logs/scalars.jsonl").read_text().splitlines()
     scalars = {}
     for line in map(json.loads, lines):
@@ -283,6 +300,7 @@ def test_a_run_evaluates_and_logs_itself(files, config, tmp_path):
     assert recorded_steps(tmp_path / "model") == sorted({20, best})
     assert newest_checkpoint(model_dir).record["heldout_loss"] == heldout[20]
     assert evaluate(model_dir, str(files / "data"))["loss"] == pytest.approx(heldout[20], abs=1e-4)
+    assert verified == dict.fromkeys(each, 1) | {"spiece.model": 2}  # The model's own, too.
 
 
 @pytest.mark.parametrize(
@@ -317,13 +335,20 @@ def test_wrong_input_is_one_sentence_and_status_2(files, model_dir, change, sent
     assert_one_sentence(capfd, sentence)
 
 
-def test_a_broken_record_is_one_sentence(files, tmp_path, capfd):
+@pytest.mark.parametrize("split", ["train", "heldout"])
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_broken_record_is_one_sentence(files, split, is_large, tmp_path, capfd, monkeypatch):
+    """Before anything is written; in a data set too large for checksums, once it is read."""
+    monkeypatch.setattr(reading, "_CHECKSUM_LIMIT_BYTES", 0 if is_large else 1 << 30)
     copy = shutil.copytree(files / "data", tmp_path / "data")
-    flip_a_byte(next(copy.glob("train-00002*")))
+    damaged = sorted(copy.glob(f"{split}-*"))[1]
+    flip_a_byte(damaged)
     arguments = [f"--config={files / 'config.yaml'}", f"--data={copy}"]
-    assert cli.main(["pretrain", *arguments, f"--model_dir={tmp_path / 'model'}"]) == 2
-    assert_one_sentence(capfd, "train-00002-of-00006.tfrecord")
-    assert not (tmp_path / "model").exists()
+    arguments += [f"--model_dir={tmp_path / 'model'}", "--set=evaluation_steps=2", "--steps=2"]
+    assert cli.main(["pretrain", *arguments]) == 2
+    error = capfd.readouterr().err.splitlines()
+    assert f"{damaged.name}: expected SHA-256" in error[-1]
+    assert (tmp_path / "model").exists() == is_large == (len(error) > 1)
 
 
 def test_a_directory_that_cannot_be_written_is_one_sentence(files, tmp_path, capfd, monkeypatch):

@@ -99,39 +99,114 @@ def pretraining_dataset(
       >>> batch["token_ids"].shape
       TensorShape([16, 512])
     """
-    if epochs is None and split != "train":
-        epochs = 1
-    manifest = Manifest.load(path)
-    lanes = _split(manifest, path, split)
-    _check_config(manifest, path, config)
-    tokenizer = load_data_tokenizer(manifest, path)
-    if vocab is not None:
-        _check_sha256(vocab, manifest.vocab_sha256, f"the vocabulary of the records in {path}")
-    _check_batch_size(lanes, manifest.bidirectional, path, batch_size, epochs)
-    _check_files(path, split, lanes)
-    rows = _assign_rows(batch_size, input_context)
-    schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
-    if phrases is None:
-        phrases = config.data.phrases if config is not None else ()
-    parse = _parser(manifest, word_starts(tokenizer, phrases), tokenizer.letter_case)
+    records = Records(path, config, vocab, phrases)
+    return records.batches(batch_size, split, start_step, epochs, input_context, position)
 
-    dataset = _records(path, manifest, lanes, schedule, rows, start_step)
-    dataset = dataset.batch(rows.per_batch, drop_remainder=True).enumerate()
-    dataset = dataset.map(
-        _batch_function(parse, manifest, lanes, schedule, rows, start_step),
-        num_parallel_calls=tf.data.AUTOTUNE,
-        deterministic=True,
-    )
-    num_batches = tf.data.INFINITE_CARDINALITY
-    if epochs is not None:
-        steps_in_epochs = epochs * lanes.num_lanes // batch_size * lanes.windows_per_lane
-        num_batches = max(steps_in_epochs - start_step, 0) * rows.number // rows.per_batch
-        dataset = dataset.take(num_batches)
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_batches))
-    options = tf.data.Options()
-    # Where TensorFlow deals out the whole data set (Keras' `fit`), every worker reads its own rows.
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
+
+class Records:
+    """A data set of `xlnet prepare`, opened once for all that reads it.
+
+    Args:
+      path: directory of the data set.
+      config: see `pretraining_dataset`.
+      vocab: see `pretraining_dataset`.
+      phrases: see `pretraining_dataset`.
+
+    Attributes:
+      path: directory of the data set.
+      manifest: its manifest.
+
+    Raises:
+      DataError: the data set is missing, or does not match the configuration or the vocabulary.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        config: XLNetConfig | None = None,
+        vocab: str | None = None,
+        phrases: Sequence[str] | None = None,
+    ):
+        self.path, self.manifest = path, Manifest.load(path)
+        _check_config(self.manifest, path, config)
+        self._tokenizer = load_data_tokenizer(self.manifest, path)
+        if vocab is not None:
+            self.check_vocabulary(vocab)
+        if phrases is None:
+            phrases = config.data.phrases if config is not None else ()
+        self._phrases = phrases
+        self._verified: set[str] = set()
+
+    def check_vocabulary(self, vocab: str) -> None:
+        """Raises `DataError` unless a file is the vocabulary of the records."""
+        meaning = f"the vocabulary of the records in {self.path}"
+        _check_sha256(vocab, self.manifest.vocab_sha256, meaning)
+
+    def split(self, name: str) -> SplitManifest:
+        """Returns the manifest entry of a split.
+
+        Args:
+          name: `train` or `heldout`.
+
+        Raises:
+          DataError: there is no such split.
+        """
+        return _split(self.manifest, self.path, name)
+
+    def largest_batch(self, split: str, most: int, num_replicas: int = 1) -> int:
+        """Returns the `evaluation_batch_size` of a split.
+
+        Args:
+          split: `train` or `heldout`.
+          most: maximum batch size, in rows.
+          num_replicas: number of replicas that share a batch.
+        """
+        lanes, bidirectional = self.split(split).num_lanes, self.manifest.bidirectional
+        return evaluation_batch_size(lanes, most, bidirectional, num_replicas)
+
+    def batches(
+        self,
+        batch_size: int,
+        split: str = "train",
+        start_step: int = 0,
+        epochs: int | None = None,
+        input_context: tf.distribute.InputContext | None = None,
+        position: Position | None = None,
+    ) -> tf.data.Dataset:
+        """Returns batches of a split; its files are verified at the first call.
+
+        Arguments, results and errors are those of `pretraining_dataset`.
+        """
+        if epochs is None and split != "train":
+            epochs = 1
+        path, manifest, lanes = self.path, self.manifest, self.split(split)
+        _check_batch_size(lanes, manifest.bidirectional, path, batch_size, epochs)
+        if split not in self._verified:
+            _check_files(path, split, lanes)
+            self._verified.add(split)
+        rows = _assign_rows(batch_size, input_context)
+        schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
+        starts = word_starts(self._tokenizer, self._phrases)
+        parse = _parser(manifest, starts, self._tokenizer.letter_case)
+        dataset = _records(path, manifest, lanes, schedule, rows, start_step)
+        dataset = dataset.batch(rows.per_batch, drop_remainder=True).enumerate()
+        dataset = dataset.map(
+            _batch_function(parse, manifest, lanes, schedule, rows, start_step),
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
+        num_batches = tf.data.INFINITE_CARDINALITY
+        if epochs is not None:
+            steps_in_epochs = epochs * lanes.num_lanes // batch_size * lanes.windows_per_lane
+            num_batches = max(steps_in_epochs - start_step, 0) * rows.number // rows.per_batch
+            dataset = dataset.take(num_batches)
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_batches))
+        options = tf.data.Options()
+        # Where TensorFlow deals out the whole data set (Keras' `fit`), every worker reads its own
+        # rows.
+        policy = tf.data.experimental.AutoShardPolicy.DATA
+        options.experimental_distribute.auto_shard_policy = policy
+        return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
 
 
 def evaluation_batch_size(

@@ -12,6 +12,7 @@ import tf_keras
 
 from official.xlnet.checkpoints.checkpoint_files import CheckpointWriter, best_heldout_loss
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.pretraining_dataset import reading_errors
 from official.xlnet.errors import DataError
 from official.xlnet.runtime.distribution import is_chief, on_any_worker
 from official.xlnet.runtime.metrics_log import RunLog
@@ -65,7 +66,7 @@ class RunCallback(tf_keras.callbacks.Callback):
         self._last_step = last_step
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
         self._baseline = UnigramBaseline(
-            data.path, config.model.vocab_size, config.training.warmup_steps, last_step
+            data.records, config.model.vocab_size, config.training.warmup_steps, last_step
         )
         # (step, time in seconds) at the end of each recent execution.
         self._recent: collections.deque[tuple[int, float]] = collections.deque(maxlen=_RECENT + 1)
@@ -155,11 +156,12 @@ class RunCallback(tf_keras.callbacks.Callback):
         interval = self._training.evaluation_steps
         if interval and interval_passed(interval, before, step):
             data, num_batches = self._data.heldout()
-            result = self.model.evaluate(data, steps=num_batches, verbose=0, return_dict=True)
+            with reading_errors(self._data.records.path, "heldout"):
+                result = self.model.evaluate(data, steps=num_batches, verbose=0, return_dict=True)
             heldout_loss = float(result["loss"])
             if math.isnan(heldout_loss):
                 raise DataError(
-                    f"{self._data.path}, split heldout: expected windows with targets, or "
+                    f"{self._data.records.path}, split heldout: expected windows with targets, or "
                     "training.evaluation_steps=0, got none with a target"
                 )
             self._log.scalars(

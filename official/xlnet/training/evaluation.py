@@ -12,14 +12,14 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading_errors
+from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
-from official.xlnet.training.unigram_baseline import split_batch_size, unigram_distribution
+from official.xlnet.training.unigram_baseline import unigram_distribution
 
 
 def evaluate(
@@ -55,17 +55,18 @@ def evaluate(
       DataError: the model directory or the data set cannot be read, or the split has no targets.
     """
     config = load_config(model_dir)
-    batch_size = split_batch_size(data_dir, split, config.training.batch_size)
     if mem_len is not None:
         config.model.mem_len = mem_len
         config.check()
     vocab = os.path.join(model_dir, VOCAB_FILE)
-    data = pretraining_dataset(data_dir, batch_size, split, config, epochs=1, vocab=vocab)
+    records = Records(data_dir, config, vocab)
+    batch_size = records.largest_batch(split, config.training.batch_size)
+    data = records.batches(batch_size, split, epochs=1)
     model = load_pretrainer(model_dir, config, batch_size=batch_size, dtype="float32")
     model.compile(jit_compile=config.training.jit_compile)
     with reading_errors(data_dir, split):
         losses = model.evaluate(data, verbose=0, return_dict=True)
-        nats_V = -np.log(unigram_distribution(data_dir, config.model.vocab_size))
+        nats_V = -np.log(unigram_distribution(records, config.model.vocab_size))
         words_V, characters_V = _text_units(Tokenizer(vocab))
         values_VK = np.stack([np.ones_like(nats_V), nats_V, words_V, characters_V], axis=1)
         targets, nats, words, characters = _sum_over_targets(data, values_VK, config)

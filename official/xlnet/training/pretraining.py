@@ -24,7 +24,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
 )
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading_errors
+from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import DataError, PreemptedError
 from official.xlnet.files.locks import only_writer
@@ -88,14 +88,12 @@ def pretrain(
     config.check()
     steps = config.training.num_steps if steps is None else steps
     distribution = prepare_devices(config.training, strategy, cpu_devices)
-    # Checked before anything is written, so that wrong data leaves no incomplete model directory.
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
-    pretraining_dataset(data_dir, config.training.batch_size, config=config, vocab=vocab)
+    records = Records(data_dir, config, vocab if init_from else None)
     rows = rows_at_once(config.training, distribution.num_replicas_in_sync)
     require_memory(config.model, rows, config.data.seq_len, training=True)
     tf_keras.utils.set_random_seed(config.training.seed)
-    own_vocab = os.path.join(model_dir, VOCAB_FILE)
-    data = RunData(config.training, config.data.phrases, data_dir, own_vocab, distribution)
+    data = RunData(config.training, records, distribution)
     with only_writer(model_dir, is_chief(distribution)):
         saved = newest_checkpoint(model_dir)
         _write_model_dir(config, model_dir, vocab, saved, data, init_from, is_chief(distribution))
@@ -157,7 +155,7 @@ def _announce(
     Progress(sys.stderr).keep(run_plan.plan(config, data.lanes, steps, replicas))
     for warning in run_plan.warnings(config, data.lanes, steps, init_from is not None):
         logging.warning(warning)
-    with reading_errors(data.path, "train"):
+    with reading_errors(data.records.path, "train"):
         sections = ObjectiveSections.of(config)
         warn_of_few_targets(count_targets(data.batch(0), sections), sections)
 
@@ -176,6 +174,7 @@ def _write_model_dir(
     check_inputs(model_dir, inputs, saved is not None, chief)
     if saved is not None:
         _check_resumable(config, model_dir)
+        data.records.check_vocabulary(os.path.join(model_dir, VOCAB_FILE))
     if chief:
         if saved is None:
             model_directory.create_model_dir(model_dir, config, vocab)

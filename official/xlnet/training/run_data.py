@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,8 +10,7 @@ import tensorflow as tf
 from official.xlnet.checkpoints.checkpoint_files import SavedState
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
-from official.xlnet.data.pretraining_dataset import evaluation_batch_size, pretraining_dataset
-from official.xlnet.data.schema import Manifest
+from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.json_files import json_text
 from official.xlnet.files.schema import conform
@@ -23,13 +21,11 @@ class RunData:
 
     Args:
       training: batch size, micro-batches and evaluation.
-      phrases: phrases that are masked as a single word.
-      path: data set directory, written by `xlnet prepare`.
-      vocab: vocabulary file of the model.
+      records: the data set.
       strategy: distribution strategy of the run.
 
     Attributes:
-      path: data set directory.
+      records: the data set.
       lanes: manifest entry of the training split.
       checksum: checksum of the training records.
       start_step: step at which the run starts or resumes; set by `go_to`.
@@ -43,33 +39,28 @@ class RunData:
     def __init__(
         self,
         training: TrainingConfig,
-        phrases: Sequence[str],
-        path: str,
-        vocab: str,
+        records: Records,
         strategy: tf.distribute.Strategy,
     ):
         self._batch_size = training.batch_size
-        self._phrases = phrases
-        self.path = path
-        self._vocab = vocab
+        self.records = records
         self._strategy = strategy
-        manifest = Manifest.load(path)
-        self.lanes = manifest.splits["train"]
+        self.lanes = records.split("train")
         self.checksum = hashlib.sha256(json_text(self.lanes.files).encode()).hexdigest()
         replicas = strategy.num_replicas_in_sync
-        training.require_shares(replicas, even=manifest.bidirectional)
+        training.require_shares(replicas, even=records.manifest.bidirectional)
+        records.batches(self._batch_size)  # Verified here, before anything is written.
         self._heldout_batch_size = self._heldout_steps = 0
         if training.evaluation_steps:
-            heldout = manifest.splits.get("heldout")
+            heldout = records.manifest.splits.get("heldout")
             if heldout is None:
                 raise ConfigError(
-                    f"training.evaluation_steps: expected 0, as {path} has no held-out split "
-                    "(xlnet prepare makes one with a larger data.heldout_fraction), "
+                    f"training.evaluation_steps: expected 0, as {records.path} has no held-out "
+                    "split (xlnet prepare makes one with a larger data.heldout_fraction), "
                     f"got {training.evaluation_steps}"
                 )
-            self._heldout_batch_size = evaluation_batch_size(
-                heldout.num_lanes, self._batch_size, manifest.bidirectional, replicas
-            )
+            self._heldout_batch_size = records.largest_batch("heldout", self._batch_size, replicas)
+            records.batches(self._heldout_batch_size, "heldout")
             self._heldout_steps = heldout.windows // self._heldout_batch_size
 
     def go_to(self, step: int, saved: SavedState | None) -> None:
@@ -90,7 +81,7 @@ class RunData:
             expected = conform(saved.record.get("lanes_and_windows"), list[int], saved.prefix)
             if shape != expected:
                 raise DataError(
-                    f"{self.path}: expected the data set that the run started with, with "
+                    f"{self.records.path}: expected the data set that the run started with, with "
                     f"{expected} lanes and windows per lane, got {shape}"
                 )
             position = Position.from_dict(saved.record["position"]).resized(self._batch_size)
@@ -107,37 +98,21 @@ class RunData:
     def training(self) -> tf.data.Dataset:
         """Returns the training batches from `start_step` on, distributed over the replicas."""
         return self._strategy.distribute_datasets_from_function(
-            lambda context: self._open(input_context=context)
+            lambda context: self.records.batches(
+                self._batch_size, input_context=context, position=self._position
+            )
         )
 
     def batch(self, index: int) -> dict[str, tf.Tensor]:
         """Returns the global batch of step `start_step + index`, counting from 0."""
-        return next(iter(self._open(start_step=index)))
+        batches = self.records.batches(self._batch_size, start_step=index, position=self._position)
+        return next(iter(batches))
 
     def heldout(self) -> tuple[tf.data.Dataset, int]:
         """Returns one epoch of held-out batches, and the number of batches."""
         data = self._strategy.distribute_datasets_from_function(
-            lambda context: pretraining_dataset(
-                self.path,
-                self._heldout_batch_size,
-                "heldout",
-                epochs=1,
-                input_context=context,
-                phrases=self._phrases,
+            lambda context: self.records.batches(
+                self._heldout_batch_size, "heldout", input_context=context
             )
         )
         return data, self._heldout_steps
-
-    def _open(
-        self, start_step: int = 0, input_context: tf.distribute.InputContext | None = None
-    ) -> tf.data.Dataset:
-        """Opens the training split, `start_step` steps after the position."""
-        return pretraining_dataset(
-            self.path,
-            self._batch_size,
-            start_step=start_step,
-            input_context=input_context,
-            vocab=self._vocab,
-            position=self._position,
-            phrases=self._phrases,
-        )

@@ -13,10 +13,9 @@ from absl import logging
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.data.pretraining_dataset import pretraining_dataset
+from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.objectives import create_objective
-from official.xlnet.training.unigram_baseline import split_batch_size
 
 _NUM_ROWS = 64  # Lanes that are read, and windows of each.
 _NUM_WINDOWS = 4
@@ -52,8 +51,8 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
       DataError: the data set cannot be read, or does not match the configuration.
     """
     config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
-    batch_size = split_batch_size(data_dir, "train", _NUM_ROWS)
-    data = pretraining_dataset(data_dir, batch_size, config=config, epochs=1)
+    records = Records(data_dir, config)
+    data = records.batches(records.largest_batch("train", _NUM_ROWS), epochs=1)
     sections = ObjectiveSections.of(config)
     counts = [count_targets(batch, sections) for batch in data.take(_NUM_WINDOWS)]
     mean, without = (sum(x) / len(counts) for x in list(zip(*counts, strict=True))[:2])

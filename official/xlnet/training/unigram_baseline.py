@@ -6,12 +6,7 @@ import collections
 
 import numpy as np
 
-from official.xlnet.data.pretraining_dataset import (
-    evaluation_batch_size,
-    pretraining_dataset,
-    reading_errors,
-)
-from official.xlnet.data.schema import Manifest
+from official.xlnet.data.pretraining_dataset import Records, reading_errors
 
 _MOST_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
 _ROWS = 64  # Batch size for counting.
@@ -22,7 +17,7 @@ _MARGIN = 0.05  # Nats per target; the baseline is an estimate.
 
 
 def unigram_distribution(
-    data_dir: str, vocab_size: int, num_windows: int = _MOST_WINDOWS
+    data: Records, vocab_size: int, num_windows: int = _MOST_WINDOWS
 ) -> np.ndarray:
     """Unigram distribution of the training split, with add-one (Laplace) smoothing.
 
@@ -31,7 +26,7 @@ def unigram_distribution(
     Special tokens are not counted.
 
     Args:
-      data_dir: data set directory.
+      data: the data set.
       vocab_size: V.
       num_windows: number of windows to count, the first ones of every lane.
 
@@ -41,27 +36,13 @@ def unigram_distribution(
     Raises:
       DataError: the data set cannot be read.
     """
-    batch_size = split_batch_size(data_dir, "train", _ROWS)
-    data = pretraining_dataset(data_dir, batch_size, "train", epochs=1)
+    batch_size = data.largest_batch("train", _ROWS)
     counts_V = np.ones(vocab_size)
-    with reading_errors(data_dir, "train"):
-        for batch in data.take(max(1, num_windows // batch_size)):
+    with reading_errors(data.path, "train"):
+        for batch in data.batches(batch_size, epochs=1).take(max(1, num_windows // batch_size)):
             tokens = batch["token_ids"].numpy()[batch["can_be_target"].numpy()]
             counts_V += np.bincount(tokens, minlength=vocab_size)
     return counts_V / counts_V.sum()
-
-
-def split_batch_size(data_dir: str, split: str, most: int) -> int:
-    """Returns the largest batch size, up to `most`, that reads every window of a split once.
-
-    Args:
-      data_dir: data set directory.
-      split: name of the split.
-      most: upper limit of the batch size, in rows.
-    """
-    manifest = Manifest.load(data_dir)
-    lanes = manifest.splits[split].num_lanes if split in manifest.splits else most
-    return evaluation_batch_size(lanes, most, manifest.bidirectional)
 
 
 class UnigramBaseline:
@@ -71,7 +52,7 @@ class UnigramBaseline:
     A learning rate that is too high or too low keeps it there.
 
     Args:
-      data_dir: data set directory.
+      data: the data set.
       vocab_size: V.
       warmup_steps: warm-up steps of the run.
       last_step: step at which the run stops.
@@ -80,8 +61,8 @@ class UnigramBaseline:
       loss: entropy of the unigram distribution of the first windows, in nats per token.
     """
 
-    def __init__(self, data_dir: str, vocab_size: int, warmup_steps: int, last_step: int):
-        p_V = unigram_distribution(data_dir, vocab_size, _START_WINDOWS)
+    def __init__(self, data: Records, vocab_size: int, warmup_steps: int, last_step: int):
+        p_V = unigram_distribution(data, vocab_size, _START_WINDOWS)
         self.loss = float(-np.sum(p_V * np.log(p_V)))
         self._due = min(max(_FIRST_STEPS, 2 * warmup_steps), last_step)
         self._recent: collections.deque[float] = collections.deque(maxlen=_RECENT_STEPS)

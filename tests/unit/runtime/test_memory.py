@@ -1,6 +1,7 @@
 """Sizes against the machine: parameters by formula, and one sentence where they do not fit."""
 
 import time
+from unittest import mock
 
 import pytest
 
@@ -71,7 +72,7 @@ def test_constructing_a_layer_does_not_ask_for_memory(create, monkeypatch):
 )
 def test_functions_ask_for_memory_before_they_create_a_model(begin, tmp_path, monkeypatch):
     tiny_config(**{"task.name": "regression"}).save(str(tmp_path))
-    monkeypatch.setattr(pretraining, "pretraining_dataset", lambda *_, **__: None)
+    monkeypatch.setattr(pretraining, "Records", mock.Mock())
     monkeypatch.setattr(memory, "machine_bytes", lambda: 1000)
     with pytest.raises(ConfigError, match=r"memory: [\d,]+ parameters"):
         begin(str(tmp_path))

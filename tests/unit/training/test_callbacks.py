@@ -27,7 +27,7 @@ def callback(clock, tmp_path, monkeypatch):
     config = XLNetConfig()
     config.training.batch_size, config.data.seq_len = 3, 7
     config.training.evaluation_steps, config.training.checkpoint_steps = 0, 2 * STEPS
-    data = types.SimpleNamespace(start_step=0, path="")
+    data = types.SimpleNamespace(start_step=0, records=None)
     baseline = types.SimpleNamespace(loss=6.5, not_beaten=lambda *_: None)
     monkeypatch.setattr(callbacks, "UnigramBaseline", lambda *_: baseline)
     termination = types.SimpleNamespace(received=False)

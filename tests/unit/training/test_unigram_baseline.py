@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep.pipelines.prepare import prepare
+from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.training import unigram_baseline
 from official.xlnet.training.unigram_baseline import UnigramBaseline, unigram_distribution
 from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
@@ -41,14 +42,17 @@ def test_probabilities_are_smoothed_counts(data):
     found = counts(data)
     total = sum(found.values()) + VOCAB
     expected = [(found[i] + 1) / total for i in range(VOCAB)]
-    np.testing.assert_allclose(unigram_distribution(str(data), VOCAB), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        unigram_distribution(Records(str(data)), VOCAB), expected, rtol=1e-12
+    )
     entropy = -sum(p * math.log(p) for p in expected)
-    baseline = UnigramBaseline(str(data), VOCAB, warmup_steps=0, last_step=10)
+    baseline = UnigramBaseline(Records(str(data)), VOCAB, warmup_steps=0, last_step=10)
     assert baseline.loss == pytest.approx(entropy)
 
 
 def test_the_first_windows_are_enough(data):
-    some, every = (unigram_distribution(str(data), VOCAB, n) for n in (2, 10**6))
+    records = Records(str(data))
+    some, every = (unigram_distribution(records, VOCAB, n) for n in (2, 10**6))
     assert some.sum() == pytest.approx(1)
     assert np.abs(some - every).max() > 0
 

@@ -29,13 +29,10 @@ from benchmarks.learning.time_to_quality.peers.common import (  # noqa: E402
 )
 from official.xlnet.configs.experiment import XLNetConfig  # noqa: E402
 from official.xlnet.configs.sections import ObjectiveSections  # noqa: E402
-from official.xlnet.data.pretraining_dataset import pretraining_dataset  # noqa: E402
+from official.xlnet.data.pretraining_dataset import Records, pretraining_dataset  # noqa: E402
 from official.xlnet.modeling.objectives import create_objective  # noqa: E402
 from official.xlnet.tokenization.tokenizer import num_pieces  # noqa: E402
-from official.xlnet.training.unigram_baseline import (  # noqa: E402
-    split_batch_size,
-    unigram_distribution,
-)
+from official.xlnet.training.unigram_baseline import unigram_distribution  # noqa: E402
 
 
 def main() -> None:
@@ -156,10 +153,11 @@ def evaluator(model: xlnet_modeling.PretrainingXLNetModel, config: XLNetConfig, 
         training=dataclasses.replace(config.training, seed=0),
     )
     objective = create_objective(ObjectiveSections.of(config))
-    rows = split_batch_size(data_dir, "heldout", config.training.batch_size)
-    data = pretraining_dataset(data_dir, rows, "heldout", config, epochs=1)
+    records = Records(data_dir, config)
+    rows = records.largest_batch("heldout", config.training.batch_size)
+    data = records.batches(rows, "heldout")
     nats_V = -tf.math.log(
-        tf.constant(unigram_distribution(data_dir, config.model.vocab_size), tf.float32)
+        tf.constant(unigram_distribution(records, config.model.vocab_size), tf.float32)
     )
 
     @tf.function
