@@ -66,6 +66,30 @@ class ReadOptions:
         return re.compile(in_bytes), re.compile(rf"(?<=\n)(?={start})")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SampleOptions(ReadOptions):
+    """Options for reading a sample of the lines of a corpus.
+
+    Attributes:
+      sample_bytes: approximate amount of text to sample, in bytes.
+      seed: random seed of the sample.
+      progress: whether to show a progress bar, if standard error is a terminal.
+
+    Raises:
+      DataError: a value is not allowed.
+    """
+
+    sample_bytes: int = 100_000_000
+    seed: int = 0
+    progress: bool = False
+
+    def __post_init__(self):
+        """Validates the values."""
+        super().__post_init__()
+        if self.sample_bytes < 1:
+            raise DataError(f"sample_bytes: expected at least 1, got {self.sample_bytes}")
+
+
 # Settings that records do not depend on; the manifest keeps them for who looks at the records.
 RECORDED_ONLY = (
     "max_lost",

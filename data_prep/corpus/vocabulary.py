@@ -21,15 +21,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import sentencepiece
-import tqdm
 
 from data_prep.corpus.corpus import Paths, find_shards, list_of_paths
 from data_prep.corpus.readers import LOST, Counts, read_documents
-from data_prep.settings import ReadOptions
-from official.xlnet.data.lost_rows import MAX_LOST, check_lost
+from data_prep.progress import progress_bar
+from data_prep.settings import SampleOptions
+from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.locks import only_writer
@@ -64,13 +65,7 @@ def train_vocabulary(
     *,
     lowercase: bool = False,
     keep_accents: bool = False,
-    sample_bytes: int = 100_000_000,
-    seed: int = 0,
-    progress: bool = False,
-    format: str = "auto",
-    text_field: str = "text",
-    on_bad_utf8: str = "error",
-    max_lost: float = MAX_LOST,
+    **options: Any,
 ) -> dict[str, float]:
     """Trains a SentencePiece unigram vocabulary and writes `output_dir/spiece.model`.
 
@@ -80,13 +75,14 @@ def train_vocabulary(
       size: vocabulary size V, including the 9 special tokens.
       lowercase: whether to lower-case the text; use the same value for tokenization.
       keep_accents: whether to keep accents; use the same value for tokenization.
-      sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
-      seed: random seed of the sample.
-      progress: whether to show a progress bar, if standard error is a terminal.
-      format: input format, one of `settings.FORMATS`.
-      text_field: JSON field, Parquet column or TFDS feature that contains the text.
-      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
-      max_lost: largest share of the records that may be unreadable or without text.
+      **options: fields of `data_prep.settings.SampleOptions`:
+        sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
+        seed: random seed of the sample.
+        progress: whether to show a progress bar, if standard error is a terminal.
+        format: input format, one of `settings.FORMATS`.
+        text_field: JSON field, Parquet column or TFDS feature that contains the text.
+        on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+        max_lost: largest share of the records that may be unreadable or without text.
 
     Returns:
       A dictionary with:
@@ -106,13 +102,11 @@ def train_vocabulary(
             f"size: expected more than the {num_fixed} predefined pieces and at most "
             f"{MAX_VOCAB_SIZE:,}, got {size}"
         )
-    options = ReadOptions(
-        format=format, text_field=text_field, on_bad_utf8=on_bad_utf8, max_lost=max_lost
-    )
+    sampling = SampleOptions(**options)
     inputs, output_dir = list_of_paths(inputs), os.fspath(output_dir)
     with only_writer(output_dir):
-        sample = read_sample(inputs, options, sample_bytes, seed, lowercase, keep_accents, progress)
-        model = train_unigram(sample.sentences, size, progress=progress)
+        sample = read_sample(inputs, sampling, lowercase, keep_accents)
+        model = train_unigram(sample.sentences, size, progress=sampling.progress)
         with atomic_write(os.path.join(output_dir, VOCAB_FILE)) as file:
             file.write(model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -142,25 +136,17 @@ class Sample:
 
 
 def read_sample(
-    inputs: Paths,
-    options: ReadOptions,
-    sample_bytes: int,
-    seed: int,
-    lowercase: bool,
-    keep_accents: bool,
-    progress: bool,
+    inputs: Paths, options: SampleOptions, lowercase: bool, keep_accents: bool
 ) -> Sample:
     """Reads a random sample of the lines of a corpus; see `train_vocabulary`.
 
     Raises:
       DataError: there is no text.
     """
-    if sample_bytes < 1:
-        raise DataError(f"sample_bytes: expected at least 1, got {sample_bytes}")
     inputs = list_of_paths(inputs)
     sentences: list[str] = []
     characters: collections.Counter[str] = collections.Counter()
-    for line in _sampled_lines(inputs, options, sample_bytes, seed, progress):
+    for line in _sampled_lines(inputs, options):
         cleaned = clean(line, lowercase, keep_accents)
         characters.update(cleaned)
         sentences += re.findall(
@@ -172,25 +158,17 @@ def read_sample(
     return Sample(sentences, characters)
 
 
-def _sampled_lines(
-    inputs: Sequence[str], options: ReadOptions, sample_bytes: int, seed: int, progress: bool
-) -> Iterator[str]:
+def _sampled_lines(inputs: Sequence[str], options: SampleOptions) -> Iterator[str]:
     """Samples about `sample_bytes` of lines from a random subset of the shards."""
     shards = find_shards(inputs, options)
-    rng = np.random.Generator(np.random.Philox(seed % (1 << 64)))
+    rng = np.random.Generator(np.random.Philox(options.seed % (1 << 64)))
     order = rng.permutation(len(shards))
     total = np.cumsum([shards[i].num_bytes for i in order])
-    chosen = sorted(order[: np.searchsorted(total, _OVERSAMPLING * sample_bytes) + 1])
+    chosen = sorted(order[: np.searchsorted(total, _OVERSAMPLING * options.sample_bytes) + 1])
     num_bytes = sum(shards[i].num_bytes for i in chosen)
-    share = min(1.0, sample_bytes / max(1, num_bytes))
+    share = min(1.0, options.sample_bytes / max(1, num_bytes))
     counts, num_records = Counts(), 0
-    with tqdm.tqdm(
-        desc="sample",
-        total=num_bytes,
-        unit="B",
-        unit_scale=True,
-        disable=None if progress else True,
-    ) as bar:
+    with progress_bar(options.progress, desc="sample", total=num_bytes, unit="B") as bar:
         for i in chosen:
             for documents in read_documents(shards[i], options, counts, bar.update):
                 num_records += len(documents)

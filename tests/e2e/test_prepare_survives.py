@@ -14,7 +14,6 @@ import time
 import psutil
 import pytest
 
-from data_prep.pipelines.beam_pipeline import prepare_on_beam
 from data_prep.pipelines.prepare import prepare
 from official.xlnet.errors import DataError
 from tests.helpers.clusters import dask_cluster
@@ -113,9 +112,7 @@ def test_workers_end_with_their_parent(tmp_path, corpus):
 
 
 def run_beam(pattern, output, *options):
-    prepare_on_beam(
-        [pattern], vocabulary_dir(), data_config(**CHANGES), str(output), beam_options=options
-    )
+    prepare([pattern], vocabulary_dir(), data_config(**CHANGES), str(output), beam_options=options)
 
 
 def test_beam_gives_the_same_bytes(tmp_path):

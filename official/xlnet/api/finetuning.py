@@ -41,7 +41,9 @@ Rows = str | Iterable[Any]
 
 @checks_arguments(
     *("model", "train", "dev", "output", "config", "vocab", "extra_train"),
-    **{"cpu_devices": 1, "num_runs": 1, "search": 0},
+    cpu_devices=1,
+    num_runs=1,
+    search=0,
 )
 def finetune(
     model: str | None,

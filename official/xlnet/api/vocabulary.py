@@ -9,29 +9,19 @@ import sentencepiece
 from data_prep.corpus import vocabulary_extension
 from data_prep.corpus.corpus import Paths
 from data_prep.corpus.vocabulary import read_sample
-from data_prep.settings import ReadOptions
+from data_prep.settings import SampleOptions
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.convert import open_source
 from official.xlnet.checkpoints.extended_model import check_extensible, write_extended
-from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import new_folder
 
 
-@checks_arguments("model", "inputs", "output", num_pieces=1, sample_bytes=1, seed=0)
+@checks_arguments(
+    "model", "inputs", "output", options=SampleOptions, num_pieces=1, sample_bytes=1, seed=0
+)
 def extend_vocabulary(
-    model: str,
-    inputs: Paths,
-    output: str,
-    num_pieces: int,
-    *,
-    sample_bytes: int = 100_000_000,
-    seed: int = 0,
-    progress: bool = False,
-    format: str = "auto",
-    text_field: str = "text",
-    on_bad_utf8: str = "error",
-    max_lost: float = MAX_LOST,
+    model: str, inputs: Paths, output: str, num_pieces: int, **options: Any
 ) -> dict[str, Any]:
     """Adds pieces of a domain to the vocabulary of a trained model; writes a model directory.
 
@@ -45,13 +35,14 @@ def extend_vocabulary(
       inputs: text of the domain: file names, glob patterns or `tfds:NAME:SPLIT`.
       output: output directory; must not exist or be empty.
       num_pieces: number of pieces to add.
-      sample_bytes: approximate amount of text to choose pieces from, in bytes, sampled by line.
-      seed: random seed of the sample.
-      progress: whether to show a progress bar, if standard error is a terminal.
-      format: input format, one of `settings.FORMATS`.
-      text_field: JSON field, Parquet column or TFDS feature that contains the text.
-      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
-      max_lost: largest share of the records that may be unreadable or without text.
+      **options: fields of `data_prep.settings.SampleOptions`:
+        sample_bytes: approximate amount of text to choose pieces from, in bytes, sampled by line.
+        seed: random seed of the sample.
+        progress: whether to show a progress bar, if standard error is a terminal.
+        format: input format, one of `settings.FORMATS`.
+        text_field: JSON field, Parquet column or TFDS feature that contains the text.
+        on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+        max_lost: largest share of the records that may be unreadable or without text.
 
     Returns:
       A dictionary with:
@@ -70,17 +61,12 @@ def extend_vocabulary(
       >>> extend_vocabulary("runs/general", ["corpus/*.txt"], "runs/extended", 2000)["vocab_size"]
       34000
     """
-    options = ReadOptions(
-        format=format, text_field=text_field, on_bad_utf8=on_bad_utf8, max_lost=max_lost
-    )
+    sampling = SampleOptions(**options)
     with new_folder(output) as folder:
         source = open_source(model)
         check_extensible(source)
         tokenizer = load_tokenizer(model)
-        sample = read_sample(
-            *(inputs, options, sample_bytes, seed),
-            *(tokenizer.lowercase, tokenizer.keep_accents, progress),
-        )
+        sample = read_sample(inputs, sampling, tokenizer.lowercase, tokenizer.keep_accents)
         extension = vocabulary_extension.extend_vocabulary(tokenizer, sample, num_pieces)
         write_extended(
             folder, source, extension.model_proto, extension.replaced, extension.log_share

@@ -20,6 +20,7 @@ that `xlnet VERB --help` does not load TensorFlow.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,6 +49,12 @@ def flag_table(*entries: Flag | Sequence[Flag]) -> flags.FlagValues:
         for define in [entry] if callable(entry) else entry:
             define(flag_values=table)
     return table
+
+
+def values_of(table: flags.FlagValues, options: type) -> dict[str, Any]:
+    """The values of the flags that are named as the fields of a dataclass of options."""
+    names = [field.name for field in dataclasses.fields(options) if field.name in table]
+    return {name: table[name].value for name in names}
 
 
 def _flag(define: Callable[..., Any], name: str, default: Any, text: str, **options: Any) -> Flag:

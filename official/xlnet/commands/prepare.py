@@ -5,10 +5,10 @@ Running the same command again resumes an interrupted run.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from data_prep.pipelines.prepare import prepare
+from data_prep.settings import Settings
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import (
     BEAM_OPTIONS,
@@ -20,6 +20,7 @@ from official.xlnet.commands import (
     flag_table,
     integer,
     string,
+    values_of,
 )
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import split_options
@@ -69,39 +70,27 @@ def run() -> dict[str, Any]:
     the configuration predicts in a window, and `windows_without_targets`, the share of windows in
     which it predicts none.
     """
+    beam_options = None
     if FLAGS.runner:
         require_extra("apache_beam", "beam", f"--runner={FLAGS.runner}")
         if FLAGS.runner == "DaskRunner":
             require_extra("distributed", "dask", f"--runner={FLAGS.runner}")
-        from data_prep.pipelines.beam_pipeline import prepare_on_beam
-
-        beam_options = [
-            f"--runner={FLAGS.runner}",
-            *split_options(FLAGS.beam_options, "beam_options"),
-        ]
-        run_passes = functools.partial(prepare_on_beam, beam_options=beam_options)
-    else:
-        run_passes = functools.partial(prepare, num_workers=FLAGS.num_workers, progress=True)
-    config = load_config(FLAGS.config, FLAGS.set)
-    counts: dict[str, Any] = run_passes(
+        options = split_options(FLAGS.beam_options, "beam_options")
+        beam_options = [f"--runner={FLAGS.runner}", *options]
+    experiment = load_config(FLAGS.config, FLAGS.set)
+    counts: dict[str, Any] = prepare(
         FLAGS.input,
         FLAGS.vocab,
-        config,
+        experiment,
         FLAGS.output,
-        format=FLAGS.format,
-        text_field=FLAGS.text_field,
-        on_bad_utf8=FLAGS.on_bad_utf8,
-        document_start=FLAGS.document_start,
-        max_lost=FLAGS.max_lost,
-        min_words=FLAGS.min_words,
-        drop_low_quality=FLAGS.drop_low_quality,
-        drop_duplicates=FLAGS.drop_duplicates,
-        allow_fewer_lanes=FLAGS.allow_fewer_lanes,
-        compress=FLAGS.compress,
+        num_workers=FLAGS.num_workers,
+        progress=True,
+        beam_options=beam_options,
+        **values_of(FLAGS, Settings),
     )
     counts["unknown_share"] = round(counts["unknown_tokens"] / max(1, counts["tokens"]), 4)
     if file_system.is_remote(FLAGS.output):  # Only a copy of all records could be read.
         return counts
     from official.xlnet.training.target_count import targets_per_window
 
-    return {**counts, **targets_per_window(config, FLAGS.output)}
+    return {**counts, **targets_per_window(experiment, FLAGS.output)}

@@ -11,7 +11,17 @@ import re
 from typing import Any
 
 from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, train_vocabulary
-from official.xlnet.commands import CORPUS, REQUIRED, boolean, flag_table, integer, seed, string
+from data_prep.settings import SampleOptions
+from official.xlnet.commands import (
+    CORPUS,
+    REQUIRED,
+    boolean,
+    flag_table,
+    integer,
+    seed,
+    string,
+    values_of,
+)
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
 
@@ -66,7 +76,8 @@ def run() -> dict[str, Any]:
         _size(r"\d{1,7}", 18, "a vocabulary size (+N goes with --extend=MODEL)"),
         lowercase=FLAGS.lowercase,
         keep_accents=FLAGS.keep_accents,
-        **_options(),
+        progress=True,
+        **values_of(FLAGS, SampleOptions),
     )
 
 
@@ -81,7 +92,10 @@ def _extend() -> dict[str, Any]:
             )
     from official.xlnet.api.vocabulary import extend_vocabulary
 
-    return extend_vocabulary(FLAGS.extend, FLAGS.input, FLAGS.output, num_pieces, **_options())
+    options = values_of(FLAGS, SampleOptions)
+    return extend_vocabulary(
+        FLAGS.extend, FLAGS.input, FLAGS.output, num_pieces, progress=True, **options
+    )
 
 
 def _size(pattern: str, least: int, expected: str) -> int:
@@ -92,15 +106,3 @@ def _size(pattern: str, least: int, expected: str) -> int:
             f"--size: expected {expected}, from {least} to {MAX_VOCAB_SIZE}, got {FLAGS.size!r}"
         )
     return size
-
-
-def _options() -> dict[str, Any]:
-    return {
-        "sample_bytes": FLAGS.sample_bytes,
-        "seed": FLAGS.seed,
-        "progress": True,
-        "format": FLAGS.format,
-        "text_field": FLAGS.text_field,
-        "on_bad_utf8": FLAGS.on_bad_utf8,
-        "max_lost": FLAGS.max_lost,
-    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import dataclasses
 import functools
 import inspect
 import numbers
@@ -23,7 +24,9 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+def checks_arguments(
+    *paths: str, options: type | None = None, **least: int
+) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """Decorator of public functions: arguments have the types of their annotations.
 
     Where a string is expected, a parameter of `paths` takes an `os.PathLike`; where a list is, any
@@ -32,10 +35,12 @@ def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], 
 
     Args:
       paths: the parameters that take a path, several in a list, or a dictionary by path.
+      options: dataclass whose fields are the keywords that the function takes as `**options`.
       least: the least value of numbers, by their parameter.
 
     Raises:
       ArgumentTypeError: an argument is of another type.
+      TypeError: an argument is missing or unknown.
       ConfigError: a number is below its least value; a path has a NUL, or is a URL as a
         `pathlib.Path`, which removes one of its slashes.
 
@@ -45,16 +50,18 @@ def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], 
     """
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
-        signature = inspect.signature(function)
+        signature = _signature(function, options)
         assert {*paths, *least} <= signature.parameters.keys()
-        types_of = functools.cache(lambda: _types(function, signature))
+        types_of = functools.cache(lambda: _types(function, options, signature))
 
         @functools.wraps(function)
         def checked(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             try:
                 bound = signature.bind(*args, **kwargs)
-            except TypeError:
-                return function(*args, **kwargs)  # Python's own error names the function.
+            except TypeError as error:
+                if options is None:
+                    return function(*args, **kwargs)  # Python's own error names the function.
+                raise TypeError(f"{function.__name__}() {error}") from None
             expected = types_of()
             for name in sorted(bound.arguments, key=lambda name: name not in paths):
                 if name in expected:
@@ -65,13 +72,36 @@ def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], 
                     bound.arguments[name] = value
             return function(*bound.args, **bound.kwargs)
 
+        checked.__signature__ = signature  # type: ignore[attr-defined]
         return checked
 
     return decorate
 
 
-def _types(function: Callable, signature: inspect.Signature) -> dict[str, Any]:
+def _signature(function: Callable, options: type | None) -> inspect.Signature:
+    """The signature of a function, with the fields of a dataclass in place of `**options`."""
+    signature = inspect.signature(function)
+    if options is None:
+        return signature
+    *parameters, _ = signature.parameters.values()
+    for field in dataclasses.fields(options):
+        parameters.append(
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=field.type,
+            )
+        )
+    return signature.replace(parameters=parameters)
+
+
+def _types(
+    function: Callable, options: type | None, signature: inspect.Signature
+) -> dict[str, Any]:
     found = typing.get_type_hints(function)
+    if options is not None:
+        found |= typing.get_type_hints(options)
     for name, parameter in signature.parameters.items():
         if parameter.default not in (None, parameter.empty):
             found.setdefault(name, type(parameter.default))

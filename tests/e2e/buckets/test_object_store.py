@@ -189,7 +189,7 @@ def test_beam_reads_and_writes_the_store(world, capfd):
 @pytest.mark.slow
 def test_dask_with_a_worker_killed_half_way_writes_the_same_to_the_store(world, tmp_path):
     pytest.importorskip("distributed")
-    from data_prep.pipelines.beam_pipeline import prepare_on_beam
+    from data_prep.pipelines.prepare import prepare
     from official.xlnet.configs.experiment import XLNetConfig
 
     with dask_cluster(tmp_path) as (address_file, workers):
@@ -201,7 +201,7 @@ def test_dask_with_a_worker_killed_half_way_writes_the_same_to_the_store(world, 
 
         killer = threading.Thread(target=kill_one_half_way, daemon=True)
         killer.start()
-        prepare_on_beam(
+        prepare(
             [f"{ROOT}/text.txt"],
             f"{ROOT}/vocab",
             XLNetConfig.load(f"{ROOT}/config.yaml"),

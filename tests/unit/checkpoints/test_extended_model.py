@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from data_prep.corpus.vocabulary import read_sample
 from data_prep.corpus.vocabulary_extension import extend_vocabulary
-from data_prep.settings import ReadOptions
+from data_prep.settings import SampleOptions
 from official import xlnet
 from official.xlnet.api import vocabulary
 from official.xlnet.checkpoints.convert import convert
@@ -59,7 +59,7 @@ def extended(general, domain, tmp_path_factory):
 
 def extension_of(model, domain):
     tokenizer = xlnet.load_tokenizer(model)
-    sample = read_sample([domain], ReadOptions(), 1 << 30, 0, False, False, False)
+    sample = read_sample([domain], SampleOptions(sample_bytes=1 << 30), False, False)
     return extend_vocabulary(tokenizer, sample, NEW)
 
 

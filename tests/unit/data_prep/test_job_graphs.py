@@ -18,7 +18,7 @@ from apache_beam.runners import create_runner  # noqa: E402
 from apache_beam.runners.portability.portable_runner import PortableRunner  # noqa: E402
 
 from data_prep.corpus.corpus import find_shards  # noqa: E402
-from data_prep.pipelines.beam_pipeline import build_pipeline  # noqa: E402
+from data_prep.pipelines.beam_workers import build_pipeline  # noqa: E402
 from data_prep.records.token_files import write_token_files  # noqa: E402
 from data_prep.settings import Settings  # noqa: E402
 from official.xlnet.commands import prepare as verb  # noqa: E402

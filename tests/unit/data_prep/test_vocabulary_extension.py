@@ -9,7 +9,7 @@ import sentencepiece
 
 from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, read_sample
 from data_prep.corpus.vocabulary_extension import extend_vocabulary
-from data_prep.settings import ReadOptions
+from data_prep.settings import SampleOptions
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.sentencepiece_proto import NORMAL, parse_model
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID
@@ -28,7 +28,7 @@ SIZE, NEW = 211, 23
 def sample_of(text, directory, lowercase=False, keep_accents=False):
     (directory / "domain.txt").write_text(text, encoding="utf-8")
     inputs = [str(directory / "domain.txt")]
-    return read_sample(inputs, ReadOptions(), 1 << 30, 0, lowercase, keep_accents, False)
+    return read_sample(inputs, SampleOptions(sample_bytes=1 << 30), lowercase, keep_accents)
 
 
 @pytest.fixture(scope="module")

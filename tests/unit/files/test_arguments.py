@@ -1,5 +1,6 @@
 """The types of arguments of every public function."""
 
+import dataclasses
 import inspect
 import os
 import pathlib
@@ -75,20 +76,41 @@ def test_arguments_have_the_types_of_their_annotations(name, parameter):
         assert isinstance(caught.value, TypeError) and len(str(caught.value)) < 300
 
 
-def test_arguments_become_what_is_expected():
-    @checks_arguments("path", "weights", number=2)
-    def given(
-        path: str | Sequence[str],
-        other: Any,
-        weights: Mapping[str, float] | None = None,
-        number: int = 3,
-        share=0.5,
-    ):
-        return path, other, weights, number, share
+@checks_arguments("path", "weights", number=2)
+def named(
+    path: str | Sequence[str],
+    other: Any,
+    *,
+    weights: Mapping[str, float] | None = None,
+    number: int = 3,
+    share: float = 0.5,
+):
+    return path, other, weights, number, share
 
+
+@dataclasses.dataclass
+class Options:
+    weights: Mapping[str, float] | None = None
+    number: int = 3
+    share: float = 0.5
+
+
+@checks_arguments("path", "weights", options=Options, number=2)
+def with_options(path: str | Sequence[str], other: Any, **options: Any):
+    return path, other, *vars(Options(**options)).values()
+
+
+@pytest.mark.parametrize("given", [named, with_options])
+def test_arguments_become_what_is_expected(given):
     path = pathlib.Path("a b/ü")
     assert given(path, path) == (os.fspath(path), path, None, 3, 0.5)
-    values = given((x for x in [path, "c"]), 1, {path: 2.0}, np.int64(7), np.float32(0.25))
+    values = given(
+        (x for x in [path, "c"]),
+        1,
+        weights={path: 2.0},
+        number=np.int64(7),
+        share=np.float32(0.25),
+    )
     assert values == (["a b/ü", "c"], 1, {"a b/ü": 2.0}, 7, 0.25)
     assert [type(value) for value in values[3:]] == [int, float]
     for wrong, message in (
@@ -103,8 +125,12 @@ def test_arguments_become_what_is_expected():
     ):
         with pytest.raises(ConfigError, match=message):
             given(**{"path": "a", "other": 1, **wrong})
-    with pytest.raises(TypeError, match=r"given\(\) missing 1 required positional argument"):
+    assert list(inspect.signature(given).parameters)[2:] == ["weights", "number", "share"]
+    name = given.__name__
+    with pytest.raises(TypeError, match=rf"{name}\(\) missing .* argument: 'other'"):
         given(path)
+    with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'shar'"):
+        given(path, 1, shar=1)
 
 
 def test_a_tokenizer_and_a_configuration_by_their_paths(tmp_path, vocab_file):
