@@ -13,7 +13,9 @@ from tests.helpers.tiny import tiny_config
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
 RECIPES = {
-    path.stem: re.search(r"xlnet finetune --task=(\w+)", path.read_text()).group(1)
+    path.stem: re.search(r"xlnet finetune --task=(\w+)", path.read_text())
+    .group(1)
+    .replace("NAME", path.stem)
     for path in sorted(CONFIGS.glob("*.yaml"))
     if "xlnet finetune" in path.read_text()
 }
