@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from data_prep.corpus.corpus import Shard
 from official.xlnet.files import file_system
-
-_CHUNK_BYTES = 1 << 20
+from official.xlnet.files.checksums import sha256_of
 
 
 def versions(shards: Sequence[Shard]) -> str:
@@ -31,16 +30,8 @@ def checksum(shard: Shard) -> str:
         return ""
     if file_system.is_remote(shard.path):
         return str(file_system.version(shard.path))
-    digest = hashlib.sha256()
-    with file_system.open(shard.path, "rb") as file:
-        left = None
-        if shard.stop >= 0 and shard.format != "parquet":
-            file.seek(shard.start)
-            left = shard.stop - shard.start
-        while chunk := file.read(_CHUNK_BYTES if left is None else min(_CHUNK_BYTES, left)):
-            digest.update(chunk)
-            left = None if left is None else left - len(chunk)
-    return digest.hexdigest()
+    is_part = shard.stop >= 0 and shard.format != "parquet"
+    return sha256_of(shard.path, *((shard.start, shard.stop) if is_part else ())) or ""
 
 
 def combined(hashes: Sequence[str]) -> str:

@@ -17,10 +17,9 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from data_prep.atomic import write_json
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
-from official.xlnet.files.json_files import read_json
+from official.xlnet.files.json_files import read_json, write_json
 
 _DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
 

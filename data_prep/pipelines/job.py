@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from absl import logging
 
-from data_prep.atomic import read_completion, sha256_of, write_json
 from data_prep.corpus import contents
 from data_prep.corpus.corpus import Shard, find_shards
 from data_prep.corpus.readers import LOST, Counts
@@ -35,6 +34,8 @@ from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, 
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.checksums import sha256_of
+from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.files.schema import conform
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -208,7 +209,7 @@ def plan_lanes(job: Job) -> Plan:
       DataError: there is not enough text, or too much of it becomes `<unk>`.
     """
     completions = [
-        read_completion(token_files.completion_path(job.work_dir, index))
+        read_record(token_files.completion_path(job.work_dir, index))
         for index in range(len(job.shards))
     ]
     counts = Counts()
@@ -283,7 +284,7 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
             "the same command again"
         )
     completions = [
-        read_completion(lane_files.completion_path(job.work_dir, lane)) for lane in plan.lanes
+        read_record(lane_files.completion_path(job.work_dir, lane)) for lane in plan.lanes
     ]
     files = {completion["file"]: completion["sha256"] for completion in completions}
     splits = {}
@@ -383,7 +384,7 @@ def _resume_or_clear(job: Job) -> None:
         "inputs": list(job.inputs),
         "versions": job.versions,
     }
-    if read_completion(os.path.join(job.work_dir, _JOB_FILE)) == description:
+    if read_record(os.path.join(job.work_dir, _JOB_FILE)) == description:
         return
     file_system.remove_tree(job.work_dir)
     file_system.make_dirs(job.work_dir)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.atomic import read_completion, sha256_of, write_json
 from data_prep.records.lanes import Lane
 from data_prep.records.records import RecordWriter, encode_windows
 from data_prep.records.splits import TokenStream
@@ -20,6 +19,8 @@ from data_prep.records.windows import choose_windows, window_draws
 from data_prep.settings import Settings
 from official.xlnet.data.schema import lane_file
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.checksums import sha256_of
+from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.tokenization.special_tokens import EOD_ID
 
 _CHUNK_TOKENS = 1 << 19
@@ -57,7 +58,7 @@ def write_lane(
         os.path.join(output_dir, _file_name(lane)),
         completion_path(work_dir, lane),
     )
-    completion = read_completion(completion_file)
+    completion = read_record(completion_file)
     if completion and completion.get("sha256") == sha256_of(path):
         report(lane.layout.windows_per_lane)
         return {**completion, "resumed": True}

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from data_prep.atomic import read_completion, sha256_of, write_json
 from data_prep.corpus.contents import checksum
 from data_prep.corpus.corpus import Shard
 from data_prep.corpus.filters import reason_to_drop
@@ -31,6 +30,8 @@ from data_prep.corpus.readers import Counts, Document, read_documents
 from data_prep.settings import Settings
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.checksums import sha256_of
+from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.tokenization.special_tokens import EOD_ID, UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import (
@@ -104,7 +105,7 @@ def write_token_files(
     """
     tokens_file, documents_file = token_path(work_dir, index), documents_path(work_dir, index)
     completion_file = completion_path(work_dir, index)
-    completion = read_completion(completion_file)
+    completion = read_record(completion_file)
     if completion and completion.get("sha256") == [
         sha256_of(tokens_file),
         sha256_of(documents_file),

@@ -201,7 +201,7 @@ def test_the_checkpoint_before_a_damaged_one_is_used(files, config, model_dir, t
         saved = newest_checkpoint(str(copy))
     assert saved.record["step"] == 56
     sentence = warning.call_args[0][0] % warning.call_args[0][1:]
-    assert "ckpt-60 is damaged: ckpt-60.data-00000-of-00001 has SHA-256" in sentence
+    assert f"ckpt-60 is damaged: {copy}/ckpt-60.data-00000-of-00001: expected SHA-256" in sentence
     assert sentence.endswith(f"resuming from {copy}/ckpt-56")
     # The run goes on from there, and ends where it would have ended.
     assert pretrain(config, str(files / "data"), str(copy))["step"] == 60
@@ -253,13 +253,13 @@ def test_a_full_disk_leaves_the_older_state(files, model_dir, tmp_path, capfd):
 @pytest.fixture
 def verified(monkeypatch):
     """How often each file of a data set has been read for its checksum."""
-    counts, check = collections.Counter(), reading._check_sha256
+    counts, check = collections.Counter(), reading.check_sha256
 
     def count(file, *expected):
         counts[os.path.basename(file)] += 1
         check(file, *expected)
 
-    monkeypatch.setattr(reading, "_check_sha256", count)
+    monkeypatch.setattr(reading, "check_sha256", count)
     return counts
 
 

@@ -26,7 +26,7 @@ def wheel(distributions):
 def test_wheel_holds_every_module_of_ours_and_nothing_else(wheel):
     package.check_wheel(wheel)
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert {"official/xlnet/cli.py", "data_prep/atomic.py"} < names
+    assert {"official/xlnet/cli.py", "data_prep/settings.py"} < names
     assert {name.split("/")[0] for name in names} == {"official", "data_prep"}
     assert "official/__init__.py" not in names
 
@@ -99,11 +99,11 @@ def test_installed_wheel_and_tf_models_official_both_import(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     program = (
-        "import official.xlnet, official.modeling, data_prep.atomic;"
+        "import official.xlnet, official.modeling, data_prep.settings;"
         "from official.xlnet.configs.experiment import XLNetConfig;"
         "from official.modeling import hyperparams;"
         "assert issubclass(XLNetConfig, hyperparams.Config);"
-        "print(official.__file__, official.xlnet.__file__, data_prep.atomic.__file__)"
+        "print(official.__file__, official.xlnet.__file__, data_prep.settings.__file__)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import hashlib
 import os
 import re
 import shutil
@@ -26,7 +25,8 @@ from absl import logging
 
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.json_files import json_text, read_json
+from official.xlnet.files.checksums import check_sha256, sha256_of
+from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.paths import plain_folder
 from official.xlnet.files.schema import conform
 
@@ -76,12 +76,14 @@ def newest_checkpoint(model_dir: str) -> SavedState | None:
     damages: list[str] = []
     for step in reversed(steps):
         prefix = os.path.join(model_dir, f"ckpt-{step}")
-        record, damage = _check(prefix)
-        if damage is None:
-            if damages:
-                logging.warning("%s; resuming from %s", "; ".join(damages), prefix)
-            return SavedState(prefix, record)
-        damages.append(damage)
+        try:
+            saved = SavedState(prefix, _verified_record(prefix))
+        except (OSError, DataError) as error:
+            damages.append(f"checkpoint {prefix} is damaged: {error}")
+            continue
+        if damages:
+            logging.warning("%s; resuming from %s", "; ".join(damages), prefix)
+        return saved
     raise DataError(f"{model_dir}: no valid checkpoint: {'; '.join(damages)}")
 
 
@@ -196,8 +198,8 @@ class CheckpointWriter:
             pending.result()
 
     def _commit(self, prefix: str, record: dict[str, Any]) -> None:
-        files = {os.path.basename(path): _sha256(path) for path in _files(prefix)}
-        _write(f"{prefix}.json", json_text({**record, "files": files}) + "\n")
+        files = {os.path.basename(path): sha256_of(path) for path in _files(prefix)}
+        write_json(f"{prefix}.json", {**record, "files": files}, indent=None)
         steps = _recorded_steps(self._model_dir)
         losses = _heldout_losses(self._model_dir)
         best = sorted(losses, key=losses.__getitem__)[:1]
@@ -206,7 +208,8 @@ class CheckpointWriter:
         names = [f'"ckpt-{step}"\n' for step in kept]
         state = "".join(f"all_model_checkpoint_paths: {name}" for name in names)
         state = f"model_checkpoint_path: {names[-1]}{state}"
-        _write(os.path.join(self._model_dir, "checkpoint"), state)
+        with atomic_write(os.path.join(self._model_dir, "checkpoint")) as file:
+            file.write(state.encode())
         for step in set(steps) - set(kept):
             old = os.path.join(self._model_dir, f"ckpt-{step}")
             for path in (f"{old}.json", *_files(old)):
@@ -234,7 +237,7 @@ def _heldout_losses(model_dir: str) -> dict[int, float]:
     losses = {}
     for step in _recorded_steps(model_dir):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            record = _read_record(os.path.join(model_dir, f"ckpt-{step}"))
+            record = read_json(os.path.join(model_dir, f"ckpt-{step}.json"), dict[str, Any])
             losses[step] = float(record["heldout_loss"])
     return losses
 
@@ -247,27 +250,18 @@ def _recorded_steps(model_dir: str) -> list[int]:
     return sorted(int(match[1]) for match in map(_RECORD.match, names) if match)
 
 
-def _check(prefix: str) -> tuple[dict[str, Any], str | None]:
-    """Verifies a checkpoint; returns its record and a description of the damage, if any."""
-    try:
-        record = _read_record(prefix)
-        files = conform(record.get("files"), dict[str, str], f"{prefix}.json: files")
-        for name, expected in files.items():
-            path = os.path.join(os.path.dirname(prefix), name)
-            got = _sha256(path)
-            if got != expected:
-                return record, (
-                    f"checkpoint {prefix} is damaged: {name} has SHA-256 {got[:12]}…, "
-                    f"expected {expected[:12]}…"
-                )
-    except (OSError, DataError) as error:
-        return {}, f"checkpoint {prefix} is damaged: {error}"
-    return record, None
+def _verified_record(prefix: str) -> dict[str, Any]:
+    """The record of a checkpoint, whose files have their checksums.
 
-
-def _read_record(prefix: str) -> dict[str, Any]:
-    path = f"{prefix}.json"
-    return conform(read_json(path), dict[str, Any], path)
+    Raises:
+      DataError: a file is missing or damaged.
+    """
+    record = read_json(f"{prefix}.json", dict[str, Any])
+    files = conform(record.get("files"), dict[str, str], f"{prefix}.json: files")
+    for name, expected in files.items():
+        path = os.path.join(os.path.dirname(prefix), name)
+        check_sha256(path, expected, f"as in {prefix}.json")
+    return record
 
 
 def _files(prefix: str) -> list[str]:
@@ -275,13 +269,3 @@ def _files(prefix: str) -> list[str]:
     names = [name for name in os.listdir(folder or ".") if name.startswith(f"{start}.")]
     own = [name for name in names if name.removeprefix(start).startswith((".index", ".data-"))]
     return [os.path.join(folder, name) for name in sorted(own)]
-
-
-def _write(path: str, text: str) -> None:
-    with atomic_write(path) as file:
-        file.write(text.encode())
-
-
-def _sha256(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -10,7 +10,6 @@ device, by `official.xlnet.modeling.objectives`.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.schema import MANIFEST_FILE, SCALAR_FEATURES, Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.checksums import check_sha256
 from official.xlnet.tokenization.phrases import WordStarts, word_starts
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -31,6 +31,7 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 # Checksums of larger data sets are verified only after a read error; see `reading_errors`.
 _CHECKSUM_LIMIT_BYTES = 1 << 30
 _OUT_OF_ORDER = "windows out of order"
+_OTHER_FILE = "the file is damaged, or belongs to another data set"
 _NUM_REPORTED_IDS = 8
 
 
@@ -140,7 +141,7 @@ class Records:
     def check_vocabulary(self, vocab: str) -> None:
         """Raises `DataError` unless a file is the vocabulary of the records."""
         meaning = f"the vocabulary of the records in {self.path}"
-        _check_sha256(vocab, self.manifest.vocab_sha256, meaning)
+        check_sha256(vocab, self.manifest.vocab_sha256, meaning, _OTHER_FILE)
 
     def split(self, name: str) -> SplitManifest:
         """Returns the manifest entry of a split.
@@ -285,7 +286,7 @@ def check_lanes(path: str, split: str) -> None:
       DataError: a file is missing or damaged.
     """
     for name, sha256 in _split(Manifest.load(path), path, split).files.items():
-        _check_sha256(os.path.join(path, name), sha256, f"as in {MANIFEST_FILE}")
+        check_sha256(os.path.join(path, name), sha256, f"as in {MANIFEST_FILE}", _OTHER_FILE)
 
 
 class _Rows(NamedTuple):
@@ -471,21 +472,9 @@ def load_data_tokenizer(manifest: Manifest, path: str) -> Tokenizer:
       DataError: the vocabulary is missing, invalid, or not that of the manifest.
     """
     tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE))
-    _check_sha256(tokenizer.model_file, manifest.vocab_sha256, f"as in {MANIFEST_FILE}")
+    meaning = f"as in {MANIFEST_FILE}"
+    check_sha256(tokenizer.model_file, manifest.vocab_sha256, meaning, _OTHER_FILE)
     return tokenizer
-
-
-def _check_sha256(file: str, expected: str, meaning: str) -> None:
-    try:
-        with open(file, "rb") as stream:
-            got = hashlib.file_digest(stream, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise DataError(f"{file}: expected a file, got none") from None
-    if got != expected:
-        raise DataError(
-            f"{file}: expected SHA-256 {expected[:12]}… ({meaning}), got {got[:12]}…: the file is "
-            "damaged, or belongs to another data set"
-        )
 
 
 def _parser(

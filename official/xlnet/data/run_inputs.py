@@ -13,7 +13,6 @@ from absl import logging
 
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.json_files import read_json, write_json
-from official.xlnet.files.schema import conform
 
 INPUTS_FILE = "inputs.json"
 
@@ -41,7 +40,7 @@ def check_inputs(
     elif not os.path.exists(path):
         logging.warning("%s: an earlier version made it without %s", directory, INPUTS_FILE)
     else:
-        saved = conform(read_json(path), dict[str, str], path)
+        saved = read_json(path, dict[str, str])
         for name, value in inputs.items():
             if value is not None and value != saved.get(name):
                 raise ConfigError(

@@ -6,11 +6,10 @@ cd exported/1 && sha256sum --check assets.extra/sha256sums
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
+import sys
 from collections.abc import Iterable
-from typing import cast
 
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
@@ -18,6 +17,8 @@ from official.xlnet.files.atomic import atomic_write
 
 CHECKSUMS_FILE = os.path.join("assets.extra", "sha256sums")  # TF Serving leaves it alone.
 _NUM_BLOCKS, _BLOCK_BYTES = 256, 1 << 16  # Files of up to 16 MiB are read as a whole.
+_CHUNK_BYTES = 1 << 20  # Of a file that is read as a whole.
+_DAMAGED = "the file is damaged"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 
 
@@ -28,7 +29,7 @@ def write_checksums(folder: str) -> None:
         for directory, _, files in os.walk(folder)
         for file in files
     )
-    lines = [f"{_sha256(os.path.join(folder, path))}  {path}\n" for path in found]
+    lines = [f"{sha256_of(os.path.join(folder, path))}  {path}\n" for path in found]
     with atomic_write(os.path.join(folder, CHECKSUMS_FILE)) as file:
         file.write("".join(lines).encode())
 
@@ -52,12 +53,8 @@ def check_checksums(folder: str) -> None:
     for number, match in enumerate(lines, start=1):
         if match is None:
             raise DataError(f"{path}, line {number} is damaged: expected a checksum and a path")
-        expected, found = match[1], _sha256(os.path.join(folder, match[2]))
-        if found != expected:
-            raise DataError(
-                f"{os.path.join(folder, match[2])} is damaged: expected SHA-256 {expected[:12]}…, "
-                f"as in {path}, got {found[:12]}…; copy or write the folder again"
-            )
+        reason = f"{_DAMAGED}; copy or write the folder again"
+        check_sha256(os.path.join(folder, match[2]), match[1], f"as in {path}", reason)
 
 
 def content_checksum(paths: Iterable[str]) -> str:
@@ -84,6 +81,43 @@ def content_checksum(paths: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def _sha256(path: str) -> str:
-    with file_system.open(path, "rb") as file:
-        return hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
+def check_sha256(path: str, expected: str, meaning: str, reason: str = _DAMAGED) -> None:
+    """Checks the content of a file.
+
+    Args:
+      path: the file.
+      expected: its SHA-256 in hexadecimal.
+      meaning: where that is from, for the message.
+      reason: what another one means.
+
+    Raises:
+      DataError: there is no file, or it has another checksum.
+    """
+    found = sha256_of(path)
+    if found is None:
+        raise DataError(f"{path}: expected a file, {meaning}, got none")
+    if found != expected:
+        raise DataError(
+            f"{path}: expected SHA-256 {expected[:12]}… ({meaning}), got {found[:12]}…: {reason}"
+        )
+
+
+def sha256_of(path: str, start: int = 0, stop: int | None = None) -> str | None:
+    """Returns the SHA-256 of a file in hexadecimal, or None if it does not exist.
+
+    Args:
+      path: the file.
+      start: first byte, if not that of the whole file is asked for.
+      stop: end of the bytes (exclusive); the end of the file by default.
+    """
+    digest = hashlib.sha256()
+    try:
+        with file_system.open(path, "rb") as file:
+            file.seek(start)
+            while data := file.read(
+                min(_CHUNK_BYTES, (sys.maxsize if stop is None else stop) - file.tell())
+            ):
+                digest.update(data)
+    except FileNotFoundError:
+        return None
+    return digest.hexdigest()

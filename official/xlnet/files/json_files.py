@@ -9,10 +9,12 @@ import json
 import math
 import re
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.schema import conform
 from official.xlnet.files.text import open_text
 
 MAX_DEPTH = 64
@@ -68,24 +70,34 @@ def _parsed(text: str, where: str, decoder: json.JSONDecoder) -> Any:
         ) from None
     except ValueError as error:
         raise DataError(f"{where} is not valid JSON: {error}") from None
-    return _mended(tree) if _SURROGATE_ESCAPE.search(text) else tree
+    return _changed(tree, mended) if _SURROGATE_ESCAPE.search(text) else tree
 
 
-def mended(text: str) -> str:
-    """The text with U+FFFD for lone surrogates, which UTF-8 cannot hold."""
-    return _LONE_SURROGATE.sub("\ufffd", text)
+def mended(value: Any) -> Any:
+    """A text with U+FFFD for lone surrogates, which UTF-8 cannot hold; other values as they are."""
+    return _LONE_SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
 
 
-def read_json(path: str) -> Any:
-    """Returns the tree in a JSON file; see `parse_json`.
+def read_json(path: str, schema: Any = Any) -> Any:
+    """Returns the tree in a JSON file, in the form of a schema; see `parse_json` and `conform`.
 
     Raises:
-      DataError: it is not JSON in UTF-8.
+      DataError: it is not JSON in UTF-8, or of another form.
       FileNotFoundError: there is no file.
     """
     with open_text(path) as file:
-        text = file.read()
-    return parse_json(text, path)
+        return conform(parse_json(file.read(), path), schema, path)
+
+
+def read_record(path: str) -> dict[str, Any]:
+    """Returns the object in a JSON file that says what is done; empty if there is none.
+
+    A damaged record counts as absent: its work is done again.
+    """
+    try:
+        return read_json(path, dict[str, Any])
+    except (FileNotFoundError, DataError):
+        return {}
 
 
 def json_text(tree: Any, indent: int | None = None) -> str:
@@ -96,13 +108,15 @@ def json_text(tree: Any, indent: int | None = None) -> str:
     try:
         text = json.dumps(tree, ensure_ascii=False, allow_nan=False, indent=indent)
     except ValueError:
-        text = json.dumps(_finite(tree), ensure_ascii=False, indent=indent)
+        text = json.dumps(_changed(tree, _finite), ensure_ascii=False, indent=indent)
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def write_json(path: str, tree: Any, indent: int | None = 1) -> None:
-    """Writes a JSON file atomically."""
-    with atomic_write(path) as file:
+def write_json(
+    path: str, tree: Any, temporary_dir: str | None = None, indent: int | None = 1
+) -> None:
+    """Writes a JSON file; see `atomic_write`."""
+    with atomic_write(path, temporary_dir) as file:
         file.write(json_text(tree, indent).encode() + b"\n")
 
 
@@ -137,32 +151,21 @@ _LENIENT_DECODER = json.JSONDecoder(
 
 
 def _depth(tree: Any) -> int:
-    """Levels of lists and objects, counted no further than to one too many."""
-    depth, level = 0, [tree]
-    while depth <= MAX_DEPTH:
-        level = [node for node in level if isinstance(node, dict | list)]
-        if not level:
-            break
-        depth += 1
-        level = [
-            child for node in level for child in (node.values() if isinstance(node, dict) else node)
-        ]
-    return depth
+    """Levels of lists and objects."""
+    if not isinstance(tree, dict | list):
+        return 0
+    return 1 + max(map(_depth, tree.values() if isinstance(tree, dict) else tree), default=0)
 
 
-def _mended(tree: Any) -> Any:
-    """The tree without lone surrogates."""
-    if isinstance(tree, str):
-        return mended(tree)
+def _changed(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with another value for each key, text and number."""
     if isinstance(tree, dict):
-        return {_mended(key): _mended(value) for key, value in tree.items()}
-    return [_mended(value) for value in tree] if isinstance(tree, list) else tree
+        return {change(key): _changed(value, change) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_changed(value, change) for value in tree]
+    return change(tree)
 
 
-def _finite(tree: Any) -> Any:
-    """The tree with None for NaN and infinities."""
-    if isinstance(tree, float):
-        return tree if math.isfinite(tree) else None
-    if isinstance(tree, dict):
-        return {key: _finite(value) for key, value in tree.items()}
-    return [_finite(value) for value in tree] if isinstance(tree, list | tuple) else tree
+def _finite(value: Any) -> Any:
+    """None for NaN and infinities."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -17,7 +17,6 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
-from official.xlnet.files.schema import conform
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks import Encoder
 
@@ -83,7 +82,7 @@ def bert_config(path: str) -> XLNetConfig:
     Raises:
       DataError: the file is missing, damaged or lacks a key.
     """
-    tree = conform(read_json(path), dict[str, Any], path)
+    tree = read_json(path, dict[str, Any])
     missing = sorted(key for key in [*_KEYS, "hidden_act"] if key not in tree)
     if missing:
         raise DataError(f"{path}: expected the keys of a BERT, got none of {', '.join(missing)}")
