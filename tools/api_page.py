@@ -87,7 +87,7 @@ SECTIONS = {
         "official.xlnet.modeling.heads.base",
         "official.xlnet.tasks.task",
         "official.xlnet.tasks.batching",
-        "official.xlnet.tasks.text_baselines",
+        "official.xlnet.extensions.text_baselines",
         "official.xlnet.configs.finetuning_defaults",
         "official.xlnet.training.finetuning",
         "official.xlnet.training.several_runs.finetuning_search",

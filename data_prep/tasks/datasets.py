@@ -7,6 +7,7 @@ The names are accepted by `xlnet finetune --task`, like task types. The settings
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from typing import Any
 
 from official.xlnet.errors import DataError
@@ -122,7 +123,7 @@ DATASETS: dict[str, dict[str, Any]] = {
 }
 
 
-def task_settings(name: str, kinds: tuple[str, ...]) -> dict[str, Any]:
+def task_settings(name: str, kinds: Sequence[str]) -> dict[str, Any]:
     """Returns the task settings of a data set or task type.
 
     Args:

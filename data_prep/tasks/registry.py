@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-# Imported to register their readers.
-from data_prep.tasks import choices, folders, ranking, squad, tables, tagged  # noqa: F401
+from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
 from official.xlnet.data.examples import Example
-from official.xlnet.data.reading import FILE_READERS, FOLDER_READERS, Reading
+from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
 
 
@@ -28,10 +27,11 @@ def read_examples(reading: Reading) -> Iterator[Example]:
     path, name = reading.path, reading.settings.name
     if not path.startswith("tfds:") and not os.path.exists(path):
         raise DataError(f"no data at {path!r}: expected a file or a folder")
+    FILE_READERS.load(name)  # Both kinds of reader are in one file.
     kinds = [(FILE_READERS, "a file"), (FOLDER_READERS, "a folder")]
     if os.path.isdir(path):
         kinds.reverse()
     (readers, got), (others, expected) = kinds
     if name in others and name not in readers:
         raise DataError(f"{path}: expected {expected} for {name}, got {got}")
-    return readers[name](reading)
+    return (readers if name in readers else FILE_READERS)[name](reading)

@@ -51,13 +51,14 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.objectives.auxiliary import register_auxiliary
     from official.xlnet.modeling.ops.initializers import register_attention_init
     from official.xlnet.serving.export import export
-    from official.xlnet.tasks.registry import register_task
+    from official.xlnet.tasks.task import register_task
     from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
     from official.xlnet.training.optimization import create_optimizer
 
 __version__ = "0.1.0"
 
+importlib.import_module(f"{__name__}.tasks")
 with contextlib.suppress(ModuleNotFoundError):  # The package works without them, too.
     importlib.import_module(f"{__name__}.extensions")
 
@@ -104,7 +105,7 @@ _MODULE_OF = {
     "register_objective": "modeling.objectives",
     "register_reader": "data.reading",
     "register_settings": "configs.base",
-    "register_task": "tasks.registry",
+    "register_task": "tasks.task",
     "save_pretrained": "checkpoints.model_directory",
     "score": "api.language_model",
 }

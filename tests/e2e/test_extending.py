@@ -11,18 +11,15 @@ import numpy as np
 import pytest
 import yaml
 
-import data_prep.tasks.registry  # noqa: F401 - registers the readers of the package.
 from official import xlnet as package
 from official.xlnet import cli
 from official.xlnet.configs.base import SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import NETWORKS, OBJECTIVES
+from official.xlnet.configs.registry import HEADS, NETWORKS, OBJECTIVES, TASKS
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.reading import FILE_READERS, FOLDER_READERS
 from official.xlnet.errors import ConfigError
-from official.xlnet.modeling.heads import HEADS
 from official.xlnet.modeling.objectives import create_objective
-from official.xlnet.tasks.registry import TASKS
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import WORDS
 from tests.helpers.documents import ROOT, blocks, commands

@@ -6,6 +6,7 @@ import random
 import numpy as np
 
 from official.xlnet.checkpoints.model_directory import create_model_dir
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import (
     ChoiceExample,
     QuestionExample,
@@ -16,7 +17,6 @@ from official.xlnet.data.examples import (
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.graph.settings import Settings
-from official.xlnet.tasks.registry import task_class
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import vocabulary_dir
@@ -37,7 +37,7 @@ def random_task(name, seed=0, **task):
     model = XLNetTaskModel(config)
     randomize(model.encoder.variables + model.head.variables, seed)
     tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model")
-    return model, task_class(name)(config, tokenizer)
+    return model, TASKS[name](config, tokenizer)
 
 
 def save_task(model, directory):
@@ -127,7 +127,7 @@ def by_label(outputs, row, prefix=""):
 
 def service_of(model, **settings):
     """The service of a task's model."""
-    return task_service(model, *tokenizers(), Settings(**settings))
+    return task_service(model, tokenizers()[1], Settings(**settings))
 
 
 @functools.cache

@@ -76,7 +76,7 @@ def export(name, folder):
         service = LanguageModelService(random_model(vocab_size=211), pieces, graph, settings)
     else:
         task = {"query_length": 5, "window_stride": 5} if name == "question_answering" else {}
-        service = task_service(random_task(name, **task)[0], tokenizer, graph, settings)
+        service = task_service(random_task(name, **task)[0], graph, settings)
     return write_version(service, str(folder / name))["path"], service
 
 

@@ -15,6 +15,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 MOST_FILES = 15
 MOST_LINES = 60  # Of a function, without its docstring.
 
+TASKS = sorted(path.parent.name for path in ROOT.glob("official/xlnet/tasks/*/__init__.py"))
+
 # Rooms from the ground up: a file may import from its own room and from lines above its room's.
 ORDER = [
     ["official.xlnet.errors"],
@@ -36,6 +38,7 @@ ORDER = [
     ["official.xlnet.serving.services"],
     ["official.xlnet.serving"],
     ["data_prep"],
+    [f"official.xlnet.tasks.{name}" for name in TASKS],
     ["official.xlnet.api"],
     ["official.xlnet.garden", "official.xlnet.extensions"],
     ["official.xlnet.commands"],
@@ -183,10 +186,13 @@ def test_data_prep_uses_the_lower_rooms_only():
             assert rooms <= DATA_PREP_USES, f"{module} imports {rooms - DATA_PREP_USES}"
 
 
-def test_the_core_imports_no_extension():
+@pytest.mark.parametrize("guests", ["extensions", *(f"tasks.{name}" for name in TASKS)])
+def test_the_core_imports_no_guest(guests):
+    """Neither an extension nor the folder of a task, which their names are found in."""
+    room = f"official.xlnet.{guests}"
     for module, used in graph(ROOT).items():
-        if not module.startswith(("official.xlnet.extensions", "benchmarks", "tools")):
-            assert not [name for name in used if name.startswith("official.xlnet.extensions")]
+        if not module.startswith((room, "official.xlnet.extensions", "benchmarks", "tools")):
+            assert not [name for name in used if name.startswith(room)], module
 
 
 def test_the_experiment_is_read_at_the_edge():

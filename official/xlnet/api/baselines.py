@@ -10,13 +10,12 @@ from typing import Any
 from absl import logging
 
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
+from official.xlnet.configs.registry import BASELINES, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.runtime.progress import Progress
-from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import METRICS_FILE
 from official.xlnet.tasks.task import Task
-from official.xlnet.tasks.text_baselines import has_text_baselines, text_baselines
 from official.xlnet.training.finetuning_callback import metric_of
 
 
@@ -35,12 +34,13 @@ def add_baselines(
       dev: the examples that the model was evaluated on.
 
     Returns:
-      The result of `text_baselines`; None for a task that has none, or after an error.
+      The first result of `BASELINES`; None for a task that has none, or after an error.
     """
     try:
         config = load_config(model_dir)
-        task = task_class(config.task.name)(config, load_tokenizer(model_dir))
-        baselines = text_baselines(task, train, dev) if has_text_baselines(task) else None
+        task = TASKS[config.task.name](config, load_tokenizer(model_dir))
+        found = (BASELINES[name](task, train, dev) for name in BASELINES.names())
+        baselines = next(filter(None, found), None)
         Progress(sys.stderr).keep(_line(task, metrics, baselines))
         path = os.path.join(model_dir, METRICS_FILE)
         write_json(path, {**read_json(path), "baselines": baselines})

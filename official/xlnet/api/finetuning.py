@@ -22,6 +22,7 @@ from official.xlnet.configs.finetuning_defaults import (
     given_settings,
     keep_settings,
 )
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example, QuestionExample
@@ -29,7 +30,6 @@ from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
-from official.xlnet.tasks.registry import TASKS
 from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training import finetuning
 from official.xlnet.training.several_runs.finetuning_runs import saved_configuration
@@ -92,7 +92,7 @@ def finetune(
 
     Returns:
       The metrics on `dev`, counts of truncated or skipped examples, and `baselines`, see
-      `text_baselines`; None for a task without.
+      `add_baselines`; None for a task without.
 
     Raises:
       ConfigError: the configuration is invalid or does not match the data or the model.
@@ -181,8 +181,9 @@ def task_configuration(
     if task is None and path:
         task = load_config(path, list(overrides), base).task.name
     if not task:
-        raise ConfigError(f"task: expected one of {', '.join(TASKS)} or a data set, got none")
-    settings = task_settings(task, tuple(TASKS))
+        known = ", ".join(TASKS.names())
+        raise ConfigError(f"task: expected one of {known} or a data set, got none")
+    settings = task_settings(task, TASKS.names())
     base.task = TaskConfig(pooled_segments="all", **settings)
     if base.model.longest_input is not None:
         base.task.max_length = min(base.task.max_length, base.model.longest_input)

@@ -49,7 +49,7 @@ class Registry(dict[str, T]):
 
         def add(implementation: T) -> T:
             if not implementation.__module__.endswith(self.modules.get(name, "")):
-                self[name]  # Registers that of this package first.
+                self.load(name)  # That of this package comes first.
             if name in self:
                 raise ConfigError(
                     f"{self.key}: expected an unused name for {_place(implementation)}, got "
@@ -72,10 +72,15 @@ class Registry(dict[str, T]):
                 "registered by an extension require importing its module (--import=MODULE)"
             )
 
+    def load(self, name: str) -> None:
+        """Imports the module of this package that registers a name, if there is one."""
+        if name in self.modules:
+            importlib.import_module(f"official.xlnet.{self.modules[name]}")
+
     def __missing__(self, name: str) -> T:
         self.require(name)
-        importlib.import_module(f"official.xlnet.{self.modules[name]}")
-        return self[name]
+        self.load(name)
+        return dict(self)[name]
 
 
 def _place(implementation: object) -> str:
@@ -93,5 +98,18 @@ OBJECTIVES = Registry[Any](
     causal="modeling.objectives.causal_lm",
 )
 AUXILIARY = Registry[Any]("objective.auxiliary")
+# Parts of tasks; `official.xlnet.tasks` enters those of its folders.
+TASKS = Registry[Any]("task.name")
+HEADS = Registry[Any]("task.name")
+FILE_READERS = Registry[Any]("task.name")
+FOLDER_READERS = Registry[Any]("task.name")
+SERVICES = Registry[Any]("task.name")
+ANSWER_MODULES = Registry[Any](
+    "task.answer_module",
+    summary="tasks.classification.head",
+    san="modeling.heads.stochastic_answer",
+)
+# Functions (task, train, dev) to metrics of simpler models by name; None for other tasks.
+BASELINES = Registry[Any]("baseline")
 # Classes of sections with the keys of an extension, by "section.key" and by "section.key=name".
 SETTINGS = Registry[Any]("key of an extension")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from official.xlnet.configs.registry import Registry
+from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
 from official.xlnet.errors import DataError
 from official.xlnet.runtime.progress import Progress
 
@@ -69,8 +69,6 @@ class Reading:
 
 
 Reader = Callable[[Reading], Iterator[Any]]
-FILE_READERS: Registry[Reader] = Registry("task.name")
-FOLDER_READERS: Registry[Reader] = Registry("task.name")
 
 
 def register_reader(name: str, *, folder: bool = False) -> Callable[[Reader], Reader]:

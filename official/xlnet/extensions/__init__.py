@@ -4,7 +4,14 @@ Each is on the hooks that any other package has (`docs/extending.md`). This file
 with the modules that register them, which are imported when a name is first looked up.
 """
 
-from official.xlnet.configs.registry import ATTENTION_INITS, AUXILIARY, DEPTHS, NETWORKS, SETTINGS
+from official.xlnet.configs.registry import (
+    ATTENTION_INITS,
+    AUXILIARY,
+    BASELINES,
+    DEPTHS,
+    NETWORKS,
+    SETTINGS,
+)
 from official.xlnet.modeling.ops import keras_names
 
 NETWORKS.modules |= {"bert": "extensions.bert.bert_encoder", "gpt": "extensions.bert.gpt_encoder"}
@@ -12,6 +19,7 @@ DEPTHS.modules |= {
     "shared": "extensions.universal.shared_depth",
     "adaptive": "extensions.universal.adaptive_depth",
 }
+BASELINES.modules |= {"text": "extensions.text_baselines"}
 ATTENTION_INITS.modules |= {"neighbors": "extensions.neighbors"}
 AUXILIARY.modules |= {
     "next_sentence": "extensions.next_sentence.auxiliary",

@@ -15,6 +15,7 @@ from official.modeling import optimization
 from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_tokenizer
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
 from official.xlnet.garden.model_task import ModelTask
@@ -23,7 +24,6 @@ from official.xlnet.inference.task_prediction import unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.batching import TrainingBatches
-from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.task import Task
 
 _TASK = "classification"
@@ -120,7 +120,7 @@ class ClassificationTask(ModelTask):
         result = task_configuration(
             _TASK, config.recipe or None, config.overrides, config.init_checkpoint
         )
-        kind = task_class(_TASK)
+        kind = TASKS[_TASK]
         kind.complete(result, read_task(config.train_data.input_path, result.task)[0])
         return kind(result, load_tokenizer(config.init_checkpoint))
 

@@ -16,6 +16,7 @@ import tensorflow as tf
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.network.task_network import TaskNetwork
@@ -26,7 +27,6 @@ from official.xlnet.modeling.models.xlnet_task_model import (
 )
 from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.batching import Unit, bucket, collate
-from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
 from official.xlnet.tokenization.unknown_text import check_unknown
@@ -45,7 +45,7 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     if not config.task.name:
         raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
     require_memory(config.model, config.training.batch_size, config.task.max_length)
-    task = task_class(config.task.name)(config, load_tokenizer(model_dir))
+    task = TASKS[config.task.name](config, load_tokenizer(model_dir))
     model = XLNetTaskModel(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
     return model, task

@@ -12,6 +12,7 @@ from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.choices import SERVED_HEADS
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import SERVICES
 from official.xlnet.data.graph_names import graph_names
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.language_model import load_language_model
@@ -21,24 +22,7 @@ from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service
 from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService
-from official.xlnet.serving.services.multiple_choice import ChoiceService
-from official.xlnet.serving.services.question_answering import QuestionService
-from official.xlnet.serving.services.ranking import RankingService
-from official.xlnet.serving.services.text import MultiTaskService, TextService
-from official.xlnet.serving.services.token_classification import TagService
-from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
-from official.xlnet.tokenization.tokenizer import Tokenizer
-
-_SERVICES: dict[str, type] = {
-    "classification": TextService,
-    "multi_label": TextService,
-    "regression": TextService,
-    "multitask": MultiTaskService,
-    "multiple_choice": ChoiceService,
-    "token_classification": TagService,
-    "ranking": RankingService,
-}
 
 
 def create_service(
@@ -108,36 +92,27 @@ def create_service(
         return LanguageModelService(language_model, pieces, graph_tokenizer, settings)
     model = XLNetTaskModel(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
-    return task_service(model, tokenizer, graph_tokenizer, settings)
+    return task_service(model, graph_tokenizer, settings)
 
 
-def task_service(
-    model: XLNetTaskModel,
-    tokenizer: Tokenizer,
-    graph_tokenizer: GraphTokenizer,
-    settings: Settings,
-) -> Service:
+def task_service(model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings) -> Service:
     """Creates the service of a fine-tuned model.
 
     Args:
       model: the model.
-      tokenizer: tokenizer of the model.
-      graph_tokenizer: the same tokenizer as TensorFlow operations.
+      tokenizer: tokenizer of the model, as TensorFlow operations.
       settings: export settings.
 
     Raises:
-      ConfigError: the task is registered by an extension, for which there is no service.
+      ConfigError: no service is registered for the task.
     """
     name = model.config.task.name
-    if name == "question_answering":
-        offsets = OffsetTokenizer(tokenizer, graph_tokenizer)
-        return QuestionService(model, graph_tokenizer, offsets, settings)
-    if name not in _SERVICES:
+    if name not in SERVICES.names():
         raise ConfigError(
-            f"task.name: expected a task that can be exported, one of {', '.join(_SERVICES)} or "
-            f"question_answering, got {name!r}; --head=encoder exports the encoder alone"
+            f"task.name: expected a task that can be exported, one of "
+            f"{', '.join(SERVICES.names())}, got {name!r}; --head=encoder exports the encoder alone"
         )
-    return _SERVICES[name](model, graph_tokenizer, settings)
+    return SERVICES[name](model, tokenizer, settings)
 
 
 def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import ConfigError
+from official.xlnet.tasks.labels import softmax
 from official.xlnet.tasks.task import Prediction
-from official.xlnet.tasks.text_classification import softmax
 
 _LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a class.
 

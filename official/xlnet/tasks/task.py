@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import Registry
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tokenization.graph.packing import pack_texts, truncated
@@ -191,7 +191,6 @@ class Task:
 
 
 TaskClass = TypeVar("TaskClass", bound=type[Task])
-TASKS: Registry[type[Task]] = Registry("task.name")
 
 
 def register_task(name: str) -> Callable[[TaskClass], TaskClass]:

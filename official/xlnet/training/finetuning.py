@@ -21,6 +21,7 @@ from official.xlnet.checkpoints.checkpoint_files import has_records, newest_chec
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import describe_settings
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example, examples_checksum
 from official.xlnet.data.lost_rows import MAX_LOST, check_lost
 from official.xlnet.data.run_inputs import check_inputs
@@ -38,7 +39,6 @@ from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.batching import TrainingBatches
-from official.xlnet.tasks.registry import task_class
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import UNUSABLE, Task
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
@@ -166,7 +166,7 @@ def _prepare(
             f"{len(dev)} for dev"
         )
     require_labels(dev)
-    kind = task_class(config.task.name)
+    kind = TASKS[config.task.name]
     kind.complete(config, train)
     tf_keras.utils.set_random_seed(config.training.seed)
     vocab = os.path.join(init_from, VOCAB_FILE) if init_from else vocab

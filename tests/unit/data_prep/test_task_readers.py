@@ -7,13 +7,13 @@ import json
 import pytest
 
 from data_prep.tasks.datasets import DATASETS
-from data_prep.tasks.ranking import read_judgements, read_run
 from data_prep.tasks.registry import read_examples
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import ChoiceExample, RankingExample, TaggedExample, TextExample
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.multiple_choice import texts_of
+from official.xlnet.tasks.multiple_choice.task import texts_of
+from official.xlnet.tasks.ranking.reader import read_judgements, read_run
 
 
 def read(path, task="classification", strict=False, with_labels=True, **changes):

@@ -49,7 +49,7 @@ def served(tokenizer, graph_tokenizer):
         key = name, *sorted(task.items())
         if key not in known:
             model, python_task = random_task(name, **task)
-            service = task_service(model, tokenizer, graph_tokenizer, settings)
+            service = task_service(model, graph_tokenizer, settings)
             examples = examples_of(name, number)
             inputs = {n: tf.constant(x) for n, x in inputs_of(examples).items()}
             outputs = {n: x.numpy() for n, x in service.serve_texts(**inputs).items()}
@@ -87,7 +87,7 @@ def test_long_texts(served, settings, side):
 
 def test_memory_in_few_bytes(tokenizer, graph_tokenizer):
     model, task = random_task("classification", long_texts="memory", max_windows=3)
-    service = task_service(model, tokenizer, graph_tokenizer, Settings((23,), weights="bfloat16"))
+    service = task_service(model, graph_tokenizer, Settings((23,), weights="bfloat16"))
     examples = examples_of("classification", 13)
     outputs = service.serve_texts(text=tf.constant([example.texts[0] for example in examples]))
     outputs = {name: x.numpy() for name, x in outputs.items()}
@@ -101,7 +101,7 @@ def test_several_texts(tokenizer, graph_tokenizer, number, long_texts):
     """From four texts on, the segment of padding lies between theirs and that of CLS."""
     model, task = random_task("classification", long_texts=long_texts, max_windows=3)
     names = tuple(f"text{i}" for i in range(number))
-    service = task_service(model, tokenizer, graph_tokenizer, Settings((23,), text_columns=names))
+    service = task_service(model, graph_tokenizer, Settings((23,), text_columns=names))
     columns = [mixed_texts(19, seed=i)[:: (-1) ** i] for i in range(number)]
     examples = [TextExample("", texts) for texts in zip(*columns, strict=True)]
     texts = dict(zip(names, map(tf.constant, columns), strict=True))

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from official.xlnet.tasks.registry import task_class
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 from tests.helpers.task_corpora import task_config
 
@@ -30,7 +30,7 @@ def read(size, side, **settings):
     config = task_config(
         name="classification", max_length=LENGTH, truncation_side=side, mem_len=7, **settings
     )
-    task = task_class("classification")(config, Ids())
+    task = TASKS["classification"](config, Ids())
     sequences = task.read([" ".join(map(str, ids)) for ids in (text, OTHER)])
     return [list(s["token_ids"]) if s else [] for s in sequences], text, task.counts
 

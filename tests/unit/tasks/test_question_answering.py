@@ -10,7 +10,7 @@ from official.nlp.tools import squad_evaluate_v2_0
 from official.xlnet.data.examples import QuestionExample
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.tasks.batching import collate
-from official.xlnet.tasks.question_answering import (
+from official.xlnet.tasks.question_answering.task import (
     QuestionAnswering,
     legal_spans,
     most_context,

@@ -12,9 +12,9 @@ import tensorflow as tf
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import RankingExample
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.modeling.heads.kernel_pooling import MEANS, WIDTHS, kernel_pooling
-from official.xlnet.tasks import ranking
-from official.xlnet.tasks.ranking_metrics import dcg, err, evaluate_ranking, ndcg, reciprocal_rank
+from official.xlnet.tasks.ranking import task as ranking
+from official.xlnet.tasks.ranking.kernel_pooling import MEANS, WIDTHS, kernel_pooling
+from official.xlnet.tasks.ranking.metrics import dcg, err, evaluate_ranking, ndcg, reciprocal_rank
 from official.xlnet.tokenization.graph.packing import pack_texts
 
 

@@ -8,7 +8,7 @@ import pytest
 from data_prep.tasks.datasets import DATASETS
 from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.tasks.registry import TASKS
+from official.xlnet.configs.registry import TASKS
 from tests.helpers.tiny import tiny_config
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
@@ -75,4 +75,4 @@ def test_settings_of_a_data_set_are_those_of_a_task(name):
     }
     config = XLNetConfig.from_dict({"task": settings})
     config.check()
-    assert config.task.name in TASKS
+    assert config.task.name in TASKS.names()

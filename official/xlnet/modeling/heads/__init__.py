@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
+from official.xlnet.configs.registry import HEADS
 from official.xlnet.configs.sections import HeadSections
+from official.xlnet.modeling.heads.base import Head, register_head
 
-# Imported for the heads that they register.
-from official.xlnet.modeling.heads import (  # noqa: F401
-    classification,
-    multiple_choice,
-    multitask,
-    question_answering,
-    ranking,
-    token_classification,
-)
-from official.xlnet.modeling.heads.base import HEADS, Head, register_head
-
-__all__ = ["HEADS", "Head", "create_head", "register_head"]
+__all__ = ["Head", "create_head", "register_head"]
 
 
 def create_head(config: HeadSections, dtype=None) -> Head:

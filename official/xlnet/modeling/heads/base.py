@@ -8,7 +8,7 @@ from typing import TypeVar
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.registry import Registry
+from official.xlnet.configs.registry import HEADS
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.ops.initializers import normal
@@ -91,7 +91,6 @@ class Head(tf_keras.layers.Layer):
 
 
 CreateHead = TypeVar("CreateHead", bound=Callable[..., Head])
-HEADS: Registry[Callable[..., Head]] = Registry("task.name")
 
 
 def register_head(name: str) -> Callable[[CreateHead], CreateHead]:

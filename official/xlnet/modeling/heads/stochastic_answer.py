@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, num_classes
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, fold_in, keep_mask
@@ -16,6 +17,7 @@ _MASKED = -1e30  # Score of a token that is not attended to, and log weight of a
 _FEATURES, _STEPS = range(2)  # What the dropout seed is folded with.
 
 
+@ANSWER_MODULES.register("san")
 class StochasticAnswerHead(Head):
     """Answer module of MT-DNN (Liu et al., 2019, section 3; Liu et al., 2018).
 

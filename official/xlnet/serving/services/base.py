@@ -10,12 +10,15 @@ REST API.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
+from official.xlnet.configs.registry import SERVICES
 from official.xlnet.inference.network.length_buckets import Tensors
+from official.xlnet.inference.network.task_network import TaskNetwork
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.input_checks import checked_rows, checked_text, checked_tokens
 from official.xlnet.tokenization.graph.packing import segments_of
@@ -179,6 +182,42 @@ class Service(tf.Module):
             filled[name].set_shape([*x.shape[:-1], longest])
         filled["is_padding"] = filled["segment_ids"] == SEGMENT_PAD
         return self.from_tokens(filled)
+
+
+class TaskService(Service):
+    """Base class of services of fine-tuned models.
+
+    Args:
+      model: the fine-tuned model.
+      tokenizer: in-graph tokenizer.
+      settings: export settings.
+
+    Attributes:
+      per_token: outputs of the head that have a token axis.
+    """
+
+    per_token: tuple[str, ...] = ()
+
+    def __init__(self, model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings):
+        super().__init__(tokenizer, model.config.model.vocab_size, settings)
+        self._task = model.config.task
+        self.truncation_side = self._task.truncation_side
+        self._network = TaskNetwork(model, settings.lengths, settings.weights, self.per_token)
+
+
+TaskServiceClass = TypeVar("TaskServiceClass", bound=type[TaskService])
+
+
+def register_service(name: str) -> Callable[[TaskServiceClass], TaskServiceClass]:
+    """Decorator that registers a subclass of `TaskService` as what an exported task answers.
+
+    Args:
+      name: value of `task.name`.
+
+    Raises:
+      ConfigError: a service is already registered for the task.
+    """
+    return SERVICES.register(name)
 
 
 def with_sequence_axis(inputs: Tensors) -> Tensors:

@@ -1,48 +1,31 @@
-"""Text classification, multi-label classification, regression and multi-task services."""
+"""Base class of services of tasks on whole texts, with windows of long texts in the graph."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-
 import tensorflow as tf
 
-from official.xlnet.data.graph_names import graph_names
 from official.xlnet.inference.network.length_buckets import Tensors
-from official.xlnet.inference.network.task_network import TaskNetwork
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.serving.graph.settings import Settings
-from official.xlnet.serving.services.base import Service, repeated, with_sequence_axis
+from official.xlnet.serving.services.base import TaskService, with_sequence_axis
 from official.xlnet.tokenization.graph.ragged import slices
-from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
 
-_SIGNATURES = ("serving_default", "token_ids", "examples")
 
+class TextService(TaskService):
+    """Base class of services of tasks on whole texts. Subclasses override `answer`.
 
-class TextService(Service):
-    """Service of text classification, multi-label classification and regression.
-
-    Outputs:
-      classification: `label` string [B], `labels` string [B, C], `probabilities` and `logits`
-        float32 [B, C].
-      multi-label: `labels`, `probabilities` and `logits`, as above.
-      regression: `score` float32 [B].
-
-    Args:
-      model: the fine-tuned model.
-      tokenizer: in-graph tokenizer.
-      settings: export settings.
+    For the arguments see `TaskService`.
     """
 
-    def __init__(self, model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings):
-        super().__init__(tokenizer, model.config.model.vocab_size, settings)
-        self._task = model.config.task
-        self.truncation_side = self._task.truncation_side
+    def __init__(self, model, tokenizer, settings):
+        super().__init__(model, tokenizer, settings)
         self.num_texts = settings.num_texts
         if self._task.long_texts != "truncate":
             self.sequences = self._task.max_windows
-        self._network = TaskNetwork(model, settings.lengths, settings.weights)
+
+    @staticmethod
+    def answer(logits_BC: tf.Tensor, labels: tuple[str, ...]) -> Tensors:
+        """Converts the head's logits, float32 [B, C], to the outputs of the service."""
+        raise NotImplementedError
 
     def from_texts(self, texts):
         return self._answer(self._read([texts[name] for name in self.text_names]))
@@ -98,93 +81,4 @@ class TextService(Service):
         }
 
     def _answer(self, inputs: Tensors) -> Tensors:
-        logits = self._network(inputs)["logits"]
-        return _ANSWERS[self._task.name](logits, self._task.labels)
-
-
-class MultiTaskService(TextService):
-    """Multi-task service.
-
-    Each task reads its own texts. `serving_default` takes the texts of all tasks and returns the
-    outputs of each, as `<task>_<output>`. The signature `<task>` takes the texts of one task and
-    returns its outputs, as the service of that task alone.
-    """
-
-    def __init__(self, model, tokenizer, settings):
-        super().__init__(model, tokenizer, settings)
-        subtasks = self._task.subtasks
-        self._texts = settings.texts_of_subtasks or (settings.text_columns,) * len(subtasks)
-        self._names = graph_names(subtasks, "task", _SIGNATURES)
-
-    @property
-    def texts_of_signatures(self):
-        return super().texts_of_signatures | dict(zip(self._names, self._texts, strict=True))
-
-    def signatures(self):
-        alone = {
-            name: self._function(functools.partial(self._serve_one, number))
-            for number, name in enumerate(self._names)
-        }
-        return super().signatures() | {
-            name: function.get_concrete_function(**self.text_specs(self.texts_of_signatures[name]))
-            for name, function in alone.items()
-        }
-
-    def from_texts(self, texts):
-        outputs: Tensors = {}
-        for names in dict.fromkeys(self._texts):  # Texts that tasks share are read once.
-            logits = self._network(self._read([texts[name] for name in names]))
-            numbers = [number for number, its in enumerate(self._texts) if its == names]
-            outputs |= self._answers_of(numbers, logits)
-        return outputs
-
-    def _serve_one(self, number, **texts):
-        texts = self.checked(texts)
-        logits = self._network(self._read([texts[name] for name in self._texts[number]]))
-        return self._answer_of(number, logits)
-
-    def _answer(self, inputs):
-        return self._answers_of(range(len(self._names)), self._network(inputs))
-
-    def _answers_of(self, numbers, logits):
-        return {
-            f"{self._names[number]}_{output}": x
-            for number in numbers
-            for output, x in self._answer_of(number, logits).items()
-        }
-
-    def _answer_of(self, number, logits):
-        name = self._task.subtasks[number]
-        labels = [label for label in self._task.labels if label.startswith(f"{name}/")]
-        own = tuple(label.removeprefix(f"{name}/") for label in labels)
-        return (_classes if own else _number)(logits[name], own)
-
-
-def _classes(logits_BC, labels):
-    """Returns the best class, and the probabilities with class names."""
-    best_B = tf.argmax(logits_BC, axis=1)
-    return {
-        "label": tf.gather(tf.constant(labels), best_B),
-        "labels": repeated(labels, tf.shape(logits_BC)[0]),
-        "probabilities": tf.nn.softmax(logits_BC),
-        "logits": tf.identity(logits_BC),
-    }
-
-
-def _several_classes(logits_BC, labels):
-    return {
-        "labels": repeated(labels, tf.shape(logits_BC)[0]),
-        "probabilities": tf.sigmoid(logits_BC),
-        "logits": tf.identity(logits_BC),
-    }
-
-
-def _number(logits_B1, labels):
-    return {"score": logits_B1[:, 0]}
-
-
-_ANSWERS: dict[str, Callable] = {
-    "classification": _classes,
-    "multi_label": _several_classes,
-    "regression": _number,
-}
+        return self.answer(self._network(inputs)["logits"], self._task.labels)

@@ -36,6 +36,7 @@ class GraphTokenizer(tf.Module):
       {'token_ids': <int32 [2, 128]>, 'segment_ids': <int32 [2, 128]>, 'is_padding': <bool …>}
 
     Attributes:
+      plain: the Python tokenizer.
       white_space: regular expression of a whitespace character.
       fold: normalization of single code points.
       sentencepiece: tokenizer for normalized text.
@@ -53,6 +54,7 @@ class GraphTokenizer(tf.Module):
         """
         super().__init__(name="graph_tokenizer")
         require_type("tokenizer", tokenizer, Tokenizer)
+        self.plain = tokenizer
         self.sentencepiece = GraphSentencePiece(tokenizer.model_proto)
         characters = _characters()
         folds = _folds(characters, tokenizer.lowercase, tokenizer.keep_accents)

@@ -28,6 +28,7 @@ import tf_keras
 from official.xlnet.analysis.search_report import search_table, write_picture, write_recipe
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.data.run_inputs import check_inputs
@@ -35,7 +36,6 @@ from official.xlnet.errors import DataError, DivergedError
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.progress import Progress
-from official.xlnet.tasks.registry import task_class
 from official.xlnet.training.finetuning import finetune, inputs_of
 from official.xlnet.training.finetuning_callback import metric_of
 from official.xlnet.training.several_runs.finetuning_runs import (
@@ -102,7 +102,7 @@ def search_settings(
     def train_candidate(own: XLNetConfig, directory: str) -> tuple[str, dict[str, float]]:
         tf_keras.backend.clear_session()
         metrics = finetune(own, train, dev, directory, **start)
-        task = task_class(own.task.name)(own, load_tokenizer(directory))
+        task = TASKS[own.task.name](own, load_tokenizer(directory))
         return metric_of(task, metrics), metrics
 
     with only_writer(output, chief):

@@ -18,12 +18,12 @@ import tf_keras
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
-from official.xlnet.tasks.registry import task_class
 from official.xlnet.training.finetuning import finetune, inputs_of
 from official.xlnet.training.finetuning_callback import metric_of
 from official.xlnet.training.several_runs.finetuning_runs import (
@@ -100,7 +100,7 @@ def finetune_repeatedly(
                     strategy=distribution,
                     max_lost=max_lost,
                 )
-                task = task_class(own.task.name)(own, load_tokenizer(directory))
+                task = TASKS[own.task.name](own, load_tokenizer(directory))
                 metric = metric_of(task, metrics)
                 is_best = all(metrics[metric] > other["metrics"][metric] for other in finished)
                 finished.append({"metric": metric, "metrics": metrics})

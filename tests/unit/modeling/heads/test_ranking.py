@@ -5,9 +5,9 @@ import collections
 import numpy as np
 import pytest
 
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import RankingExample
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.tasks.registry import task_class
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import randomize
@@ -54,7 +54,7 @@ def test_training_units(vocab_file, num_candidates):
     config = task_config(
         name="ranking", scoring="summary", num_candidates=num_candidates, max_length=40
     )
-    task = task_class("ranking")(config, Tokenizer(vocab_file))
+    task = TASKS["ranking"](config, Tokenizer(vocab_file))
     units_of = task.training_units(examples())
     assert task.counts["skipped_queries"] == 1
     packed = {tuple(task._sequences(x.query, [x.document])[0]["token_ids"]): x for x in examples()}

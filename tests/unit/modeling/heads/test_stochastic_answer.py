@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.heads.stochastic_answer import StochasticAnswerHead
-from official.xlnet.tasks.registry import task_class
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import randomize
@@ -146,5 +146,5 @@ def test_single_texts_are_an_error():
     config = task_config(name="classification", answer_module="san")
     examples = [TextExample(str(n), ("a text",), str(n)) for n in range(2)]
     with pytest.raises(DataError, match="two texts in each example"):
-        task_class("classification").complete(config, examples)
+        TASKS["classification"].complete(config, examples)
     assert isinstance(make_head(), StochasticAnswerHead)

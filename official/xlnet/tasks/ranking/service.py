@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.inference.network.task_network import TaskNetwork
-from official.xlnet.serving.services.base import Service, with_sequence_axis
+from official.xlnet.serving.services.base import (
+    TaskService,
+    register_service,
+    with_sequence_axis,
+)
 
 
-class RankingService(Service):
+@register_service("ranking")
+class RankingService(TaskService):
     """Scores query-document pairs. Outputs: `score` float32 [B]. For the arguments see
-    `TextService`.
+    `TaskService`.
     """
 
     text_names = ("query", "document")
 
     def __init__(self, model, tokenizer, settings):
-        super().__init__(tokenizer, model.config.model.vocab_size, settings)
-        self._task = model.config.task
-        self.truncation_side = self._task.truncation_side
+        super().__init__(model, tokenizer, settings)
         self._together = self._task.scoring == "summary"
         self.num_texts = 2 if self._together else 1
         self.sequences = None if self._together else 2
-        self._network = TaskNetwork(model, settings.lengths, settings.weights)
 
     def from_texts(self, texts):
         query = self.tokenizer(texts["query"])[:, : self._task.query_length]

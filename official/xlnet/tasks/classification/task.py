@@ -2,54 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.task import Prediction, Task, one_hot, register_task
-
-_FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
-_LEAST_SCALE = 1e-18  # Its square is a normal number of float32.
-
-
-class TextTask(Task):
-    """Base class of tasks with one label per text or group of texts."""
-
-    @property
-    def num_sequences(self) -> int:
-        """Number of windows of a long text; 1 if long texts are truncated."""
-        task = self.config.task
-        return 1 if task.long_texts == "truncate" else task.max_windows
-
-    def units(self, example):
-        labels = {} if example.label is None else {"label": self.label(example)}
-        if self.empty(example.texts):
-            self.counts["empty"] += 1
-        return [Unit(self.read(example.texts), labels)]
-
-    def training_units(self, examples):
-        units = []
-        for example in examples:
-            if self.empty(example.texts):
-                self.counts["skipped_empty"] += 1
-            else:
-                units += self.units(example)
-        if not units:
-            raise DataError("training data: expected examples with text, got none")
-        self.weigh(units)
-        return units
-
-    def label(self, example: TextExample) -> np.ndarray:
-        """Converts the label of an example to the array that the head's loss takes."""
-        raise NotImplementedError
-
-    def weigh(self, units: list[Unit]) -> None:
-        """Sets the loss weight of each unit; 1 by default."""
+from official.xlnet.tasks.labels import complete_labels, label_index, softmax, target_of
+from official.xlnet.tasks.task import Prediction, one_hot, register_task
+from official.xlnet.tasks.text_task import TextTask
 
 
 @register_task("classification")
@@ -219,89 +180,6 @@ class Regression(TextTask):
             alpha=0.5,
         )
         axes.set(xlabel="label", ylabel="prediction", title="Predictions")
-
-
-def complete_labels(config: XLNetConfig, found: Sequence[str]) -> tuple[str, ...]:
-    """Returns the labels of the configuration, or those of the training data if it has none.
-
-    Args:
-      config: the experiment configuration.
-      found: labels that occur in the training data.
-
-    Raises:
-      DataError: there are fewer than two labels, or one that the configuration does not list.
-    """
-    if len(found) < 2:
-        raise DataError(
-            f"training data: expected at least two classes, got {', '.join(found) or 'none'}"
-        )
-    listed = config.task.labels
-    for label in found if listed else ():
-        label_index(listed, label, "training data")
-    return listed or tuple(found)
-
-
-def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
-    """Returns mean and standard deviation of the labels of a regression.
-
-    Args:
-      labels: the training labels.
-      where: names the data in the error.
-
-    Raises:
-      DataError: the labels are the same, or differ by less than float32 resolves.
-
-    Example:
-      >>> target_of([1150.0, 3300.0], "training data")
-      (2225.0, 1075.0)
-    """
-    values = np.array(labels, np.float64)
-    if np.ptp(values) == 0:
-        raise DataError(f"{where}: expected at least two different labels, got one")
-    mean, scale = float(np.mean(values)), float(np.std(values))
-    least = max(_FLOAT32_RESOLUTION * abs(mean), _LEAST_SCALE)
-    if scale < least:
-        raise DataError(
-            f"{where}: expected labels whose standard deviation is at least {least:.1g}, as they "
-            f"are about {mean:g} and computed in float32, got {scale:.1g}; subtract a constant "
-            "from the labels, or multiply them by one"
-        )
-    return mean, scale
-
-
-def label_index(labels: Sequence[str], label, where: str) -> int:
-    """Returns the index of a label.
-
-    Args:
-      labels: all labels.
-      label: the label to look up.
-      where: names the example in the error.
-
-    Raises:
-      DataError: `labels` does not contain the label.
-    """
-    try:
-        return labels.index(str(label))
-    except ValueError:
-        nearest = difflib.get_close_matches(str(label), labels, n=1)
-        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-        shown = ", ".join(labels[:10]) + (", …" if len(labels) > 10 else "")
-        raise DataError(
-            f"{where}: expected one of the labels {shown}, got {label!r}{hint}"
-        ) from None
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Softmax over the last axis of a vector, computed in float64.
-
-    Args:
-      logits: float [C].
-
-    Returns:
-      Probabilities, float64 [C].
-    """
-    shifted = np.exp(logits.astype(np.float64) - np.max(logits))
-    return shifted / shifted.sum()
 
 
 def _true_and_predicted(

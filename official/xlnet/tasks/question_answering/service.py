@@ -5,8 +5,11 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference.network.task_network import TaskNetwork
-from official.xlnet.serving.services.base import Service, with_sequence_axis
+from official.xlnet.serving.services.base import (
+    TaskService,
+    register_service,
+    with_sequence_axis,
+)
 from official.xlnet.serving.services.input_checks import check
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.ragged import ranges, slices
@@ -14,11 +17,12 @@ from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEP_ID
 
 _NO_SPAN = -1e29  # Scores at or below this are of masked spans.
 _MASKED = -1e30  # Score of masked spans.
-_LENGTH_BONUS = 0.01  # As in `tasks.question_answering.most_context`.
+_LENGTH_BONUS = 0.01  # As in `task.most_context`.
 _PLACE = 1 << 31  # Exceeds any character index; packs (start, end) into one int64.
 
 
-class QuestionService(Service):
+@register_service("question_answering")
+class QuestionService(TaskService):
     """Extractive question answering; see `QuestionAnswering`.
 
     Outputs:
@@ -28,11 +32,7 @@ class QuestionService(Service):
       score: log probability of the best span, float32 [B].
       null_score: log odds that there is no answer, float32 [B].
 
-    Args:
-      model: the fine-tuned model.
-      tokenizer: in-graph tokenizer.
-      offsets: the same tokenizer with character offsets.
-      settings: export settings.
+    For the arguments see `TaskService`.
 
     Raises:
       ConfigError: the maximum length does not fit a question and part of its paragraph.
@@ -41,17 +41,16 @@ class QuestionService(Service):
     num_texts = 2
     takes_may_start = True
     text_names = ("question", "context")
+    per_token = ("start_logits",)
 
-    def __init__(self, model, tokenizer, offsets: OffsetTokenizer, settings):
-        super().__init__(tokenizer, model.config.model.vocab_size, settings)
-        self._task = model.config.task
-        self._offsets = offsets
+    def __init__(self, model, tokenizer, settings):
+        super().__init__(model, tokenizer, settings)
+        self._offsets = OffsetTokenizer(tokenizer.plain, tokenizer)
         if settings.max_length < self._task.query_length + 4:
             raise ConfigError(
                 f"max_length: expected room for a question of {self._task.query_length} tokens "
                 f"and part of its paragraph, got {settings.max_length}"
             )
-        self._network = TaskNetwork(model, settings.lengths, settings.weights, ("start_logits",))
 
     def from_texts(self, texts):
         question = self.tokenizer(texts["question"])[:, : self._task.query_length]

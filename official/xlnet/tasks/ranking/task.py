@@ -10,7 +10,7 @@ import numpy as np
 from official.xlnet.data.examples import RankingExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Arrays, Unit
-from official.xlnet.tasks.ranking_metrics import evaluate_ranking
+from official.xlnet.tasks.ranking.metrics import evaluate_ranking
 from official.xlnet.tasks.task import Task, register_task
 
 _PAIR_SAMPLING = 1  # Random stream of the training pairs; `TrainingBatches` uses [seed, epoch].

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.inference.network.task_network import TaskNetwork
-from official.xlnet.serving.services.base import Service, repeated, with_sequence_axis
+from official.xlnet.serving.services.base import (
+    TaskService,
+    register_service,
+    repeated,
+    with_sequence_axis,
+)
 from official.xlnet.serving.services.input_checks import check
 from official.xlnet.tokenization.graph.ragged import ranges
 from official.xlnet.tokenization.special_tokens import UNK_ID
@@ -13,10 +17,11 @@ from official.xlnet.tokenization.special_tokens import UNK_ID
 _MARKS = 2  # Number of special tokens of a window: SEP and CLS.
 
 
-class TagService(Service):
+@register_service("token_classification")
+class TagService(TaskService):
     """Splits texts at white space and tags the words; see `TokenClassification`.
 
-    For the arguments see `TextService`.
+    For the arguments see `TaskService`.
 
     Outputs:
       words, tags: string [B, W], padded on the right with "".
@@ -25,11 +30,7 @@ class TagService(Service):
     """
 
     text_names = ("text",)
-
-    def __init__(self, model, tokenizer, settings):
-        super().__init__(tokenizer, model.config.model.vocab_size, settings)
-        self._labels = model.config.task.labels
-        self._network = TaskNetwork(model, settings.lengths, settings.weights, ("logits",))
+    per_token = ("logits",)
 
     def from_texts(self, texts):
         plain = tf.strings.regex_replace(texts["text"], self.tokenizer.white_space, " ")
@@ -60,7 +61,7 @@ class TagService(Service):
     def from_tokens(self, inputs):
         """Computes the probabilities of each token; the first token of a word has its tag."""
         logits_BTC = self._network(with_sequence_axis(inputs))["logits"]
-        labels = repeated(self._labels, tf.shape(logits_BTC)[0])
+        labels = repeated(self._task.labels, tf.shape(logits_BTC)[0])
         return {"probabilities": tf.nn.softmax(logits_BTC), "labels": labels}
 
     def _pieces(self, words_N):
@@ -104,7 +105,7 @@ class TagService(Service):
         is_word_BW = words_BW != ""
         return {
             "words": words_BW,
-            "tags": tf.where(is_word_BW, tf.gather(tf.constant(self._labels), best_BW), ""),
+            "tags": tf.where(is_word_BW, tf.gather(tf.constant(self._task.labels), best_BW), ""),
             "probabilities": probability_BWC * tf.cast(is_word_BW, tf.float32)[..., None],
-            "labels": repeated(self._labels, tf.shape(words_BW)[0]),
+            "labels": repeated(self._task.labels, tf.shape(words_BW)[0]),
         }

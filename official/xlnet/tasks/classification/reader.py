@@ -1,4 +1,4 @@
-"""Reader of tables with texts and labels, and the roles of their columns.
+"""Readers of texts with labels: tables, and folders with one file per text, such as IMDB.
 
 The label is `task.label_column`, the texts are `task.text_columns`. Without the latter, all other
 columns are texts, except ids and row numbers, which are known by their names: the last word is
@@ -7,6 +7,7 @@ id, idx, index, guid or uuid (`pair_ID`, `PassengerId`), or there is no name (th
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -15,12 +16,15 @@ from data_prep.tasks.table_files import needed_columns, read_rows
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
+from official.xlnet.files.json_files import mended
+from official.xlnet.files.text import open_text
 
 _LABEL_SEPARATOR = ","  # Separates the classes of a multi-label row.
 _ID_COLUMNS = ("id", "guid", "uuid", "idx", "index")  # The first of them is the id of a row.
 _ID_WORDS = {*_ID_COLUMNS, "ids"}
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")  # As pandas reads its own index.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+")
+_NO_CLASS = ("unsup",)  # Unlabelled folders, which are skipped.
 
 
 @register_reader("classification")
@@ -56,6 +60,43 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
         )
 
     return usable(reading, read_rows(reading), example_of)
+
+
+@register_reader("classification", folder=True)
+def read_folder(reading: Reading) -> Iterator[TextExample]:
+    """Reads the files of all class folders, sorted by name.
+
+    Args:
+      reading: the folder and reading options.
+
+    Yields:
+      One example per file.
+
+    Raises:
+      DataError: there is no class folder, or a file is invalid in strict mode.
+    """
+    found = [
+        entry.name
+        for entry in os.scandir(reading.path)
+        if entry.is_dir() and entry.name not in _NO_CLASS
+    ]
+    if not found:
+        raise DataError(f"{reading.path}: expected one folder per class, got none")
+    for label in sorted(found):
+        folder = os.path.join(reading.path, label)
+        for name in sorted(os.listdir(folder)):
+            if not name.lower().endswith(".txt"):
+                reading.counts["other_files"] += 1
+                continue
+            path = os.path.join(folder, name)
+            try:
+                with open_text(path) as file:
+                    content = file.read().replace("<br />", " ")
+            except DataError as error:
+                reading.reject("bad_utf8", str(error))
+                continue
+            name = f"{label}/{os.path.splitext(name)[0]}"
+            yield TextExample(mended(name), (content,), mended(label))
 
 
 def read_label(row: Row, column: str, kind: str) -> Label:

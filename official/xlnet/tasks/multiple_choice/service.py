@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.inference.network.task_network import TaskNetwork
-from official.xlnet.serving.services.base import Service
+from official.xlnet.serving.services.base import TaskService, register_service
 from official.xlnet.serving.services.input_checks import check
 from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
 
 
-class ChoiceService(Service):
+@register_service("multiple_choice")
+class ChoiceService(TaskService):
     """Multiple choice.
 
         passage | SEP | question with the choice in its blank `_`, or appended | SEP | CLS
 
     `question` may be empty, as for SWAG. Empty choices are ignored. For the arguments see
-    `TextService`.
+    `TaskService`.
 
     Outputs:
       choice: index of the best choice, int32 [B].
@@ -28,10 +28,8 @@ class ChoiceService(Service):
     text_names = ("passage", "question", "choices")
 
     def __init__(self, model, tokenizer, settings):
-        super().__init__(tokenizer, model.config.model.vocab_size, settings)
-        self.sequences = model.config.task.num_choices
-        self.truncation_side = model.config.task.truncation_side
-        self._network = TaskNetwork(model, settings.lengths, settings.weights)
+        super().__init__(model, tokenizer, settings)
+        self.sequences = self._task.num_choices
 
     def from_texts(self, texts):
         most = self.sequences

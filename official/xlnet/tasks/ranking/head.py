@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, register_head
-from official.xlnet.modeling.heads.kernel_pooling import MEANS, kernel_pooling
 from official.xlnet.modeling.heads.sequence_score import SequenceScoreHead, masked
+from official.xlnet.tasks.ranking.kernel_pooling import MEANS, kernel_pooling
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
 _FEATURE_SCALE = 0.01  # As in the K-NRM release; keeps tanh out of saturation.

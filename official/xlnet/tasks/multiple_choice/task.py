@@ -9,8 +9,8 @@ import numpy as np
 from official.xlnet.data.examples import ChoiceExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.labels import softmax
 from official.xlnet.tasks.task import Task, register_task
-from official.xlnet.tasks.text_classification import softmax
 
 _BLANK = "_"
 

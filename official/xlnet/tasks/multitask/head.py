@@ -6,10 +6,10 @@ import functools
 
 import tensorflow as tf
 
+from official.xlnet.configs.registry import ANSWER_MODULES, HEADS
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.data.graph_names import graph_names
 from official.xlnet.modeling.heads.base import Head, register_head
-from official.xlnet.modeling.heads.classification import ClassificationHead, RegressionHead
 
 
 class MultiTaskHead(Head):
@@ -68,7 +68,8 @@ def multitask_head(config: HeadSections, **kwargs) -> MultiTaskHead:
     for number, (subtask, scope) in enumerate(zip(config.task.subtasks, scopes, strict=True)):
         num_labels = sum(label.startswith(f"{subtask}/") for label in config.task.labels)
         if num_labels:
-            heads[subtask] = ClassificationHead(config, num_labels, name=scope, dtype=dtype)
+            summary_head = ANSWER_MODULES["summary"]
+            heads[subtask] = summary_head(config, num_labels, name=scope, dtype=dtype)
         else:
-            heads[subtask] = RegressionHead(config, number=number, name=scope, dtype=dtype)
+            heads[subtask] = HEADS["regression"](config, number=number, name=scope, dtype=dtype)
     return MultiTaskHead(config, heads, **kwargs)

@@ -14,14 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.tasks.multitask import MultiTask
+from official.xlnet.configs.registry import BASELINES
+from official.xlnet.tasks.classification.task import Classification, MultiLabel, Regression
+from official.xlnet.tasks.multitask.task import MultiTask
 from official.xlnet.tasks.task import Task
-from official.xlnet.tasks.text_classification import (
-    Classification,
-    MultiLabel,
-    Regression,
-    TextTask,
-)
+from official.xlnet.tasks.text_task import TextTask
 from official.xlnet.tokenization.unspaced_scripts import CHARACTERS
 
 # The part of a large data set that is read, for fitting and for evaluation each.
@@ -38,22 +35,18 @@ _WORD = rf"[{CHARACTERS}]|[^\W{CHARACTERS}]+|[^\w\s]"
 Logits = dict[str, np.ndarray]
 
 
-def has_text_baselines(task: Task) -> bool:
-    """Returns whether a task labels texts, alone or several of them at once."""
-    return isinstance(task, Classification | MultiLabel | Regression | MultiTask)
-
-
+@BASELINES.register("text")
 def text_baselines(
     task: Task,
     train: Sequence[Any],
     dev: Sequence[Any],
     max_examples: int = MAX_EXAMPLES,
     max_characters: int = MAX_CHARACTERS,
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Fits the baselines of a text task and evaluates them with the task's own metrics.
 
     Args:
-      task: the task, of which `has_text_baselines` holds, with complete labels.
+      task: the task, with complete labels.
       train: training examples, `TextExample`.
       dev: examples to evaluate on, with labels.
       max_examples: number of examples of each that are used; a random sample of more.
@@ -61,8 +54,11 @@ def text_baselines(
 
     Returns:
       Metrics as `bag_of_words` and `majority` (the most frequent class, or the mean of numbers);
-      and `train_examples` and `dev_examples`, how many were used.
+      and `train_examples` and `dev_examples`, how many were used. None for a task that does not
+      label texts.
     """
+    if not isinstance(task, Classification | MultiLabel | Regression | MultiTask):
+        return None
     train, dev = (_sample(examples, max_examples, max_characters) for examples in (train, dev))
     logits = _logits_of_parts(task, train, dev)
     results: dict[str, Any] = {}

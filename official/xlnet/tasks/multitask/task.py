@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.labels import target_of
 from official.xlnet.tasks.task import Task, register_task
-from official.xlnet.tasks.text_classification import Classification, Regression, target_of
+from official.xlnet.tasks.text_task import TextTask
 
 
 @register_task("multitask")
@@ -24,10 +26,10 @@ class MultiTask(Task):
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
-        self.parts: dict[str, Classification | Regression] = {}
+        self.parts: dict[str, TextTask] = {}
         for name in config.task.subtasks:
             labels = [x.removeprefix(f"{name}/") for x in self.labels if _is_of(name, x)]
-            part = (Classification if labels else Regression)(config, tokenizer)
+            part = TASKS["classification" if labels else "regression"](config, tokenizer)
             part.labels = tuple(labels)
             self.parts[name] = part
 
@@ -102,7 +104,7 @@ class MultiTask(Task):
         axes.bar(names, [metrics[f"{name}/{self.parts[name].metric}"] for name in names])
         axes.set(ylim=(0, 1), title="Main metrics")
 
-    def _part(self, example: TextExample) -> Classification | Regression:
+    def _part(self, example: TextExample) -> TextTask:
         if example.subtask not in self.parts:
             raise DataError(
                 f"{example.id}: expected one of the data sets {', '.join(self.parts)}, got "

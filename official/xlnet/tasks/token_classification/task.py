@@ -7,8 +7,8 @@ import numpy as np
 from official.xlnet.data.examples import TaggedExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.labels import complete_labels, label_index
 from official.xlnet.tasks.task import Task, register_task
-from official.xlnet.tasks.text_classification import complete_labels, label_index
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
     SEGMENT_A,

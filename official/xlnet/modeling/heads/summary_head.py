@@ -1,0 +1,57 @@
+"""Base class of heads that compute logits from a summary of whole texts."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.configs.sections import HeadSections
+from official.xlnet.modeling.heads.base import Head, num_classes
+from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+
+
+class SummaryHead(Head):
+    """Dense layer on a sequence summary: logits = W · summary + b, float32 [U, num_logits].
+
+    The windows or segments of a long text (S > 1) are summarized separately, and the summaries of
+    all that are not empty are pooled (`task.pooling`): with `task.long_texts` `memory`, those that
+    `task.pooled_segments` selects.
+
+    Args:
+      config: sections of the experiment; uses `model` and `task`.
+      num_logits: number of outputs. None: the number of `task.labels`.
+    """
+
+    reads_summary = True
+
+    def __init__(self, config: HeadSections, num_logits: int | None = None, **kwargs):
+        super().__init__(config, **kwargs)
+        self.num_logits = num_classes(config) if num_logits is None else num_logits
+        self.summary = SequenceSummary(config.model, config.task.summary, name="summary")
+        self.logits = self.dense(self.num_logits, "logits")
+
+    def build(self, input_shape):
+        width = self.config.model.d_model
+        self.build_parts(summary=width, logits=width)
+        super().build(input_shape)
+
+    def call(self, content_USTD, inputs, seed=None):
+        is_padding_UST = inputs["is_padding"]
+        # With memory, there may be vectors of the last segment only.
+        is_padding_UST = is_padding_UST[:, -content_USTD.shape[1] :]
+        windows, tokens, width = content_USTD.shape[1:]
+        content_XTD = tf.reshape(content_USTD, [-1, tokens, width])
+        is_padding_XT = tf.reshape(is_padding_UST, [-1, tokens])
+        summary_XD = self.summary(content_XTD, is_padding_XT, seed)
+        summary_USD = tf.reshape(summary_XD, [-1, windows, width])
+        has_text_US1 = tf.reduce_any(~is_padding_UST, axis=2)[..., None]
+        return {"logits": self.logits(self._pool(summary_USD, has_text_US1))}
+
+    def _pool(self, summary_USD, has_text_US1):
+        if self.config.task.pooling == "max":
+            return tf.reduce_max(tf.where(has_text_US1, summary_USD, -1.0), axis=1)
+        weight_US1 = tf.cast(has_text_US1, tf.float32)
+        total_UD = tf.reduce_sum(summary_USD * weight_US1, axis=1)
+        return tf.math.divide_no_nan(total_UD, tf.reduce_sum(weight_US1, axis=1))
+
+    def get_config(self):
+        return {**super().get_config(), "num_logits": self.num_logits}

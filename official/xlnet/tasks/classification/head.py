@@ -1,0 +1,75 @@
+"""Heads for text classification, multi-label classification and regression."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from official.xlnet.configs.registry import ANSWER_MODULES
+from official.xlnet.configs.sections import HeadSections
+from official.xlnet.modeling.heads.base import Head, register_head
+from official.xlnet.modeling.heads.summary_head import SummaryHead
+from official.xlnet.modeling.layers.losses import label_cross_entropy
+
+
+@ANSWER_MODULES.register("summary")
+class ClassificationHead(SummaryHead):
+    """Single-label classification with cross-entropy loss. Labels: `label` int [U], class index.
+
+    With `task.label_smoothing` ε, the target distribution is 1 - ε on the label plus ε / C on each
+    of the C classes.
+    """
+
+    def loss(self, outputs, labels):
+        smoothing = self.config.task.label_smoothing
+        return label_cross_entropy(outputs["logits"], labels["label"], smoothing)
+
+
+@register_head("classification")
+def classification_head(config: HeadSections, **kwargs) -> Head:
+    """Creates the classification head that `task.answer_module` selects."""
+    return ANSWER_MODULES[config.task.answer_module](config, **kwargs)
+
+
+@register_head("multi_label")
+class MultiLabelHead(SummaryHead):
+    """Multi-label classification with binary cross-entropy loss, averaged over classes.
+
+    Labels: `label` float32 [U, C], 0 or 1.
+    """
+
+    def loss(self, outputs, labels):
+        loss_UC = tf.nn.sigmoid_cross_entropy_with_logits(
+            tf.cast(labels["label"], tf.float32), outputs["logits"]
+        )
+        return tf.reduce_mean(loss_UC, axis=1)
+
+
+@register_head("regression")
+class RegressionHead(SummaryHead):
+    """Regression of one number with squared-error loss. Labels: `label` float32 [U].
+
+    The output is scale · z + mean, in the units of the labels; the loss is that of z:
+
+        z = W · summary + b,   loss = (z - (label - mean) / scale)²
+
+    Args:
+      config: sections of the experiment; uses `model` and `task`.
+      number: index in `task.target_means` and `task.target_scales`.
+    """
+
+    def __init__(self, config: HeadSections, num_logits: int = 1, number: int = 0, **kwargs):
+        super().__init__(config, num_logits, **kwargs)
+        self.number = number
+        self.mean, self.scale = config.task.target(number)
+
+    def call(self, content_USTD, inputs, seed=None):
+        return {
+            "logits": super().call(content_USTD, inputs, seed)["logits"] * self.scale + self.mean
+        }
+
+    def loss(self, outputs, labels):
+        label_U = tf.cast(labels["label"], tf.float32)
+        return tf.square((outputs["logits"][:, 0] - label_U) / self.scale)
+
+    def get_config(self):
+        return {**super().get_config(), "number": self.number}

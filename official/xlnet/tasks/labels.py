@@ -1,0 +1,97 @@
+"""Labels of tasks: classes and their indices, the scale of numbers, and probabilities."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+import numpy as np
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import DataError
+
+_FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
+_LEAST_SCALE = 1e-18  # Its square is a normal number of float32.
+
+
+def complete_labels(config: XLNetConfig, found: Sequence[str]) -> tuple[str, ...]:
+    """Returns the labels of the configuration, or those of the training data if it has none.
+
+    Args:
+      config: the experiment configuration.
+      found: labels that occur in the training data.
+
+    Raises:
+      DataError: there are fewer than two labels, or one that the configuration does not list.
+    """
+    if len(found) < 2:
+        raise DataError(
+            f"training data: expected at least two classes, got {', '.join(found) or 'none'}"
+        )
+    listed = config.task.labels
+    for label in found if listed else ():
+        label_index(listed, label, "training data")
+    return listed or tuple(found)
+
+
+def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
+    """Returns mean and standard deviation of the labels of a regression.
+
+    Args:
+      labels: the training labels.
+      where: names the data in the error.
+
+    Raises:
+      DataError: the labels are the same, or differ by less than float32 resolves.
+
+    Example:
+      >>> target_of([1150.0, 3300.0], "training data")
+      (2225.0, 1075.0)
+    """
+    values = np.array(labels, np.float64)
+    if np.ptp(values) == 0:
+        raise DataError(f"{where}: expected at least two different labels, got one")
+    mean, scale = float(np.mean(values)), float(np.std(values))
+    least = max(_FLOAT32_RESOLUTION * abs(mean), _LEAST_SCALE)
+    if scale < least:
+        raise DataError(
+            f"{where}: expected labels whose standard deviation is at least {least:.1g}, as they "
+            f"are about {mean:g} and computed in float32, got {scale:.1g}; subtract a constant "
+            "from the labels, or multiply them by one"
+        )
+    return mean, scale
+
+
+def label_index(labels: Sequence[str], label, where: str) -> int:
+    """Returns the index of a label.
+
+    Args:
+      labels: all labels.
+      label: the label to look up.
+      where: names the example in the error.
+
+    Raises:
+      DataError: `labels` does not contain the label.
+    """
+    try:
+        return labels.index(str(label))
+    except ValueError:
+        nearest = difflib.get_close_matches(str(label), labels, n=1)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        shown = ", ".join(labels[:10]) + (", …" if len(labels) > 10 else "")
+        raise DataError(
+            f"{where}: expected one of the labels {shown}, got {label!r}{hint}"
+        ) from None
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Softmax over the last axis of a vector, computed in float64.
+
+    Args:
+      logits: float [C].
+
+    Returns:
+      Probabilities, float64 [C].
+    """
+    shifted = np.exp(logits.astype(np.float64) - np.max(logits))
+    return shifted / shifted.sum()

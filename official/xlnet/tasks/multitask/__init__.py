@@ -1,0 +1,1 @@
+"""Multi-task fine-tuning: one encoder, a head for each data set."""

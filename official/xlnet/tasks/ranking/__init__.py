@@ -1,0 +1,1 @@
+"""Ranking of documents by relevance to a query."""

@@ -1,0 +1,1 @@
+"""Token classification, such as named entity recognition."""
