@@ -31,7 +31,6 @@ MODULES = [
     "tasks.multiple_choice.task",
     "tasks.question_answering.task",
     "tasks.ranking.metrics",
-    "tasks.task",
     "training.evaluation",
     "training.optimization",
 ]
