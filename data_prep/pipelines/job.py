@@ -209,7 +209,7 @@ def plan_lanes(job: Job) -> Plan:
       DataError: there is not enough text, or too much of it becomes `<unk>`.
     """
     completions = [
-        read_record(token_files.completion_path(job.work_dir, index))
+        read_record(token_files.shard_file(job.work_dir, index, "json"))
         for index in range(len(job.shards))
     ]
     counts = Counts()
@@ -286,7 +286,7 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
     completions = [
         read_record(lane_files.completion_path(job.work_dir, lane)) for lane in plan.lanes
     ]
-    files = {completion["file"]: completion["sha256"] for completion in completions}
+    files = {completion["file"]: completion["sha256"][0] for completion in completions}
     splits = {}
     for layout in plan.layouts:
         own = sorted(name for name in files if name.startswith(layout.name + "-"))

@@ -7,23 +7,24 @@ same chunk (in the XLNet release, from the same input file).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from data_prep.records.completion import HashedFile, run_once
 from data_prep.records.lanes import Lane
-from data_prep.records.records import RecordWriter, encode_windows
+from data_prep.records.records import encode_windows, framed
 from data_prep.records.splits import TokenStream
 from data_prep.records.windows import choose_windows, window_draws
 from data_prep.settings import Settings
 from official.xlnet.data.schema import lane_file
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.checksums import sha256_of
-from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.tokenization.special_tokens import EOD_ID
 
 _CHUNK_TOKENS = 1 << 19
+_GZIP = 31  # zlib's `wbits` for maximum window size with gzip header.
 _MARGIN_WINDOWS = 8  # Additional text after the last window of a chunk, for random segments.
 
 
@@ -51,50 +52,57 @@ def write_lane(
       report: progress callback; called with numbers of windows written, which sum to W.
 
     Returns:
-      The completion record `{"file": name, "sha256": …}`, plus "resumed": whether the lane had
+      The completion record `{"file": name, "sha256": […]}`, plus "resumed": whether the lane had
       been completed before.
     """
-    path, completion_file = (
-        os.path.join(output_dir, _file_name(lane)),
-        completion_path(work_dir, lane),
-    )
-    completion = read_record(completion_file)
-    if completion and completion.get("sha256") == sha256_of(path):
-        report(lane.layout.windows_per_lane)
-        return {**completion, "resumed": True}
+    name = _file_name(lane)
+    path = os.path.join(output_dir, name)
 
-    stream = TokenStream(work_dir, lane.layout.split, dtype)
+    def write() -> dict[str, Any]:
+        # The header of gzip has no timestamp, so the output is deterministic.
+        compressor = zlib.compressobj(wbits=_GZIP) if settings.compress else None
+        with atomic_write(path, work_dir) as output:
+            file = HashedFile(output)
+            for records, number in _chunks(lane, settings, TokenStream(work_dir, split, dtype)):
+                data = framed(records)
+                file.write(compressor.compress(data) if compressor else data)
+                report(number)
+            if compressor:
+                file.write(compressor.flush())
+        return {"file": name, "sha256": [file.sha256]}
+
+    split = lane.layout.split
+    completion = run_once(completion_path(work_dir, lane), [path], work_dir, write)
+    if completion["resumed"]:
+        report(lane.layout.windows_per_lane)
+    return completion
+
+
+def _chunks(
+    lane: Lane, settings: Settings, stream: TokenStream
+) -> Iterator[tuple[Iterator[bytes], int]]:
+    """Yields the records of each chunk of a lane, and their number."""
     num_windows, advance = lane.layout.windows_per_lane, settings.reuse_len
     num_chunks = -(-num_windows * advance // _CHUNK_TOKENS)
     context_length = 0
-    with atomic_write(path, work_dir) as file:
-        writer = RecordWriter(file, settings.compress)
-        for chunk in range(num_chunks):
-            first = chunk * num_windows // num_chunks
-            number = (chunk + 1) * num_windows // num_chunks - first
-            token_ids, sentence_starts, document_starts = _read_text(
-                stream,
-                lane,
-                first * advance,
-                _text_len(number, stream.num_tokens, settings),
-                advance,
-            )
-            windows, context_length = choose_windows(
-                sentence_starts,
-                document_starts,
-                len(token_ids),
-                context_length,
-                window_draws(settings.seed, lane.layout.split.code, lane.index, first, number),
-                advance,
-                settings.span_len,
-            )
-            first_id = lane.index * num_windows + first
-            writer.write(encode_windows(token_ids, windows, advance, lane.is_reversed, first_id))
-            report(number)
-        writer.finish()
-    completion = {"file": _file_name(lane), "sha256": writer.sha256}
-    write_json(completion_file, completion, work_dir)
-    return {**completion, "resumed": False}
+    for chunk in range(num_chunks):
+        first = chunk * num_windows // num_chunks
+        number = (chunk + 1) * num_windows // num_chunks - first
+        text_len = _text_len(number, stream.num_tokens, settings)
+        token_ids, sentence_starts, document_starts = _read_text(
+            stream, lane, first * advance, text_len, advance
+        )
+        windows, context_length = choose_windows(
+            sentence_starts,
+            document_starts,
+            text_len,
+            context_length,
+            window_draws(settings.seed, lane.layout.split.code, lane.index, first, number),
+            advance,
+            settings.span_len,
+        )
+        first_id = lane.index * num_windows + first
+        yield encode_windows(token_ids, windows, advance, lane.is_reversed, first_id), number
 
 
 def _file_name(lane: Lane) -> str:
@@ -120,15 +128,12 @@ def _read_text(
       sentence_starts: int64, positions where sentences start.
       document_starts: int64, positions where documents start.
     """
-    if not lane.is_reversed:
-        begin = lane.start + first
-        token_ids, ends_sentence = stream.read(begin, begin + length)
-        return (
-            token_ids,
-            np.flatnonzero(ends_sentence) + 1,
-            np.flatnonzero(token_ids == EOD_ID) + 1,
-        )
-    end = lane.start + lane.layout.windows_per_lane * advance - first
-    token_ids, ends_sentence = stream.read(end - length, end)
-    token_ids, ends_sentence = token_ids[::-1], ends_sentence[::-1]
-    return token_ids, np.flatnonzero(ends_sentence), np.flatnonzero(token_ids == EOD_ID)
+    begin = lane.start + first
+    if lane.is_reversed:
+        begin = lane.start + lane.layout.windows_per_lane * advance - first - length
+    token_ids, ends_sentence = stream.read(begin, begin + length)
+    if lane.is_reversed:
+        token_ids, ends_sentence = token_ids[::-1], ends_sentence[::-1]
+    after = 0 if lane.is_reversed else 1
+    is_eod = token_ids == EOD_ID
+    return token_ids, np.flatnonzero(ends_sentence) + after, np.flatnonzero(is_eod) + after

@@ -9,11 +9,8 @@ once as protobuf varints, and windows are assembled from slices of these bytes. 
 from __future__ import annotations
 
 import functools
-import hashlib
 import struct
-import zlib
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Iterable, Iterator
 
 import google_crc32c
 import numpy as np
@@ -22,7 +19,6 @@ from data_prep.records.windows import Windows
 from official.xlnet.data.schema import SCALAR_FEATURES
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
-_GZIP = 31  # zlib's `wbits` for maximum window size with gzip header.
 _MASK_DELTA = 0xA282EAD8  # Constant of the masked CRC in TFRecord.
 _MAX_VARINT_BITS = 21  # Three bytes of 7 bits.
 _SEP = bytes([SEP_ID])
@@ -100,41 +96,12 @@ def _varint_tables(num_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return words, is_used, size
 
 
-class RecordWriter:
-    """Writer of TFRecord files that computes the SHA-256 of the output.
-
-    Args:
-      file: binary file to write to.
-      compress: whether to compress with gzip. The header has no timestamp, so the output is
-        deterministic.
-    """
-
-    def __init__(self, file: IO[bytes], compress: bool = False):
-        self._file = file
-        self._compressor = zlib.compressobj(wbits=_GZIP) if compress else None
-        self._digest = hashlib.sha256()
-
-    def write(self, records: Iterator[bytes]) -> None:
-        """Writes serialized records."""
-        framed: list[bytes] = []
-        for record in records:
-            framed += (_frame_head(len(record)), record, _masked_crc(record))
-        data = b"".join(framed)
-        self._put(self._compressor.compress(data) if self._compressor else data)
-
-    def finish(self) -> None:
-        """Flushes the compressor; no records can be written afterwards."""
-        if self._compressor:
-            self._put(self._compressor.flush())
-
-    def _put(self, data: bytes) -> None:
-        self._digest.update(data)
-        self._file.write(data)
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of the bytes written so far, in hexadecimal."""
-        return self._digest.hexdigest()
+def framed(records: Iterable[bytes]) -> bytes:
+    """Frames serialized records as in a TFRecord file."""
+    parts: list[bytes] = []
+    for record in records:
+        parts += (_frame_head(len(record)), record, _masked_crc(record))
+    return b"".join(parts)
 
 
 @functools.cache
@@ -149,10 +116,6 @@ def _masked_crc(data: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    if value < 1 << 7:
-        return bytes((value,))
-    if value < 1 << 14:
-        return bytes((value & 0x7F | 1 << 7, value >> 7))
     out = bytearray()
     while value >= 1 << 7:
         out.append(value & 0x7F | 1 << 7)
@@ -161,9 +124,7 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-@functools.cache
-def _length(num_bytes: int) -> bytes:
-    return _varint(num_bytes)
+_length = functools.cache(_varint)
 
 
 def _delimited(tag: bytes, data: bytes) -> bytes:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,7 +23,7 @@ from data_prep.records.token_files import (
     read_document_table,
     read_tokens,
     sentence_end_bit,
-    token_path,
+    shard_file,
 )
 from data_prep.settings import Settings
 from official.xlnet.files import file_system
@@ -81,12 +80,7 @@ def split_documents(
       counts: `duplicates`, the number of dropped documents, and `divided_documents`, the number of
         documents of which a part is in each split.
     """
-    is_duplicate = [
-        np.zeros(len(read_document_table(work_dir, shard)), bool) for shard in range(num_shards)
-    ]
-    if settings.drop_duplicates:
-        _find_duplicates(work_dir, is_duplicate)
-    documents = _Documents(work_dir, is_duplicate, settings, dtype)
+    documents = _Documents(work_dir, num_shards, settings, dtype)
     least, most = heldout_range(documents.tokens, settings)
     for rule in documents.rules():
         splits, num_divided = documents.assign(rule)
@@ -94,10 +88,9 @@ def split_documents(
             break
     else:
         splits, num_divided = documents.assign(_Rule())
-    num_duplicates = int(sum(map(np.count_nonzero, is_duplicate)))
     return (
         [split for split in splits if split.code == TRAIN or split.documents],
-        Counts(duplicates=num_duplicates, divided_documents=num_divided),
+        Counts(duplicates=documents.duplicates, divided_documents=num_divided),
     )
 
 
@@ -157,31 +150,16 @@ class TokenStream:
         return tokens & (bit - 1), (tokens & bit) != 0
 
     def _parts(self, start: int, stop: int) -> Iterator[np.ndarray]:
-        shard = int(np.searchsorted(self._shard_end, start, side="right"))
-        while start < stop:
-            shard_start = int(self._shard_end[shard - 1]) if shard else 0
-            until = min(stop, int(self._shard_end[shard]))
-            if start < until:
-                yield from self._read_shard(shard, start - shard_start, until - shard_start)
-                start = until
-            shard += 1
-
-    def _read_shard(self, shard: int, start: int, stop: int) -> Iterator[np.ndarray]:
-        """Reads tokens [start, stop) of the split's documents in a shard."""
-        if self._cached is None or self._cached[0] != shard:
-            self._cached = (shard, *self._runs(shard))
-        _, file_start, stream_end = self._cached
         size = self._dtype.itemsize
-        run = int(np.searchsorted(stream_end, start, side="right"))
-        with file_system.open(token_path(self._work_dir, shard), "rb", buffering=0) as file:
-            while start < stop:
-                run_start = int(stream_end[run - 1]) if run else 0
-                until = min(stop, int(stream_end[run]))
-                offset = int(file_start[run]) + start - run_start
-                file.seek(offset * size)
-                yield np.frombuffer(file.read((until - start) * size), self._dtype)
-                start = until
-                run += 1
+        for shard, first, last in _spans(self._shard_end, start, stop):
+            if self._cached is None or self._cached[0] != shard:
+                self._cached = (shard, *self._runs(shard))
+            _, file_start, stream_end = self._cached
+            path = shard_file(self._work_dir, shard, "tokens")
+            with file_system.open(path, "rb", buffering=0) as file:
+                for run, begin, end in _spans(stream_end, first, last):
+                    file.seek((int(file_start[run]) + begin) * size)
+                    yield np.frombuffer(file.read((end - begin) * size), self._dtype)
 
     def _runs(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
         """Finds runs of consecutive tokens of the split in the token file of a shard.
@@ -209,25 +187,19 @@ class TokenStream:
         return start[is_first], np.cumsum(end - start)[is_last]
 
 
-def _find_duplicates(work_dir: str, is_duplicate: list[np.ndarray]) -> None:
-    """Marks documents with the fingerprint of an earlier one, in buckets to bound memory."""
-    num_documents = sum(map(len, is_duplicate))
-    num_buckets = -(-num_documents // _DOCUMENTS_PER_BUCKET)
-    first_of = np.cumsum([0, *map(len, is_duplicate)])
-    for bucket in range(num_buckets):
-        fingerprints, places = [], []
-        for shard in range(len(is_duplicate)):
-            fingerprint = read_document_table(work_dir, shard)["fingerprint"]
-            index = np.flatnonzero(fingerprint % np.uint64(num_buckets) == bucket)
-            fingerprints.append(fingerprint[index])
-            places.append(first_of[shard] + index)
-        place = np.concatenate(places)
-        _, first = np.unique(np.concatenate(fingerprints), return_index=True)
-        repeated = np.ones(len(place), bool)
-        repeated[first] = False
-        for shard, marks in enumerate(is_duplicate):
-            low, high = np.searchsorted(place, first_of[shard : shard + 2])
-            marks[place[low:high][repeated[low:high]] - first_of[shard]] = True
+def _spans(ends: np.ndarray, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """Yields which parts [start, stop) of a sequence of segments covers: segment, start, stop.
+
+    Args:
+      ends: int64, end of each segment in the sequence.
+      start: first position in the sequence.
+      stop: end position (exclusive).
+    """
+    begins = np.append(0, ends[:-1])
+    first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+    for segment in np.flatnonzero(ends[first : last + 1] > begins[first : last + 1]) + first:
+        begin, end = int(begins[segment]), int(ends[segment])
+        yield int(segment), max(start, begin) - begin, min(stop, end) - begin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,16 +222,34 @@ class _Documents:
 
     Attributes:
       tokens: their number of tokens.
+      duplicates: number of dropped documents.
     """
 
-    def __init__(
-        self, work_dir: str, is_duplicate: list[np.ndarray], settings: Settings, dtype: np.dtype
-    ):
+    def __init__(self, work_dir: str, num_shards: int, settings: Settings, dtype: np.dtype):
         self._work_dir = work_dir
-        self._is_duplicate = is_duplicate
         self._settings = settings
         self._dtype = dtype
+        sizes = [len(read_document_table(work_dir, shard)) for shard in range(num_shards)]
+        self._first_of = np.cumsum([0, *sizes])
+        is_duplicate = np.zeros(self._first_of[-1], bool)
+        self._is_duplicate = np.split(is_duplicate, self._first_of[1:-1])
+        if settings.drop_duplicates:
+            self._mark_duplicates(is_duplicate)
+        self.duplicates = int(np.count_nonzero(is_duplicate))
         self.tokens = sum(int(length.sum(dtype=np.int64)) for _, length in self._tables())
+
+    def _mark_duplicates(self, is_duplicate: np.ndarray) -> None:
+        """Marks documents with the fingerprint of an earlier one, in buckets to bound memory."""
+        num_buckets = -(-len(is_duplicate) // _DOCUMENTS_PER_BUCKET)
+        for bucket in range(num_buckets):
+            fingerprints, places = [], []
+            for shard in range(len(self._is_duplicate)):
+                fingerprint = read_document_table(self._work_dir, shard)["fingerprint"]
+                index = np.flatnonzero(fingerprint % np.uint64(num_buckets) == bucket)
+                fingerprints.append(fingerprint[index])
+                places.append(self._first_of[shard] + index)
+            _, first = np.unique(np.concatenate(fingerprints), return_index=True)
+            is_duplicate[np.delete(np.concatenate(places), first)] = True
 
     def rules(self) -> Iterator[_Rule]:
         """Yields rules for the held-out split, best first."""
@@ -301,7 +291,7 @@ class _Documents:
                     shard, begin, int(length[index]), rule.pieces[int(hashes[index])]
                 )
             kept[marks] = _DUPLICATE
-            with atomic_write(_kept_path(self._work_dir, shard), self._work_dir) as file:
+            with atomic_write(shard_file(self._work_dir, shard, "split"), self._work_dir) as file:
                 file.write(kept.astype("<u4").tobytes())
             num_divided += int(np.count_nonzero(divided))
             for code, chosen, size in (
@@ -313,12 +303,20 @@ class _Documents:
         splits = [SplitTokens(code, documents[code], tokens[code]) for code in (TRAIN, HELDOUT)]
         return splits, num_divided
 
-    def _tables(self, longest: float = math.inf) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields the hashes and lengths of the documents of each shard that are not too long."""
+    def _tables(
+        self, longest: float = math.inf, in_tokens: bool = True
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields the hashes and sizes of the documents of each shard that are not too long.
+
+        Args:
+          longest: documents of more tokens are left out.
+          in_tokens: whether the size is the number of tokens; else it is 1.
+        """
         for shard, marks in enumerate(self._is_duplicate):
             length = read_document_table(self._work_dir, shard)["length"]
             chosen = ~marks & (length <= longest)
-            yield _hashes(self._work_dir, shard, self._settings.seed)[chosen], length[chosen]
+            size = length if in_tokens else np.ones_like(length)
+            yield _hashes(self._work_dir, shard, self._settings.seed)[chosen], size[chosen]
 
     def _highest_hash(self, share: float, in_tokens: bool, longest: float = math.inf) -> int:
         """The highest hash among the documents with the lowest hashes that make up a share.
@@ -332,26 +330,21 @@ class _Documents:
           The hash; -1 if no document is chosen.
         """
         counts = np.zeros(1 << _BIN_BITS, np.int64)
-        for hashes, length in self._tables(longest):
-            sizes = length if in_tokens else np.ones_like(length)
+        for hashes, sizes in self._tables(longest, in_tokens):
             counts += np.bincount(_bin_of(hashes), sizes, 1 << _BIN_BITS).astype(np.int64)
         reached = np.cumsum(counts)
         if not 0 < share <= reached[-1]:
             return -1
         # The bin that contains the last document.
         chosen = int(np.searchsorted(reached, share))
-        within = np.concatenate(
-            [
-                np.stack([hashes, length if in_tokens else np.ones_like(length)])[
-                    :, _bin_of(hashes) == chosen
-                ]
-                for hashes, length in self._tables(longest)
-            ],
-            axis=1,
-        )
-        hashes, sizes = within[:, np.argsort(within[0], kind="stable")]
-        total = reached[chosen] - counts[chosen] + np.cumsum(sizes.astype(np.int64))
-        return int(hashes[np.searchsorted(total, share)])
+        within = [
+            np.stack(table)[:, _bin_of(table[0]) == chosen]
+            for table in self._tables(longest, in_tokens)
+        ]
+        hashes, sizes = np.concatenate(within, axis=1)
+        order = np.argsort(hashes, kind="stable")
+        total = reached[chosen] - counts[chosen] + np.cumsum(sizes[order].astype(np.int64))
+        return int(hashes[order][np.searchsorted(total, share)])
 
     def _pieces(self, longest: float, share: float) -> tuple[dict[int, int], float]:
         """The tokens to hold out of each document that is too long to be held out whole.
@@ -368,22 +361,19 @@ class _Documents:
           rest: number of tokens that other documents have to give.
         """
         fraction, window = self._settings.heldout_fraction, self._settings.tokens_per_window
-        lengths: dict[int, int] = {}
-        times: collections.Counter[int] = collections.Counter()
+        times: collections.Counter[tuple[int, int]] = collections.Counter()
         for hashes, length in self._tables():
-            for key, size in zip(
-                hashes[length > longest].tolist(), length[length > longest].tolist(), strict=True
-            ):
-                lengths[key] = size
-                times[key] += 1
-        pieces, wanted = {}, 0.0
-        for key in sorted(lengths):
-            wanted += fraction * lengths[key] * times[key]
-            piece = min(round(wanted / times[key]), lengths[key] - window)
+            is_long = length > longest
+            times.update(zip(hashes[is_long].tolist(), length[is_long].tolist(), strict=True))
+        pieces, wanted, given = {}, 0.0, 0
+        for (key, tokens), number in sorted(times.items()):
+            wanted += fraction * tokens * number
+            piece = min(round(wanted / number), tokens - window)
             if piece >= window:
                 pieces[key] = piece
-                wanted -= piece * times[key]
-        return pieces, share - sum(piece * times[key] for key, piece in pieces.items())
+                wanted -= piece * number
+                given += piece * number
+        return pieces, share - given
 
     def _cut(self, shard: int, begin: int, length: int, piece: int) -> int:
         """Number of tokens of a document before its held-out end of about `piece` tokens.
@@ -413,11 +403,7 @@ def _hashes(work_dir: str, shard: int, seed: int) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
-def _kept_path(work_dir: str, shard: int) -> str:
-    return os.path.join(work_dir, f"{shard:06d}.split")
-
-
 def _read_kept(work_dir: str, shard: int) -> np.ndarray:
     """Number of tokens of each document to train on, int64; `_DUPLICATE` if it is dropped."""
-    kept = np.frombuffer(file_system.read_bytes(_kept_path(work_dir, shard)), "<u4")
+    kept = np.frombuffer(file_system.read_bytes(shard_file(work_dir, shard, "split")), "<u4")
     return kept.astype(np.int64)

@@ -27,11 +27,10 @@ from data_prep.corpus.contents import checksum
 from data_prep.corpus.corpus import Shard
 from data_prep.corpus.filters import reason_to_drop
 from data_prep.corpus.readers import Counts, Document, read_documents
+from data_prep.records.completion import HashedFile, run_once
 from data_prep.settings import Settings
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.checksums import sha256_of
-from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.tokenization.special_tokens import EOD_ID, UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import (
@@ -60,19 +59,9 @@ def sentence_end_bit(dtype: np.dtype) -> int:
     return 1 << (8 * dtype.itemsize - 1)
 
 
-def token_path(work_dir: str, shard: int) -> str:
-    """Path of the token file of a shard."""
-    return os.path.join(work_dir, f"{shard:06d}.tokens")
-
-
-def documents_path(work_dir: str, shard: int) -> str:
-    """Path of the document table of a shard."""
-    return os.path.join(work_dir, f"{shard:06d}.documents")
-
-
-def completion_path(work_dir: str, shard: int) -> str:
-    """Path of the completion record of a shard."""
-    return os.path.join(work_dir, f"{shard:06d}.json")
+def shard_file(work_dir: str, shard: int, ending: str) -> str:
+    """Path of a file of a shard: its `tokens`, `documents` or completion record (`json`)."""
+    return os.path.join(work_dir, f"{shard:06d}.{ending}")
 
 
 def write_token_files(
@@ -103,60 +92,40 @@ def write_token_files(
     Raises:
       DataError: the text of the shard is invalid.
     """
-    tokens_file, documents_file = token_path(work_dir, index), documents_path(work_dir, index)
-    completion_file = completion_path(work_dir, index)
-    completion = read_record(completion_file)
-    if completion and completion.get("sha256") == [
-        sha256_of(tokens_file),
-        sha256_of(documents_file),
-    ]:
-        report(shard.num_bytes)
-        return {**completion, "resumed": True}
+    outputs = [shard_file(work_dir, index, ending) for ending in ("tokens", "documents")]
 
-    vocabulary = _vocabulary(vocab_file, settings.lowercase, settings.keep_accents)
-    content, counts = checksum(shard), Counts()
-    digests = [hashlib.sha256(), hashlib.sha256()]
-    with (
-        atomic_write(tokens_file, work_dir) as token_output,
-        atomic_write(documents_file, work_dir) as document_output,
-    ):
-        for batch in read_documents(shard, settings, counts, report):
-            kept = []
-            for document in batch:
-                reason = "empty" if not document else reason_to_drop(document, settings)
-                counts[reason or "documents"] += 1
-                if reason is None:
-                    kept.append(document)
-            tokens, documents = _encode(kept, vocabulary)
-            # Documents that are empty after normalization have no tokens.
-            counts["empty"] += len(kept) - len(documents)
-            counts["documents"] -= len(kept) - len(documents)
-            counts["tokens"] += len(tokens)
-            ids = tokens & (sentence_end_bit(tokens.dtype) - 1)
-            counts["unknown_tokens"] += int(np.count_nonzero(ids == UNK_ID))
-            for output, digest, array in zip(
-                (token_output, document_output), digests, (tokens, documents), strict=True
-            ):
-                digest.update(array.tobytes())
-                output.write(array.tobytes())
-    completion = {
-        "counts": dict(counts),
-        "content": content,
-        "first_lost": counts.first_lost,
-        "sha256": [digest.hexdigest() for digest in digests],
-    }
-    write_json(completion_file, completion, work_dir)
-    return {**completion, "resumed": False}
+    def write() -> dict[str, Any]:
+        with (
+            atomic_write(outputs[0], work_dir) as tokens,
+            atomic_write(outputs[1], work_dir) as documents,
+        ):
+            files = HashedFile(tokens), HashedFile(documents)
+            content, counts = checksum(shard), Counts()
+            for batch in read_documents(shard, settings, counts, report):
+                arrays = _tokenize(batch, settings, vocab_file, counts)
+                for file, array in zip(files, arrays, strict=True):
+                    file.write(array.tobytes())
+        return {
+            "counts": dict(counts),
+            "content": content,
+            "first_lost": counts.first_lost,
+            "sha256": [file.sha256 for file in files],
+        }
+
+    completion = run_once(shard_file(work_dir, index, "json"), outputs, work_dir, write)
+    if completion["resumed"]:
+        report(shard.num_bytes)
+    return completion
 
 
 def read_document_table(work_dir: str, shard: int) -> np.ndarray:
     """Returns the document table of a shard, `DOCUMENT` [number of documents]."""
-    return np.frombuffer(file_system.read_bytes(documents_path(work_dir, shard)), DOCUMENT)
+    return np.frombuffer(file_system.read_bytes(shard_file(work_dir, shard, "documents")), DOCUMENT)
 
 
 def read_tokens(work_dir: str, shard: int, dtype: np.dtype, start: int, stop: int) -> np.ndarray:
     """Returns tokens [start, stop) of the token file of a shard, with the sentence-end bit."""
-    with file_system.open(token_path(work_dir, shard), "rb", buffering=0) as file:
+    with file_system.open(shard_file(work_dir, shard, "tokens"), "rb", buffering=0) as file:
         file.seek(start * dtype.itemsize)
         return np.frombuffer(file.read((stop - start) * dtype.itemsize), dtype)
 
@@ -206,6 +175,27 @@ def _vocabulary(vocab_file: str, lowercase: bool, keep_accents: bool) -> _Vocabu
             ]
         ),
     )
+
+
+def _tokenize(
+    batch: list[Document], settings: Settings, vocab_file: str, counts: Counts
+) -> tuple[np.ndarray, np.ndarray]:
+    """Filters and tokenizes documents, and counts them; see `_encode`."""
+    kept = []
+    for document in batch:
+        reason = "empty" if not document else reason_to_drop(document, settings)
+        counts[reason or "documents"] += 1
+        if reason is None:
+            kept.append(document)
+    vocabulary = _vocabulary(vocab_file, settings.lowercase, settings.keep_accents)
+    tokens, documents = _encode(kept, vocabulary)
+    # Documents that are empty after normalization have no tokens.
+    counts["empty"] += len(kept) - len(documents)
+    counts["documents"] -= len(kept) - len(documents)
+    counts["tokens"] += len(tokens)
+    ids = tokens & (sentence_end_bit(tokens.dtype) - 1)
+    counts["unknown_tokens"] += int(np.count_nonzero(ids == UNK_ID))
+    return tokens, documents
 
 
 def _encode(documents: list[Document], vocabulary: _Vocabulary) -> tuple[np.ndarray, np.ndarray]:
