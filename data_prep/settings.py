@@ -57,13 +57,13 @@ class ReadOptions:
             ) from None
 
     def document_starts(self) -> tuple[re.Pattern[bytes], re.Pattern[str]]:
-        """Patterns that match where a document but the first starts: in UTF-8, and in text.
+        """Patterns of the line end before a document, in UTF-8, and of its start, in text.
 
         Text has the line end of Unix alone.
         """
         start = self.document_start
-        in_bytes = rb"(?<=[\r\n])(?=" + start.encode("utf-8", "surrogateescape") + rb")"
-        return re.compile(in_bytes), re.compile(rf"(?<=\n)(?={start})")
+        before = rb"[\r\n](?=" + start.encode("utf-8", "surrogateescape") + rb")"
+        return re.compile(before), re.compile(rf"(?<=\n)(?={start})")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ are counted. Records that cannot be read or have no text are left out and counte
 
 from __future__ import annotations
 
-import codecs
 import collections
 import dataclasses
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import open_stream
 from official.xlnet.files.json_files import mended
-from official.xlnet.files.text import conversion
+from official.xlnet.files.text import conversion, first_fault
 
 Document = list[str]
 LOST = ("malformed_records", "missing_texts")
@@ -55,6 +55,8 @@ _BLANK_LINE_BYTES = 4  # Longest plain blank line: \r\n\r\n.
 _BLANK_LINE = re.compile(_NEWLINE + rb"[ \t\x0b\x0c]*" + _NEWLINE)
 _LINE_END = re.compile(_NEWLINE)
 _SPACE = re.compile(rb"[ \t\r\n]")
+_UNIX_LINE_END = re.compile(rb"\n")
+_BEFORE_WIKI_PAGE = re.compile(rb"\n(?=<doc )")
 
 
 class Counts(collections.Counter[str]):
@@ -137,32 +139,15 @@ def _read_text(reading: _Reading) -> Iterator[list[Document]]:
     if reading.options.document_start:
         yield from _read_from_starts(reading)
         return
-    for text in _blocks(reading, _next_blank_line, _last_blank_line):
-        documents: list[Document] = []
-        current: Document = []
-        for line in _lines(_text(text, reading.counts)):
-            if line:
-                current.append(line)
-            elif current:
-                documents.append(current)
-                current = []
-        if current:
-            documents.append(current)
-        yield documents
+    for text in _blocks(reading, _BLANK_LINE):
+        groups = itertools.groupby(_lines(_text(text, reading.counts)), bool)
+        yield [list(lines) for is_text, lines in groups if is_text]
 
 
 def _read_from_starts(reading: _Reading) -> Iterator[list[Document]]:
     """Reads plain text whose documents begin with a line of a certain form."""
-    in_bytes, in_text = reading.options.document_starts()
-
-    def find_next(data: bytes, position: int) -> int:
-        match = in_bytes.search(data, position + 1)
-        return match.start() if match else 0
-
-    def find_last(data: bytes, position: int) -> int:
-        return max((match.start() for match in in_bytes.finditer(data, position)), default=0)
-
-    for text in _blocks(reading, find_next, find_last):
+    before, in_text = reading.options.document_starts()
+    for text in _blocks(reading, before):
         text = _text(text, reading.counts).replace("\r\n", "\n").replace("\r", "\n")
         parts = in_text.split(text)
         yield [document for part in parts if (document := _paragraphs(part))]
@@ -170,7 +155,7 @@ def _read_from_starts(reading: _Reading) -> Iterator[list[Document]]:
 
 def _read_wiki(reading: _Reading) -> Iterator[list[Document]]:
     """Reads the output of WikiExtractor: `<doc id=… title=…>`, text, `</doc>`."""
-    for text in _blocks(reading, _next_wiki_start, _last_wiki_start):
+    for text in _blocks(reading, _BEFORE_WIKI_PAGE):
         documents: list[Document] = []
         for line in _lines(_text(text, reading.counts)):
             if line.startswith("<doc ") or (line and not documents):
@@ -182,7 +167,7 @@ def _read_wiki(reading: _Reading) -> Iterator[list[Document]]:
 
 def _read_jsonl(reading: _Reading) -> Iterator[list[Document]]:
     field, number = reading.options.text_field, 0
-    for text in _blocks(reading, _next_line_end, _last_line_end):
+    for text in _blocks(reading, _UNIX_LINE_END):
         documents: list[Document] = []
         for line in text.removesuffix("\n").split("\n"):
             number += 1
@@ -297,32 +282,17 @@ def _decode(data: bytes, reading: _Reading) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         if reading.options.on_bad_utf8 == "error":
-            where = reading.shard.path + _place_of_bad_utf8(reading.shard)
+            path, has_lines = reading.shard.path, reading.shard.format in ("text", "wiki", "jsonl")
+            where = f"{path}, line {first_fault(path)[0]}" if has_lines else path
             raise DataError(
                 f"{where}: expected UTF-8, got the byte 0x{data[error.start]:02x} "
                 f"({error.reason}); --on_bad_utf8=replace reads such bytes as U+FFFD; if the file "
-                f"is in another encoding, {conversion('WINDOWS-1252', reading.shard.path)}"
+                f"is in another encoding, {conversion('WINDOWS-1252', path)}"
             ) from None
         text = data.decode(errors="replace")
         already_present = data.count("\ufffd".encode())
         reading.counts["bad_bytes"] += text.count("\ufffd") - already_present
         return text
-
-
-def _place_of_bad_utf8(shard: Shard) -> str:
-    """`, line N` of the first invalid character in a file of lines; empty for other formats."""
-    if shard.format in ("parquet", "tfds", "warc"):
-        return ""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    num_lines = 0
-    with open_stream(shard.path) as (stream, _):
-        while data := stream.read(BATCH_BYTES):
-            try:
-                decoder.decode(data)
-            except UnicodeDecodeError as error:
-                return f", line {num_lines + error.object[: error.start].count(10) + 1}"
-            num_lines += data.count(b"\n")
-    return f", line {num_lines + 1}"
 
 
 def _shown(line: str) -> str:
@@ -364,23 +334,20 @@ def _cut_lines(document: Document, counts: Counts) -> Iterable[str]:
 
 # Blocks of text that end at document boundaries.
 
-Find = Callable[[bytes, int], int]
 
-
-def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str]:
+def _blocks(reading: _Reading, before: re.Pattern[bytes]) -> Iterator[str]:
     """Yields the text of the documents that start in a shard, in blocks of complete documents.
 
     Args:
       reading: a byte range of an uncompressed file, or a compressed file.
-      find_next: returns the offset of the first document that starts after a position, or 0.
-      find_last: returns the offset of the last document that starts after a position, or 0.
+      before: matches what ends where a document starts.
     """
     shard, counts = reading.shard, reading.counts
     with open_stream(shard.path) as (stream, file):
         remaining = None
         if shard.stop >= 0:
-            start, _ = _document_start(stream, shard.start, find_next)
-            stop, is_forced = _document_start(stream, shard.stop, find_next)
+            start, _ = _document_start(stream, shard.start, before)
+            stop, is_forced = _document_start(stream, shard.stop, before)
             counts["cut_documents"] += is_forced
             stream.seek(start)
             reading.begin = start
@@ -395,7 +362,7 @@ def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str
                 remaining -= len(data)
             searched = max(0, len(pending) - _MAX_SEPARATOR_BYTES)
             pending += data
-            end = find_last(pending, searched)
+            end = _last_end(before, pending, searched)
             if not end and len(pending) >= MAX_DOCUMENT_BYTES:
                 end = _last_break(pending)
                 counts["cut_documents"] += 1
@@ -413,7 +380,7 @@ def _blocks(reading: _Reading, find_next: Find, find_last: Find) -> Iterator[str
         reading.report(shard.num_bytes - reported)
 
 
-def _document_start(file: IO[bytes], offset: int, find_next: Find) -> tuple[int, bool]:
+def _document_start(file: IO[bytes], offset: int, before: re.Pattern[bytes]) -> tuple[int, bool]:
     """Returns the first document start at or after an offset, and whether it is a forced split.
 
     The end of a shard is the start of the next one, so shards cover the file without overlap.
@@ -429,38 +396,19 @@ def _document_start(file: IO[bytes], offset: int, find_next: Find) -> tuple[int,
             return begin + len(window), False
         position = max(0, len(window) - _MAX_SEPARATOR_BYTES)
         window += data
-        while position := find_next(window, position):
-            if begin + position >= offset:
-                return begin + position, False
+        for match in before.finditer(window, position):
+            if begin + match.end() >= offset:
+                return begin + match.end(), False
     return offset + _first_break(window[offset - begin :]), True
 
 
-def _next_blank_line(data: bytes, position: int) -> int:
-    match = _BLANK_LINE.search(data, position)
-    return match.end() if match else 0
-
-
-def _last_blank_line(data: bytes, position: int) -> int:
-    for mark in (b"\n\n", b"\r\n\r\n"):
-        if (at := data.rfind(mark, position)) >= 0:
-            return at + len(mark)
-    return max((match.end() for match in _BLANK_LINE.finditer(data, position)), default=0)
-
-
-def _next_line_end(data: bytes, position: int) -> int:
-    return data.find(b"\n", position) + 1
-
-
-def _last_line_end(data: bytes, position: int) -> int:
-    return data.rfind(b"\n", position) + 1
-
-
-def _next_wiki_start(data: bytes, position: int) -> int:
-    return data.find(b"\n<doc ", position) + 1
-
-
-def _last_wiki_start(data: bytes, position: int) -> int:
-    return data.rfind(b"\n<doc ", position) + 1
+def _last_end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
+    """Offset of the end of the last match after a position, or 0; looks near the end first."""
+    for start in (max(position, len(data) - _SEARCH_BYTES), position):
+        ends = [match.end() for match in pattern.finditer(data, start)]
+        if ends:
+            return ends[-1]
+    return 0
 
 
 def _first_break(data: bytes) -> int:
@@ -474,7 +422,5 @@ def _first_break(data: bytes) -> int:
 def _last_break(data: bytes) -> int:
     """Offset after the last line end, else the last space, else of the last character."""
     tail = len(data) - BATCH_BYTES
-    for pattern in (_LINE_END, _SPACE):
-        if ends := [match.end() for match in pattern.finditer(data, tail)]:
-            return ends[-1]
-    return next((len(data) - i for i in range(1, 5) if data[-i] & 0xC0 != 0x80), len(data))
+    end = _last_end(_LINE_END, data, tail) or _last_end(_SPACE, data, tail)
+    return end or next((len(data) - i for i in range(1, 5) if data[-i] & 0xC0 != 0x80), len(data))

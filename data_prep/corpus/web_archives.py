@@ -19,17 +19,16 @@ from __future__ import annotations
 import dataclasses
 import email.message
 import email.parser
-import email.policy
 import http.client
 import io
+import types
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 
 MAX_RECORD_BYTES = 32 << 20
-_READ_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 16
 MARK = b"WARC/1."
 _HTML = ("text/html", "application/xhtml+xml")
@@ -68,55 +67,51 @@ def read_pages(stream: Any, path: str) -> Iterator[Page]:
     """Yields the pages of a web archive.
 
     Args:
-      stream: the decompressed archive; needs `read(size)` alone.
+      stream: the decompressed archive, a buffered binary file; it is not sought.
       path: path of the file, for errors.
 
     Raises:
       DataError: the file is not a web archive or ends within a record.
     """
-    buffer = _Buffer(stream, path)
-    while header := _next_header(buffer):
-        length = _length(header, path)
-        content = buffer.read(min(length, MAX_RECORD_BYTES))
-        buffer.skip(length - len(content))
+    while header := _next_header(stream, path):
+        length = header.get("Content-Length", "").strip()
+        is_number = length.isascii() and length.isdecimal()
+        require_data(is_number, path, "a Content-Length in every record", repr(length))
+        content = _read(stream, min(int(length), MAX_RECORD_BYTES), path)
+        is_cut = int(length) > len(content)
+        for begin in range(len(content), int(length), MAX_RECORD_BYTES):
+            _read(stream, min(int(length) - begin, MAX_RECORD_BYTES), path)
         try:
-            yield Page(_text_of(header, content), length > len(content))
+            yield Page(_text_of(header, content), is_cut)
         except _NoTextError as error:
             yield Page("", is_cut=False, skipped=str(error))
 
 
-def _next_header(buffer: _Buffer) -> email.message.Message | None:
+def _next_header(stream: Any, path: str) -> email.message.Message | None:
     """The header fields of the next record; None at the end of the file."""
-    while (line := buffer.line()) and not line.strip():
+    while (line := stream.readline(_MAX_LINE_BYTES)) and not line.strip():
         pass
     if not line:
         return None
-    if not line.startswith(MARK):
-        raise DataError(
-            f"{buffer.path}: expected a record that begins with {MARK.decode()}, got {line[:40]!r}"
-        )
-    return _fields(buffer)
-
-
-def _fields(buffer: _Buffer) -> email.message.Message:
+    is_record = line.startswith(MARK)
+    require_data(is_record, path, f"a record that begins with {MARK.decode()}", repr(line[:40]))
     lines = []
-    while (line := buffer.line()).strip():
+    while (line := stream.readline(_MAX_LINE_BYTES)).strip():
         lines.append(line)
-    if not line:
-        raise DataError(f"{buffer.path}: expected a complete record, got the end of the file")
-    return _parsed(b"".join(lines))
+    require_data(bool(line), path, "a complete record", "the end of the file")
+    return email.parser.BytesHeaderParser().parsebytes(b"".join(lines))
 
 
-def _parsed(fields: bytes) -> email.message.Message:
-    parser = email.parser.BytesParser(policy=email.policy.compat32)
-    return parser.parsebytes(fields, headersonly=True)
+def _read(stream: Any, size: int, path: str) -> bytes:
+    """The next bytes.
 
-
-def _length(header: email.message.Message, path: str) -> int:
-    value = header.get("Content-Length", "").strip()
-    if not (value.isascii() and value.isdecimal()):
-        raise DataError(f"{path}: expected a Content-Length in every record, got {value!r}")
-    return int(value)
+    Raises:
+      DataError: there are fewer.
+    """
+    data = stream.read(size)
+    missing = size - len(data)
+    require_data(not missing, path, "a complete record", f"one that lacks {missing} bytes")
+    return data
 
 
 class _NoTextError(Exception):
@@ -131,7 +126,8 @@ def _text_of(header: email.message.Message, content: bytes) -> str | bytes:
     if kind != "response" or "application/http" not in header.get("Content-Type", ""):
         raise _NoTextError("other_records")
     try:
-        response = http.client.HTTPResponse(_Socket(content))  # type: ignore[arg-type]
+        socket = types.SimpleNamespace(makefile=lambda mode: io.BytesIO(content))
+        response = http.client.HTTPResponse(socket)  # type: ignore[arg-type]
         response.begin()
         if response.status != http.client.OK:
             raise _NoTextError("failed_responses")
@@ -205,57 +201,3 @@ def _decompressed(response: http.client.HTTPResponse) -> bytes:
     if encoding != "identity":
         raise ValueError(encoding)
     return body
-
-
-class _Socket:
-    """Content of a record as the socket that `http.client` reads from."""
-
-    def __init__(self, content: bytes):
-        self._content = content
-
-    def makefile(self, mode: str) -> io.BytesIO:
-        return io.BytesIO(self._content)
-
-
-class _Buffer:
-    """Lines and counted bytes of a stream that can only be read."""
-
-    def __init__(self, stream: Any, path: str):
-        self._stream, self.path = stream, path
-        self._pending = b""
-
-    def line(self) -> bytes:
-        """The next line with its end; empty at the end of the stream."""
-        while (stop := self._pending.find(b"\n") + 1) == 0:
-            if len(self._pending) > _MAX_LINE_BYTES or not self._more():
-                stop = len(self._pending)
-                break
-        line, self._pending = self._pending[:stop], self._pending[stop:]
-        return line
-
-    def read(self, size: int) -> bytes:
-        """The next bytes.
-
-        Raises:
-          DataError: there are fewer.
-        """
-        parts = []
-        while size:
-            if not self._pending and not self._more():
-                raise DataError(
-                    f"{self.path}: expected a complete record, {size} bytes are missing"
-                )
-            parts.append(self._pending[:size])
-            self._pending = self._pending[size:]
-            size -= len(parts[-1])
-        return b"".join(parts)
-
-    def skip(self, size: int) -> None:
-        """Reads bytes without keeping them."""
-        while size:
-            size -= len(self.read(min(size, _READ_BYTES)))
-
-    def _more(self) -> bool:
-        data = self._stream.read(_READ_BYTES)
-        self._pending += data
-        return bool(data)

@@ -37,6 +37,19 @@ class DataError(XLNetError, ValueError):
     """Invalid data; the message names the file or row, the expected and the actual value."""
 
 
+def require_data(holds: bool, where: str, expected: str, got: object) -> None:
+    """Raises `DataError` unless data is as it has to be.
+
+    Args:
+      holds: whether it is.
+      where: the file or row, for the message.
+      expected: what it has to be.
+      got: what it is, in words; advice may follow.
+    """
+    if not holds:
+        raise DataError(f"{where}: expected {expected}, got {got}")
+
+
 class DivergedError(XLNetError):
     """Non-finite loss or gradients in training; the message names the step, windows and layer."""
 

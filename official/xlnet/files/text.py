@@ -46,7 +46,11 @@ def open_text(path: str, newline: str | None = None) -> Iterator[TextIO]:
             try:
                 yield file
             except UnicodeDecodeError:
-                raise DataError(_not_utf8(path)) from None
+                line, found = first_fault(path)
+                raise DataError(
+                    f"{path}, line {line}: expected UTF-8, got {found}; if the file is in Latin-1 "
+                    f"or Windows-1252, {conversion('WINDOWS-1252', path)}"
+                ) from None
 
 
 def check_is_text(head: bytes, path: str) -> None:
@@ -79,22 +83,15 @@ def conversion(encoding: str, path: str) -> str:
     return f"convert it with: iconv -f {encoding} -t UTF-8 {path} > NEW"
 
 
-def _not_utf8(path: str) -> str:
-    """The message for a file whose bytes are not UTF-8, with the line of the first of them."""
+def first_fault(path: str) -> tuple[int, str]:
+    """Returns the line of the first byte of a file that is not UTF-8, and what is wrong there."""
+    number, decoder = 1, codecs.getincrementaldecoder("utf-8")()
     with open_stream(path) as (stream, _):
-        number = 0
-        decoder = codecs.getincrementaldecoder("utf-8")()
         while data := stream.read(_BLOCK_BYTES):
             try:
                 decoder.decode(data)
             except UnicodeDecodeError as error:
                 number += error.object[: error.start].count(b"\n")
-                found = f"the byte 0x{error.object[error.start]:02x} ({error.reason})"
-                break
+                return number, f"the byte 0x{error.object[error.start]:02x} ({error.reason})"
             number += data.count(b"\n")
-        else:
-            found = "a file that ends within a character"
-    return (
-        f"{path}, line {number + 1}: expected UTF-8, got {found}; if the file is in Latin-1 or "
-        f"Windows-1252, {conversion('WINDOWS-1252', path)}"
-    )
+    return number, "a file that ends within a character"
