@@ -230,16 +230,6 @@ def _restore(model_dir: str, parts: dict[str, tf.Module]) -> None:
         checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
 
 
-def restore_whole(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
-    """Reads every value of a checkpoint, to continue a run.
-
-    Raises:
-      DataError: it is damaged, or is not of these objects alone.
-    """
-    with reading_checkpoint(prefix) as plain:
-        checkpoint.restore(plain).expect_partial().assert_consumed()
-
-
 def _assign(source: Source, parts: dict[str, tf.Module]) -> None:
     """Assigns the weights of an HF folder or TF1 release to the variables of parts of a model.
 

@@ -17,11 +17,11 @@ from official.xlnet import cli
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.convert.differences import differences
-from official.xlnet.checkpoints.convert.folders import read_json
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.json_files import read_json
 from tests.helpers import checkpoints
 
 

@@ -14,9 +14,9 @@ from data_prep.settings import SampleOptions
 from official import xlnet
 from official.xlnet.api import vocabulary
 from official.xlnet.checkpoints.convert import convert
-from official.xlnet.checkpoints.convert.folders import read_json
 from official.xlnet.checkpoints.model_directory import load_pretrainer, save_pretrained
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.json_files import read_json
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.language_model import LanguageModelService

@@ -54,65 +54,56 @@ def differences(config: XLNetConfig, to: str) -> list[str]:
     """
     if to == "xlnet":
         return []
-    name, task = _NAMES[to], config.task
-    found = []
-    if task.name:
-        found += _of_task(config, to)
-    elif config.objective.kind == "causal":
-        found.append(
-            f"objective.kind=causal: {name} has no such objective; read logits of the next token "
-            "from the content stream, and do not generate with it, which reads the query stream"
+    name, is_tf1 = _NAMES[to], to == "tf1"
+    sentences = {
+        f"objective.kind=causal: {name} has no such objective; read logits of the next token from "
+        "the content stream, and do not generate with it, which reads the query stream": (
+            config.objective.kind == "causal" and not config.task.name
         )
-    if to == "tf1":
-        flags = {
-            "data.lowercase": (config.data.lowercase, "--uncased"),
-            "data.keep_accents": (config.data.keep_accents, "keep_accents in its code"),
-            "model.clamp_len": (config.model.clamp_len, "--clamp_len"),
-            "model.attention_type": (config.reads_left_to_right, "attn_type=uni in its code"),
-        }
-        found += [
-            f"{key}: {name} does not store it; set {flag}"
-            for key, (is_set, flag) in flags.items()
-            if is_set
-        ]
-    return found
+    }
+    for key, is_set, flag in (
+        ("data.lowercase", config.data.lowercase, "--uncased"),
+        ("data.keep_accents", config.data.keep_accents, "keep_accents in its code"),
+        ("model.clamp_len", config.model.clamp_len, "--clamp_len"),
+        ("model.attention_type", config.reads_left_to_right, "attn_type=uni in its code"),
+    ):
+        sentences[f"{key}: {name} does not store it; set {flag}"] = is_tf1 and bool(is_set)
+    of_task = _of_task(config, to) if config.task.name else []
+    return [*of_task, *(sentence for sentence, holds in sentences.items() if holds)]
 
 
 def _of_task(config: XLNetConfig, to: str) -> list[str]:
-    name, task = _NAMES[to], config.task
-    if not any(row.xlnet.name.startswith("head/") for row in rows_of(config, to)):
+    name, task, is_tf1 = _NAMES[to], config.task, to == "tf1"
+    variables = [row.xlnet.name for row in rows_of(config, to)]
+    if not any(variable.startswith("head/") for variable in variables):
         return [f"task.name: {name} has no head for {task.name}; only the encoder is converted"]
-    found = []
-    has_summary = any("summary" in row.xlnet.name for row in rows_of(config, to))
-    if has_summary and task.summary != "last":
-        what = {"mean": "the mean of all tokens", "first": "the first token"}[task.summary]
-        how = {
-            "hf": "pass texts one at a time, or batches of texts of equal length",
-            "tf1": f"it pads every text; set --summary_type={task.summary}",
-        }[to]
-        found.append(
-            f"task.summary={task.summary}: {what} includes padding in {name}, and not here, so "
-            f"logits of padded texts differ; {how}"
-        )
-    if has_summary and task.long_texts != "truncate":
-        found.append(
-            f"task.long_texts={task.long_texts}: {name} reads a text as one sequence; texts of "
-            f"more than {task.max_length} tokens have other logits"
-        )
-    if len(task.text_columns) > 2:
-        number = len(task.text_columns)
-        found.append(f"task.text_columns: {name} takes at most two texts, this model {number}")
-    if task.name == "question_answering" and task.null_threshold:
-        found.append(
-            f"task.null_threshold: {name} does not store it; there is no answer if the log odds "
-            f"exceed {task.null_threshold:g}"
-        )
-    if to == "tf1":
-        if task.truncation_side == "left":
-            found.append(f"task.truncation_side: {name} truncates texts on the right")
-        if task.name == "classification":
-            found.append(f"task.labels: {name} numbers the classes: {', '.join(task.labels)}")
-    return found
+    has_summary = any("summary" in variable for variable in variables)
+    what = {"mean": "the mean of all tokens", "first": "the first token"}.get(task.summary)
+    how = {
+        "hf": "pass texts one at a time, or batches of texts of equal length",
+        "tf1": f"it pads every text; set --summary_type={task.summary}",
+    }[to]
+    number = len(task.text_columns)
+    sentences = {
+        f"task.summary={task.summary}: {what} includes padding in {name}, and not here, so logits "
+        f"of padded texts differ; {how}": has_summary and what is not None,
+        f"task.long_texts={task.long_texts}: {name} reads a text as one sequence; texts of more "
+        f"than {task.max_length} tokens have other logits": (
+            has_summary and task.long_texts != "truncate"
+        ),
+        f"task.text_columns: {name} takes at most two texts, this model {number}": number > 2,
+        f"task.null_threshold: {name} does not store it; there is no answer if the log odds exceed "
+        f"{task.null_threshold:g}": (
+            task.name == "question_answering" and bool(task.null_threshold)
+        ),
+        f"task.truncation_side: {name} truncates texts on the right": (
+            is_tf1 and task.truncation_side == "left"
+        ),
+        f"task.labels: {name} numbers the classes: {', '.join(task.labels)}": (
+            is_tf1 and task.name == "classification"
+        ),
+    }
+    return [sentence for sentence, holds in sentences.items() if holds]
 
 
 def readme(found: list[str]) -> str:

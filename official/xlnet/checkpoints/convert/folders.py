@@ -1,32 +1,16 @@
-"""JSON files of other formats, with type checks."""
+"""Configurations of other formats: settings under other names, with type checks."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
-from official.xlnet.files import json_files
-from official.xlnet.files.schema import conform, shown
+from official.xlnet.files.schema import shown
 
 # Key of `objective.kind` in other formats, which have no name for it; without it, `permutation`.
 OBJECTIVE_KEY = "pretraining_objective"
-
-
-def read_json(path: str) -> dict[str, Any]:
-    """Reads a JSON file that contains an object.
-
-    Args:
-      path: path of the file.
-
-    Raises:
-      DataError: the file is not valid JSON or does not contain an object.
-    """
-    return conform(json_files.read_json(path), dict[str, Any], path)
-
-
-def write_json(path: str, tree: dict[str, Any]) -> None:
-    """Writes an object to a JSON file."""
-    json_files.write_json(path, tree, indent=2)
 
 
 def value_of(tree: dict[str, Any], key: str, path: str, expected: type, default: Any = None) -> Any:
@@ -50,3 +34,35 @@ def value_of(tree: dict[str, Any], key: str, path: str, expected: type, default:
     if type(value) is not expected:
         raise DataError(f"{path}: {key}: expected {expected.__name__}, got {shown(value)}")
     return value
+
+
+def read_settings(
+    config: XLNetConfig,
+    names: Mapping[str, str],
+    tree: dict[str, Any],
+    path: str,
+    required: bool = False,
+) -> None:
+    """Takes settings of a configuration from a JSON object.
+
+    Args:
+      config: the configuration, changed in place.
+      names: {key of the object: `section.key` of the configuration}.
+      tree: the JSON object.
+      path: path of the file, for the message.
+      required: whether every key has to be there; otherwise `config` has the defaults.
+
+    Raises:
+      DataError: a value has another type than the setting, or is missing and required.
+    """
+    for theirs, ours in names.items():
+        section, key = ours.split(".")
+        old = getattr(getattr(config, section), key)
+        value = value_of(tree, theirs, path, type(old), default=None if required else old)
+        setattr(getattr(config, section), key, value)
+
+
+def settings_under(names: Mapping[str, str], config: XLNetConfig) -> dict[str, Any]:
+    """Returns settings of a configuration as a JSON object; see `read_settings`."""
+    found = {theirs: ours.split(".") for theirs, ours in names.items()}
+    return {name: getattr(getattr(config, of), key) for name, (of, key) in found.items()}

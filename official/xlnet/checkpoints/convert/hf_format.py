@@ -16,14 +16,16 @@ import safetensors.numpy
 
 from official.xlnet.checkpoints.convert.folders import (
     OBJECTIVE_KEY,
-    read_json,
+    read_settings,
+    settings_under,
     value_of,
-    write_json,
 )
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, VOCAB_FILE
 
 CONFIG_FILE = "config.json"
@@ -34,6 +36,40 @@ _EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
 _LAYER_NORM_EPSILON = 1e-12
 _UNLIMITED = 1_000_000  # HF writes 1e30 as the length of a tokenizer without a limit.
 _BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
+
+# {key of `config.json`: our key}.
+_SETTINGS = {
+    "vocab_size": "model.vocab_size",
+    "d_model": "model.d_model",
+    "n_layer": "model.num_layers",
+    "n_head": "model.num_heads",
+    "d_inner": "model.d_inner",
+    "untie_r": "model.untie_r",
+    "attn_type": "model.attention_type",
+    "clamp_len": "model.clamp_len",
+    "mem_len": "model.mem_len",
+    "reuse_len": "data.reuse_len",
+    "dropout": "model.dropout",
+    "initializer_range": "model.init_std",
+    "start_n_top": "task.start_n_top",
+    "end_n_top": "task.end_n_top",
+}
+# HF's defaults that are not ours; its files may omit keys with default values.
+_DEFAULTS = {
+    "model": {
+        "vocab_size": 32000,
+        "num_layers": 24,
+        "d_model": 1024,
+        "num_heads": 16,
+        "d_inner": 4096,
+    }
+}
+# The same of `tokenizer_config.json`.
+_TOKENIZER_SETTINGS = {
+    "do_lower_case": "data.lowercase",
+    "keep_accents": "data.keep_accents",
+    "truncation_side": "task.truncation_side",
+}
 
 # HF's "gelu" is the exact (erf) form; the other names are variants of either form.
 _ACTIVATIONS = {
@@ -98,10 +134,7 @@ class HfSource:
 
     def read(self, name: str) -> np.ndarray:
         stored = name.removeprefix(self._prefix)
-        for file in self._files:
-            if stored in file.shapes:
-                value = file.read(stored)
-                break
+        value = next(file for file in self._files if stored in file.shapes).read(stored)
         if value.dtype.kind not in "fV":  # NumPy kind "V" is bfloat16.
             raise DataError(
                 f"{self.path}: {stored}: expected floating point numbers, got {value.dtype}"
@@ -110,56 +143,31 @@ class HfSource:
 
     def _read_config(self) -> XLNetConfig:
         path = os.path.join(self.path, CONFIG_FILE)
-        tree = read_json(path)
+        tree = read_json(path, dict[str, Any])
         _check_supported(tree, path)
-        config = XLNetConfig()
-        model = config.model
-        model.vocab_size = value_of(
-            tree, "vocab_size", path, int, default=tree.get("n_token", 32000)
-        )
-        # HF's defaults; its files may omit keys with default values.
-        model.num_layers = value_of(tree, "n_layer", path, int, default=24)
-        model.d_model = value_of(tree, "d_model", path, int, default=1024)
-        model.num_heads = value_of(tree, "n_head", path, int, default=16)
-        model.d_inner = value_of(tree, "d_inner", path, int, default=4096)
+        if "n_token" in tree:  # An old name of `vocab_size`.
+            tree = {"vocab_size": tree["n_token"], **tree}
+        config = XLNetConfig.from_dict(_DEFAULTS)
+        read_settings(config, {**_SETTINGS, OBJECTIVE_KEY: "objective.kind"}, tree, path)
+        model, data = config.model, config.data
         activation = value_of(tree, "ff_activation", path, str, default="gelu")
-        if activation not in _ACTIVATIONS:
-            raise ConfigError(
-                f"{path}: ff_activation: expected one of {', '.join(_ACTIVATIONS)}, "
-                f"got {activation!r}"
-            )
+        require_one_of(f"{path}: ff_activation", activation, tuple(_ACTIVATIONS))
         model.activation = _ACTIVATIONS[activation]
-        model.untie_r = value_of(tree, "untie_r", path, bool, default=True)
-        model.attention_type = value_of(tree, "attn_type", path, str, default="bi")
-        model.clamp_len = max(0, value_of(tree, "clamp_len", path, int, default=-1))
-        model.mem_len = value_of(tree, "mem_len", path, int, default=model.mem_len)
-        model.dropout = value_of(tree, "dropout", path, float, default=0.1)
         model.dropatt = model.dropout
-        model.init_std = value_of(tree, "initializer_range", path, float, default=0.02)
-        config.objective.kind = value_of(tree, OBJECTIVE_KEY, path, str, default="permutation")
-        data = config.data
-        data.reuse_len = value_of(tree, "reuse_len", path, int, default=data.reuse_len)
-        data.seq_len = max(
-            data.seq_len, 2 * data.reuse_len
-        )  # seq_len has to be greater than reuse_len.
+        model.clamp_len = max(0, model.clamp_len)
+        data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # It has to be greater.
         tokenizer = os.path.join(self.path, TOKENIZER_FILE)
         if os.path.exists(tokenizer):
-            settings = read_json(tokenizer)
-            data.lowercase = value_of(settings, "do_lower_case", tokenizer, bool, default=False)
-            data.keep_accents = value_of(settings, "keep_accents", tokenizer, bool, default=False)
+            settings = read_json(tokenizer, dict[str, Any])
+            read_settings(config, _TOKENIZER_SETTINGS, settings, tokenizer)
             length = value_of(settings, "model_max_length", tokenizer, float, default=0)
             if 0 < length < _UNLIMITED:
                 config.task.max_length = int(length)
-            config.task.truncation_side = value_of(
-                settings, "truncation_side", tokenizer, str, default="right"
-            )
         self._read_task(tree, path, config)
         return config
 
     def _read_task(self, tree: dict[str, Any], path: str, config: XLNetConfig) -> None:
         task = config.task
-        task.start_n_top = value_of(tree, "start_n_top", path, int, default=task.start_n_top)
-        task.end_n_top = value_of(tree, "end_n_top", path, int, default=task.end_n_top)
         task.name = self._kind_of_head(tree)
         if task.name in _PROBLEMS:
             task.summary = value_of(tree, "summary_type", path, str, default="last")
@@ -244,22 +252,14 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
     safetensors.numpy.save_file(
         tensors, os.path.join(folder, WEIGHTS_FILES[0]), metadata={"format": "pt"}
     )
-    write_json(os.path.join(folder, CONFIG_FILE), _hf_config(config, architecture))
-    write_json(
-        os.path.join(folder, TOKENIZER_FILE),
-        {
-            "tokenizer_class": "XLNetTokenizer",
-            "do_lower_case": config.data.lowercase,
-            "keep_accents": config.data.keep_accents,
-            **(_truncation(config) if config.task.name else {}),
-        },
-    )
-
-
-def _truncation(config: XLNetConfig) -> dict[str, Any]:
-    """How HF's tokenizer truncates texts, as this model does."""
-    task = config.task
-    return {"truncation_side": task.truncation_side, "model_max_length": task.max_length}
+    tree = _hf_config(config, architecture)
+    write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
+    tokenizer = {"tokenizer_class": "XLNetTokenizer", **settings_under(_TOKENIZER_SETTINGS, config)}
+    if config.task.name:
+        tokenizer["model_max_length"] = config.task.max_length
+    else:
+        del tokenizer["truncation_side"]
+    write_json(os.path.join(folder, TOKENIZER_FILE), tokenizer, indent=2)
 
 
 def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
@@ -267,23 +267,15 @@ def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
     tree = {
         "model_type": "xlnet",
         "architectures": [architecture],
+        **settings_under(_SETTINGS, config),
         "vocab_size": model.num_embeddings,
-        "d_model": model.d_model,
-        "n_layer": model.num_layers,
-        "n_head": model.num_heads,
         "d_head": model.d_head,
-        "d_inner": model.d_inner,
         "ff_activation": _HF_ACTIVATIONS[model.activation],
-        "untie_r": model.untie_r,
         # HF has no causal objective: a model that was trained with it is read so by `uni`.
         "attn_type": "uni" if config.reads_left_to_right else "bi",
         "clamp_len": model.clamp_len or -1,
-        "mem_len": model.mem_len,
-        "reuse_len": config.data.reuse_len,
         "bi_data": False,
         "same_length": False,
-        "dropout": model.dropout,
-        "initializer_range": model.init_std,
         "layer_norm_eps": _LAYER_NORM_EPSILON,
         "pad_token_id": PAD_ID,
         "bos_token_id": BOS_ID,
@@ -292,8 +284,6 @@ def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
         "summary_use_proj": True,
         "summary_activation": "tanh",
         "summary_last_dropout": model.dropout,
-        "start_n_top": task.start_n_top,
-        "end_n_top": task.end_n_top,
         "torch_dtype": "float32",
     }
     if config.objective.kind != "permutation":
@@ -327,15 +317,12 @@ def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:
         if os.path.exists(os.path.join(path, name)):
             return [_open_file(path, name)]
         if os.path.exists(os.path.join(path, index)):
-            shards = value_of(read_json(os.path.join(path, index)), "weight_map", index, dict)
-            missing = [
-                shard
-                for shard in sorted(set(map(str, shards.values())))
-                if not os.path.isfile(os.path.join(path, shard))
-            ]
-            if missing:
-                raise DataError(f"{path}: {index} names {missing[0]}, which is missing")
-            return [_open_file(path, shard) for shard in sorted(set(shards.values()))]
+            tree = read_json(os.path.join(path, index), dict[str, Any])
+            shards = sorted(set(map(str, value_of(tree, "weight_map", index, dict).values())))
+            for shard in shards:
+                if not os.path.isfile(os.path.join(path, shard)):
+                    raise DataError(f"{path}: {index} names {shard}, which is missing")
+            return [_open_file(path, shard) for shard in shards]
     raise DataError(f"{path}: expected {' or '.join(WEIGHTS_FILES)} or an index of its shards")
 
 

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import weakref
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,18 +18,30 @@ import tensorflow as tf
 from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint, reading_checkpoint
 from official.xlnet.checkpoints.convert.folders import (
     OBJECTIVE_KEY,
-    read_json,
+    read_settings,
+    settings_under,
     value_of,
-    write_json,
 )
 from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.paths import plain_folder
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
 CONFIG_FILE = "xlnet_config.json"
 CHECKPOINT = "xlnet_model.ckpt"
+# {key of the file: our key}.
+_SETTINGS = {
+    "d_inner": "model.d_inner",
+    "d_model": "model.d_model",
+    "ff_activation": "model.activation",
+    "n_head": "model.num_heads",
+    "n_layer": "model.num_layers",
+    "n_token": "model.vocab_size",
+    "untie_r": "model.untie_r",
+}
 _ACTIVATIONS = ("gelu", "relu")  # Same names and functions as in our configuration.
 
 
@@ -118,19 +131,14 @@ def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
         )
     shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
     tree = {
+        **settings_under(_SETTINGS, weights.config),
         "d_head": model.d_head,
-        "d_inner": model.d_inner,
-        "d_model": model.d_model,
-        "ff_activation": model.activation,
-        "n_head": model.num_heads,
-        "n_layer": model.num_layers,
         "n_token": model.num_embeddings,
-        "untie_r": model.untie_r,
     }
     objective = weights.config.objective.kind
     if objective != "permutation":
         tree[OBJECTIVE_KEY] = objective
-    write_json(os.path.join(folder, CONFIG_FILE), tree)
+    write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
     names, tensors = [], []
     for name, value in variables_of("tf1", weights):
         names.append(name)
@@ -144,30 +152,16 @@ def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
 
 
 def _read_config(path: str) -> XLNetConfig:
-    tree = read_json(path)
-
-    def size(key: str) -> int:
-        return value_of(tree, key, path, int)
-
-    activation = value_of(tree, "ff_activation", path, str)
-    if activation not in _ACTIVATIONS:
+    tree, config = read_json(path, dict[str, Any]), XLNetConfig()
+    read_settings(config, _SETTINGS, tree, path, required=True)
+    read_settings(config, {OBJECTIVE_KEY: "objective.kind"}, tree, path)
+    model, d_head = config.model, value_of(tree, "d_head", path, int)
+    require_one_of(f"{path}: ff_activation", model.activation, _ACTIVATIONS)
+    if d_head * model.num_heads != model.d_model:
         raise ConfigError(
-            f"{path}: ff_activation: expected one of {', '.join(_ACTIVATIONS)}, got {activation!r}"
+            f"{path}: d_head: expected d_model / n_head = {model.d_model} / {model.num_heads}, "
+            f"got {d_head}"
         )
-    if size("d_head") * size("n_head") != size("d_model"):
-        raise ConfigError(
-            f"{path}: d_head: expected d_model / n_head = {size('d_model')} / {size('n_head')}, "
-            f"got {size('d_head')}"
-        )
-    config = XLNetConfig()
-    config.model.vocab_size = size("n_token")
-    config.model.num_layers = size("n_layer")
-    config.model.d_model = size("d_model")
-    config.model.num_heads = size("n_head")
-    config.model.d_inner = size("d_inner")
-    config.model.activation = activation
-    config.model.untie_r = value_of(tree, "untie_r", path, bool)
-    config.objective.kind = value_of(tree, OBJECTIVE_KEY, path, str, default="permutation")
     return config
 
 
