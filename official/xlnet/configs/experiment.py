@@ -152,30 +152,25 @@ class XLNetConfig(Config):
         if not equals:
             raise ConfigError(f"--set={override}: expected key=value")
         sections = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        if "." in key:
-            section, key = key.split(".", 1)
-            if section not in sections:
-                raise ConfigError(
-                    f"--set={override}: unknown section {section!r}{_nearest(section, sections)}"
-                )
-        else:
-            owners = [name for name, value in sections.items() if key in value.known_keys()]
+        section, dot, name = key.partition(".")
+        if not dot:
+            keys = {of: value.known_keys() for of, value in sections.items()}
+            owners = [of for of, known in keys.items() if key in known]
             if len(owners) > 1:
                 raise ConfigError(
                     f"--set={override}: ambiguous key {key!r}; "
                     f"expected one of {', '.join(f'{owner}.{key}' for owner in owners)}"
                 )
-            known = [known for value in sections.values() for known in value.known_keys()]
             if not owners:
+                known = [known for value in keys.values() for known in value]
                 raise ConfigError(f"--set={override}: unknown key {key!r}{_nearest(key, known)}")
-            section = owners[0]
-        _assign(
-            sections[section],
-            section,
-            key,
-            parse_yaml(text, f"--set={override}"),
-            f"--set={override}",
-        )
+            section, name = owners[0], key
+        elif section not in sections:
+            raise ConfigError(
+                f"--set={override}: unknown section {section!r}{_nearest(section, sections)}"
+            )
+        value = parse_yaml(text, f"--set={override}")
+        _assign(sections[section], section, name, value, f"--set={override}")
 
     @property
     def reads_left_to_right(self) -> bool:
@@ -215,39 +210,32 @@ def _assign(section: Section, name: str, key: str, value: Any, source: str) -> N
     if key not in fields:
         known = section.known_keys()
         raise ConfigError(f"{source}: unknown key {name + '.' + key!r}{_nearest(key, known)}")
-    default = fields[key].default
-    if default is None:  # A number that may be left open.
-        if value is None:
-            setattr(section, key, None)
-            return
-        default = 0.0
-    expected = type(default)
+    default, where = fields[key].default, f"{source}: {name}.{key}"
+    if default is None and value is None:  # A number that may be left open.
+        setattr(section, key, None)
+        return
+    expected = float if default is None else type(default)
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):
             value = float(value)  # YAML parses 1e-4 as a string.
-    if expected is tuple and isinstance(value, list) and "float" in str(fields[key].type):
-        if not all(isinstance(item, int | float) and not isinstance(item, bool) for item in value):
-            raise ConfigError(
-                f"{source}: {name}.{key}: expected a list of numbers, got {shown(value)}"
-            )
-        value = tuple(float(item) for item in value)
-    elif expected is tuple and isinstance(value, list):
-        if not all(isinstance(item, str | int | float) for item in value):
-            raise ConfigError(
-                f"{source}: {name}.{key}: expected a list of strings, got {shown(value)}"
-            )
-        if any(isinstance(item, bool) for item in value):
-            raise ConfigError(
-                f"{source}: {name}.{key}: expected a list of strings, got {shown(value)}; "
-                "YAML reads yes, no, on and off as true and false: write them in quotes"
-            )
-        value = tuple(str(item) for item in value)
+    if expected is tuple and isinstance(value, list):
+        value = _items(value, "float" in str(fields[key].type), where)
     if type(value) is not expected:
-        raise ConfigError(
-            f"{source}: {name}.{key}: expected {expected.__name__}, got {shown(value)}"
-        )
+        raise ConfigError(f"{where}: expected {expected.__name__}, got {shown(value)}")
     if owner is section or value != default:  # Old files have the keys of all extensions.
         setattr(section, key, value)
+
+
+def _items(values: list[Any], are_numbers: bool, where: str) -> tuple[float | str, ...]:
+    """The values of a list as numbers or as strings."""
+    allowed, has_bool = int | float if are_numbers else str | int | float, bool in map(type, values)
+    if has_bool or not all(isinstance(value, allowed) for value in values):
+        advice = "YAML reads yes, no, on and off as true and false: write them in quotes"
+        raise ConfigError(
+            f"{where}: expected a list of {'numbers' if are_numbers else 'strings'}, got "
+            f"{shown(values)}{f'; {advice}' if has_bool and not are_numbers else ''}"
+        )
+    return tuple(map(float if are_numbers else str, values))
 
 
 def _nearest(key: str, known: Any) -> str:

@@ -107,9 +107,7 @@ def read_bytes(path: str) -> bytes:
 
 def exists(path: str) -> bool:
     """Whether there is a file or a directory; on an object store, a directory of some file."""
-    if not is_remote(path):
-        return os.path.exists(path)
-    return _kind(path) is not None
+    return os.path.exists(path) if not is_remote(path) else _kind(path) is not None
 
 
 def is_file(path: str) -> bool:
@@ -147,8 +145,7 @@ def names(directory: str) -> list[str]:
     if not is_remote(directory):
         return os.listdir(directory)
     found = _call(directory, lambda system, name: system.ls(name, detail=False))
-    last_parts = (os.path.basename(name.rstrip("/")) for name in found)
-    return [name for name in last_parts if name]
+    return [*filter(None, (os.path.basename(name.rstrip("/")) for name in found))]
 
 
 def tree(directory: str) -> dict[str, int]:

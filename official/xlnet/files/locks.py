@@ -24,11 +24,13 @@ import socket
 import stat
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import remove_unfinished
-from official.xlnet.files.json_files import json_text, parse_json, read_json
+from official.xlnet.files.json_files import json_text, parse_json
+from official.xlnet.files.schema import conform
 
 LOCK_FILE = ".lock"
 _NO_LINKS = (OSError, NotImplementedError)  # Other than FileExistsError.
@@ -218,20 +220,16 @@ def _put_aside(path: str, other: _Owner) -> None:
 def _read(path: str) -> _Owner | None:
     """Who holds a lock; None where it has just been given up. An unreadable one has no host."""
     try:
-        tree = read_json(path)
+        return _parsed(file_system.read_bytes(path))
     except FileNotFoundError:
         return None
-    except DataError:
-        tree = None
-    return tree if isinstance(tree, dict) else {}
 
 
 def _parsed(content: bytes) -> _Owner:
     try:
-        tree = parse_json(content.decode(), LOCK_FILE)
+        return conform(parse_json(content.decode(), LOCK_FILE), dict[str, Any], LOCK_FILE)
     except (DataError, UnicodeDecodeError):
         return {}
-    return tree if isinstance(tree, dict) else {}
 
 
 def _has_ended(owner: _Owner) -> bool:

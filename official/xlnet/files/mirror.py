@@ -10,6 +10,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import os
+import pathlib
 import re
 import threading
 from collections.abc import Sequence
@@ -55,10 +56,7 @@ class Mirror:
         os.makedirs(self._path, exist_ok=True)
         if file_system.is_dir(self._url):
             names = [name for name in file_system.tree(self._url) if is_kept(name)]
-            if self._with_content:
-                download_all(self._url, self._path, names)
-            else:
-                _make_empty(self._path, names)
+            download_all(self._url, self._path, names, self._with_content)
         self._uploaded = self._local_files()
         self._thread.start()
         return self
@@ -129,24 +127,26 @@ def is_kept(name: str) -> bool:
     return not (_UNFINISHED.search(name) or ".." in parts or "" in parts)
 
 
-def download_all(url: str, path: str, names: Sequence[str]) -> None:
-    """Copies files of a remote directory to a local one, which is made."""
-    _make_folders(path, names)
+def download_all(url: str, path: str, names: Sequence[str], with_content: bool = True) -> None:
+    """Copies files of a remote directory to a local one, which is made.
+
+    Args:
+      url: the remote directory.
+      path: the local directory.
+      names: paths of the files in it.
+      with_content: whether they are downloaded; otherwise empty files stand for them.
+    """
+    os.makedirs(path, exist_ok=True)
+
+    def fetch(name: str) -> None:
+        local = pathlib.Path(path, name)
+        local.parent.mkdir(parents=True, exist_ok=True)
+        local.touch()
+        if with_content:
+            file_system.download(f"{url.rstrip('/')}/{name}", str(local))
+
     with concurrent.futures.ThreadPoolExecutor(_TRANSFERS) as pool:
-        sources = [f"{url.rstrip('/')}/{name}" for name in names]
-        list(pool.map(file_system.download, sources, [os.path.join(path, n) for n in names]))
-
-
-def _make_empty(path: str, names: Sequence[str]) -> None:
-    _make_folders(path, names)
-    for name in names:
-        with open(os.path.join(path, name), "wb"):
-            pass
-
-
-def _make_folders(path: str, names: Sequence[str]) -> None:
-    for folder in {os.path.dirname(os.path.join(path, name)) for name in names} | {path}:
-        os.makedirs(folder, exist_ok=True)
+        list(pool.map(fetch, names))
 
 
 def _order(name: str, time: int) -> tuple[bool, int, bool]:

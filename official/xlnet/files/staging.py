@@ -124,13 +124,13 @@ class _Stage:
     """
 
     def __init__(self, root: str):
-        self._root = root
+        self.root = root
         self._pattern = re.compile(re.escape(root + os.sep) + r"([a-zA-Z][a-zA-Z0-9+.-]*)/")
 
     def path_of(self, url: str) -> str:
         """The local path of a URL."""
         scheme, _, name = url.partition("://")
-        return os.path.normpath(os.path.join(self._root, scheme, name))
+        return os.path.normpath(os.path.join(self.root, scheme, name))
 
     def local(self, value: Any) -> Any:
         """The value of a flag with local paths in place of URLs."""
@@ -189,19 +189,17 @@ def _urls(value: Any) -> list[str]:
 @contextlib.contextmanager
 def _stage() -> Iterator[_Stage]:
     """A stage on the local disk (`TMPDIR`), removed at the end unless files are left to upload."""
-    root = os.path.realpath(tempfile.mkdtemp(prefix="xlnet-"))
-    stage = _Stage(root)
-    try:
-        yield stage
-    except NotUploadedError:
-        raise
-    except (XLNetError, OSError) as error:
-        shutil.rmtree(root, ignore_errors=True)
-        error.args = tuple(map(stage.named, error.args))
-        if isinstance(error, OSError):
-            error.filename, error.filename2 = map(stage.named, (error.filename, error.filename2))
-        raise
-    except BaseException:
-        shutil.rmtree(root, ignore_errors=True)
-        raise
-    shutil.rmtree(root, ignore_errors=True)
+    stage = _Stage(os.path.realpath(tempfile.mkdtemp(prefix="xlnet-")))
+    with contextlib.ExitStack() as at_end:
+        at_end.callback(shutil.rmtree, stage.root, ignore_errors=True)
+        try:
+            yield stage
+        except NotUploadedError:
+            at_end.pop_all()
+            raise
+        except (XLNetError, OSError) as error:
+            error.args = tuple(map(stage.named, error.args))
+            if isinstance(error, OSError):
+                names = error.filename, error.filename2
+                error.filename, error.filename2 = map(stage.named, names)
+            raise
