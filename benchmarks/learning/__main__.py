@@ -16,7 +16,8 @@ import sys
 import numpy as np
 
 from benchmarks.harness.document import fill_table
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.learning.common import make_data, markdown_table, parse_arguments
+from official import xlnet
 from official.xlnet.runtime.cores import num_cores
 
 _MINUTES = 10.0
@@ -35,18 +36,14 @@ _SHORT_WINDOWS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--text", required=True, help="text file, one paragraph per line, blank between documents"
-    )
-    parser.add_argument("--output", required=True, help="directory for vocabulary, data and models")
-    parser.add_argument("--document", help="Markdown file whose tables to write")
-    parser.add_argument(
         "--steps", type=int, default=600, help="training steps of the runs with and without memory"
     )
-    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
-    arguments = parser.parse_args()
-    set_environment_defaults()
-
-    _prepare(arguments.text, arguments.output)
+    arguments = parse_arguments(parser, "text", "seeds")
+    configs = {
+        "data": xlnet.XLNetConfig.load(_CONFIG),
+        "short_data": xlnet.XLNetConfig.load(_CONFIG, _SHORT_WINDOWS),
+    }
+    make_data([arguments.text], arguments.output, configs, _VOCAB_SIZE)
     recipe = _run(arguments.output, "recipe", "data", (), _MINUTES)
     compared = _compare_memory(arguments.output, arguments.steps, arguments.seeds)
     tables = {"recipe": _recipe_table(recipe), "memory": _memory_table(compared, arguments.steps)}
@@ -64,30 +61,14 @@ def main() -> None:
     )
 
 
-def _prepare(text: str, output: str) -> None:
-    """Trains the vocabulary and prepares data sets with the recipe's windows and short ones."""
-    from data_prep.corpus.vocabulary import train_vocabulary
-    from data_prep.pipelines.prepare import prepare
-    from official.xlnet.configs.experiment import XLNetConfig
-
-    vocab = os.path.join(output, "vocab")
-    train_vocabulary([text], vocab, _VOCAB_SIZE)
-    for name, overrides in (("data", ()), ("short_data", _SHORT_WINDOWS)):
-        prepare([text], vocab, XLNetConfig.load(_CONFIG, overrides), os.path.join(output, name))
-
-
 def _run(
     output: str, name: str, data_name: str, overrides: tuple[str, ...], minutes: float | None = None
 ) -> dict[str, float]:
     """Trains and evaluates a model; returns the metrics of `evaluate`, and `step`."""
-    from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.training.evaluation import evaluate
-    from official.xlnet.training.pretraining import pretrain
-
     print(name, *overrides, file=sys.stderr)
     model, data = os.path.join(output, name), os.path.join(output, data_name)
-    metrics = pretrain(XLNetConfig.load(_CONFIG, overrides), data, model, minutes=minutes)
-    return {**evaluate(model, data), "step": metrics["step"]}
+    metrics = xlnet.pretrain(_CONFIG, data, model, overrides, minutes=minutes)
+    return {**xlnet.evaluate(model, data), "step": metrics["step"]}
 
 
 def _compare_memory(output: str, steps: int, seeds: int) -> list[dict[str, dict[str, float]]]:
@@ -112,24 +93,20 @@ def _mean(compared: list[dict[str, dict[str, float]]], name: str) -> float:
 
 
 def _recipe_table(recipe: dict[str, float]) -> str:
-    return f"""\
-| {recipe["step"]} steps, {num_cores()} CPU core(s) | loss |
-|---|---|
-| unigram baseline | {recipe["unigram_loss"]:.3f} |
-| tiny | {recipe["loss"]:.3f} |
-| difference | {recipe["unigram_loss"] - recipe["loss"]:.3f} |"""
+    losses = {"unigram baseline": recipe["unigram_loss"], "tiny": recipe["loss"]}
+    losses["difference"] = recipe["unigram_loss"] - recipe["loss"]
+    head = (f"{recipe['step']} steps, {num_cores()} CPU core(s)", "loss")
+    return markdown_table([head, *((name, f"{loss:.3f}") for name, loss in losses.items())])
 
 
 def _memory_table(compared: list[dict[str, dict[str, float]]], steps: int) -> str:
-    rows = "\n".join(
-        f"| {number} | {seed['with']['loss']:.3f} | {seed['without']['loss']:.3f} |"
+    losses: dict[object, list[float]] = {
+        number: [seed[name]["loss"] for name in ("with", "without")]
         for number, seed in enumerate(compared)
-    )
-    return f"""\
-| seed, {steps} steps | with memory | without |
-|---|---|---|
-{rows}
-| mean | {_mean(compared, "with"):.3f} | {_mean(compared, "without"):.3f} |"""
+    }
+    losses["mean"] = [_mean(compared, "with"), _mean(compared, "without")]
+    rows = [[name, *(f"{loss:.3f}" for loss in pair)] for name, pair in losses.items()]
+    return markdown_table([[f"seed, {steps} steps", "with memory", "without"], *rows])
 
 
 if __name__ == "__main__":

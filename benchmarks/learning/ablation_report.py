@@ -17,6 +17,7 @@ from matplotlib import pyplot
 
 from benchmarks.harness.document import fill_table
 from benchmarks.learning.ablation_rows import ROWS
+from benchmarks.learning.common import markdown_table, mean_and_spread
 
 CHART = "images/ablation.png"
 _COMPARED = (
@@ -110,23 +111,25 @@ def _rows(results: Results) -> str:
     has_accuracy = any("finetuned" in run for runs in results.values() for run in runs)
     titles = ["", "seeds", "span", "token", "first token", "later tokens", "own held-out loss"]
     titles += ["ms per step"] + (["accuracy after fine-tuning"] if has_accuracy else [])
-    lines = [titles, ["---"] * len(titles)]
+    lines = [titles]
     for row, title in ROWS.items():
         runs = results[row]
         if not runs:
             continue
         cells = [title, str(len(runs))]
-        cells += [_mean([metric(run, n) for run in runs]) for n in ("span", "token", "first")]
-        cells += [_mean([metric(run, n) for run in runs]) for n in ("later", "heldout")]
+        cells += [
+            mean_and_spread([metric(run, n) for run in runs]) for n in ("span", "token", "first")
+        ]
+        cells += [mean_and_spread([metric(run, n) for run in runs]) for n in ("later", "heldout")]
         cells.append(milliseconds_per_step(runs))
         if has_accuracy:
-            cells.append(_mean([metric(run, "accuracy") for run in runs]))
+            cells.append(mean_and_spread([metric(run, "accuracy") for run in runs]))
         lines.append(cells)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    return markdown_table(lines)
 
 
 def _differences(results: Results) -> str:
-    lines = [["", "nats", "standard error", "significant"], ["---"] * 4]
+    lines = [["", "nats", "standard error", "significant"]]
     for one, other, name, title in _COMPARED:
         values = difference(results, one, other, name)
         if len(values) < 2:
@@ -134,11 +137,4 @@ def _differences(results: Results) -> str:
         mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
         verdict = "no" if abs(mean) <= 2 * error else ("better" if mean > 0 else "worse")
         lines.append([title, f"{mean:+.3f}", f"{error:.3f}", verdict])
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
-
-def _mean(values: list[float]) -> str:
-    if np.isnan(values).all():
-        return ""
-    spread = f" ± {np.nanstd(values, ddof=1):.3f}" if len(values) > 1 else ""
-    return f"{np.nanmean(values):.3f}{spread}"
+    return markdown_table(lines)

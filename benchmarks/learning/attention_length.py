@@ -20,7 +20,9 @@ import time
 
 import numpy as np
 
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.harness.document import fill_table
+from benchmarks.learning.common import make_data, markdown_table, model_with, parse_arguments
+from official import xlnet
 
 CONFIG = "configs/transformer_xl.yaml"
 VOCAB_SIZE = 1000
@@ -31,23 +33,12 @@ _WINDOW_ROWS = 16  # Batch size of sliding windows.
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--text", required=True, help="text with long documents")
-    parser.add_argument("--output", required=True, help="directory for data and model")
     parser.add_argument("--tokens", type=int, default=1024, help="number of tokens to evaluate")
-    parser.add_argument("--document", help="Markdown file to write table and chart to")
-    parser.add_argument("--set", action="append", default=[], help="key=value: overrides a key")
-    arguments = parser.parse_args()
-    set_environment_defaults()
-    from data_prep.corpus.vocabulary import train_vocabulary
-    from data_prep.pipelines.prepare import prepare
-    from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.training.pretraining import pretrain
-
-    config = XLNetConfig.load(CONFIG, arguments.set)
-    vocab, data, model = (os.path.join(arguments.output, n) for n in ("vocab", "data", "model"))
-    train_vocabulary([arguments.text], vocab, VOCAB_SIZE)
-    prepare([arguments.text], vocab, config, data)
-    pretrain(config, data, model)
+    arguments = parse_arguments(parser, "text", "set")
+    config = xlnet.XLNetConfig.load(CONFIG, arguments.set)
+    data, model = (os.path.join(arguments.output, name) for name in ("data", "model"))
+    make_data([arguments.text], arguments.output, {"data": config}, VOCAB_SIZE)
+    xlnet.pretrain(config, data, model)
     document = longest_document(data)
     rows = [measure(model, document, length, arguments.tokens) for length in LENGTHS]
     if arguments.document:
@@ -57,7 +48,6 @@ def main() -> None:
 
 def longest_document(data_dir: str) -> np.ndarray:
     """Returns the tokens of the longest document in the held-out lanes of a forward data set."""
-    from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.schema import Manifest
     from official.xlnet.tokenization.special_tokens import EOD_ID
 
@@ -65,7 +55,7 @@ def longest_document(data_dir: str) -> np.ndarray:
     rows = manifest.splits["heldout"].num_lanes
     longest = np.zeros(0, np.int32)
     lanes = [longest] * rows
-    for batch in pretraining_dataset(data_dir, rows, "heldout", epochs=1):
+    for batch in xlnet.pretraining_dataset(data_dir, rows, "heldout", epochs=1):
         for row, before in enumerate(lanes):
             reused = batch["token_ids"][row, : manifest.reuse_len].numpy()
             same_document = len(before) - int(batch["context_length"][row])
@@ -88,7 +78,7 @@ def measure(model_dir: str, document: np.ndarray, length: int, num_tokens: int) 
     Raises:
       ValueError: the document is too short.
     """
-    with_memory, without = _load(model_dir, length), _load(model_dir, 0)
+    with_memory, without = model_with(model_dir, length), model_with(model_dir, 0)
     last = len(document) - num_tokens
     if last < max(LENGTHS):
         raise ValueError(f"expected a document of {num_tokens + max(LENGTHS)} tokens, got {last}")
@@ -193,22 +183,21 @@ def write(rows: list[dict], document: str, num_tokens: int) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from benchmarks.harness.document import fill_table
-
-    lines = [
-        "| attention length | perplexity, memory | perplexity, sliding | ms per token, memory "
-        "| ms per token, sliding | speedup |",
-        "| --- | --- | --- | --- | --- | --- |",
+    titles = ["attention length", "perplexity, memory", "perplexity, sliding"]
+    titles += ["ms per token, memory", "ms per token, sliding", "speedup"]
+    cells = [
+        [
+            row["length"],
+            f"{row['memory_perplexity']:.2f}",
+            f"{row['sliding_perplexity']:.2f}",
+            f"{1000 * row['memory_seconds']:.4f}",
+            f"{1000 * row['sliding_seconds']:.3f}",
+            f"{row['times_cheaper']:.0f}",
+        ]
+        for row in rows
     ]
-    for row in rows:
-        lines.append(
-            f"| {row['length']} | {row['memory_perplexity']:.2f} | {row['sliding_perplexity']:.2f} "
-            f"| {1000 * row['memory_seconds']:.4f} | {1000 * row['sliding_seconds']:.3f} "
-            f"| {row['times_cheaper']:.0f} |"
-        )
-    lines.append("")
-    lines.append(f"The document has {num_tokens} tokens.")
-    fill_table(document, "attention_length", "\n".join(lines))
+    table = f"{markdown_table([titles, *cells])}\n\nThe document has {num_tokens} tokens."
+    fill_table(document, "attention_length", table)
 
     lengths = [row["length"] for row in rows]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4))
@@ -225,18 +214,6 @@ def write(rows: list[dict], document: str, num_tokens: int) -> None:
     os.makedirs(os.path.dirname(image), exist_ok=True)
     figure.savefig(image, dpi=120, bbox_inches="tight")
     pyplot.close(figure)
-
-
-def _load(model_dir: str, mem_len: int):
-    import dataclasses
-
-    from official.xlnet.checkpoints.model_directory import load_pretrainer
-    from official.xlnet.configs.experiment import XLNetConfig
-
-    config = XLNetConfig.load(model_dir)
-    config.model = dataclasses.replace(config.model, mem_len=mem_len)
-    config.training = dataclasses.replace(config.training, batch_size=1)
-    return load_pretrainer(model_dir, config)
 
 
 if __name__ == "__main__":

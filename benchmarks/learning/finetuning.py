@@ -14,21 +14,28 @@ dev and on its texts of more than 512 tokens. Interrupted runs resume when the c
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
-import random
 import sys
 from typing import Any
 
 import numpy as np
 
 from benchmarks.harness.document import fill_table
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.learning.common import (
+    kept,
+    make_data,
+    markdown_table,
+    mean_and_range,
+    parse_arguments,
+    sampled_table,
+)
+from official import xlnet
 
 _CONFIG = "configs/tiny.yaml"
 _VOCAB_SIZE = 4000
 _LONG = 512  # Tokens from which on a text is long.
-_SAMPLING_SEED = 1  # Of the labeled subset.
 _START = ("pretrained", "random")
 _SENTENCES = ["task.max_length=64", "task.num_buckets=2"]
 _REVIEWS = ["batch_size=16", "task.max_length=128", "task.num_buckets=1"]
@@ -58,14 +65,9 @@ def main() -> None:
     parser.add_argument(
         "--text", nargs="*", default=[], help="additional text files for pre-training"
     )
-    parser.add_argument("--output", required=True, help="directory for data and models")
-    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     parser.add_argument("--pretrain_steps", type=int, default=12000)
-    parser.add_argument("--document", help="Markdown file whose table to write")
-    arguments = parser.parse_args()
-    set_environment_defaults()
+    arguments = parse_arguments(parser, "seeds")
 
-    os.makedirs(arguments.output, exist_ok=True)
     files = {name: _files(arguments, name) for name in _DATA_SETS}
     model = _pretrain(arguments)
 
@@ -107,35 +109,21 @@ def _files(arguments, name: str) -> tuple[str, str]:
     train, dev = (os.path.join(arguments.data, directory, f"{x}.tsv") for x in ("train", "dev"))
     if num_labels is None:
         return train, dev
-    with open(train, encoding="utf-8") as file:
-        header, *lines = file.readlines()
-    part = os.path.join(arguments.output, f"{name}.tsv")
-    with open(part + ".tmp", "w", encoding="utf-8") as file:
-        file.writelines([header, *random.Random(_SAMPLING_SEED).sample(lines, num_labels)])
-    os.replace(part + ".tmp", part)
-    return part, dev
+    return sampled_table(train, num_labels, os.path.join(arguments.output, f"{name}.tsv")), dev
 
 
 def _pretrain(arguments) -> str:
     """Pre-trains an encoder on the training texts and returns its model directory."""
-    from data_prep.corpus.vocabulary import train_vocabulary
-    from data_prep.pipelines.prepare import prepare
-    from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.training.pretraining import pretrain
-
     text = os.path.join(arguments.output, "text.txt")
-    with open(text + ".tmp", "w", encoding="utf-8") as file:
+    with open(text, "w", encoding="utf-8") as file:
         for name in ("sst2", "reviews"):
             file.writelines(f"{row}\n\n" for _, row in _rows(_files(arguments, name)[0]))
-    os.replace(text + ".tmp", text)
-    inputs = [text, *arguments.text]
-    vocab, data, model = (os.path.join(arguments.output, x) for x in ("vocab", "data", "model"))
+    data, model = (os.path.join(arguments.output, name) for name in ("data", "model"))
     steps = arguments.pretrain_steps
-    config = XLNetConfig.load(_CONFIG, [f"num_steps={steps}", f"warmup_steps={steps // 10}"])
-    if not os.path.exists(os.path.join(vocab, "spiece.model")):
-        train_vocabulary(inputs, vocab, _VOCAB_SIZE)
-    prepare(inputs, vocab, config, data)
-    pretrain(config, data, model)
+    overrides = [f"num_steps={steps}", f"warmup_steps={steps // 10}"]
+    config = xlnet.XLNetConfig.load(_CONFIG, overrides)
+    make_data([text, *arguments.text], arguments.output, {"data": config}, _VOCAB_SIZE)
+    xlnet.pretrain(config, data, model)
     return model
 
 
@@ -144,29 +132,24 @@ def _finetune_seeds(arguments, model, files, name, start, settings, way) -> list
     runs = []
     for seed in range(arguments.seeds):
         output = os.path.join(arguments.output, f"{name}_{start}_{way}_{seed}")
-        path = os.path.join(output, "accuracy.json")
-        if not os.path.exists(path):
-            metrics = _finetune(arguments, model, files[name], output, start, seed, settings)
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(metrics, file)
-            print(f"{output}: {metrics}", file=sys.stderr)
-        with open(path, encoding="utf-8") as file:
-            runs.append(json.load(file))
+        settings_of_run = [*settings, f"training.seed={seed}"]
+        run = functools.partial(_finetune, model, files[name], output, start, settings_of_run)
+        runs.append(kept(os.path.join(output, "accuracy.json"), run))
+        print(f"{output}: {runs[-1]}", file=sys.stderr)
     return runs
 
 
-def _finetune(arguments, model, files, output, start, seed, settings) -> dict[str, float]:
+def _finetune(model, files, output, start, settings) -> dict[str, float]:
     """Fine-tunes once and returns the accuracy on dev and on its long texts."""
     from data_prep.tasks.task_data import read_task
     from official.xlnet.api.finetuning import task_configuration
-    from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.tasks.reports import PREDICTIONS_FILE
     from official.xlnet.training.finetuning import finetune
 
     overrides = [
         "task.summary=mean",  # CLS is not a good summary in a network this small.
-        *("num_steps=1000", "warmup_steps=100", f"training.seed={seed}", "jit_compile=true"),
-        *("checkpoint_steps=100", *settings),
+        *("num_steps=1000", "warmup_steps=100", "jit_compile=true", "checkpoint_steps=100"),
+        *settings,
     ]
     config = task_configuration("classification", None, overrides, model)
     (train, _), (dev, _) = (read_task(path, config.task) for path in files)
@@ -174,7 +157,7 @@ def _finetune(arguments, model, files, output, start, seed, settings) -> dict[st
     if start == "random":
         given = {"vocab": os.path.join(model, "spiece.model")}
     metrics = finetune(config, train, dev, output, **given)
-    tokenizer = load_tokenizer(model)
+    tokenizer = xlnet.load_tokenizer(model)
     with open(os.path.join(output, PREDICTIONS_FILE), encoding="utf-8") as file:
         predicted = [json.loads(line)["label"] for line in file]
     long = [
@@ -196,11 +179,10 @@ def _bag_of_words(model, files: tuple[str, str], settings: list[str]) -> float:
     from sklearn.pipeline import make_pipeline
 
     from official.xlnet.api.finetuning import task_configuration
-    from official.xlnet.checkpoints.any_format import load_tokenizer
 
     task = task_configuration("classification", None, settings, model).task
     limit = task.max_length * (1 if task.long_texts == "truncate" else task.max_windows)
-    tokenizer = load_tokenizer(model)
+    tokenizer = xlnet.load_tokenizer(model)
 
     def read(text: str) -> str:
         _, offsets = tokenizer.encode_with_offsets(text)
@@ -226,20 +208,16 @@ def _mean(runs: list[dict[str, float]], metric: str) -> float:
 
 def _shown(runs: list[dict[str, float]], metric: str = "accuracy") -> str:
     """Formats mean, minimum and maximum in percent."""
-    values = [100 * run[metric] for run in runs]
-    return f"{np.mean(values):.1f} ({min(values):.1f} to {max(values):.1f})"
+    return mean_and_range([100 * run[metric] for run in runs], digits=1)
 
 
 def _table(results: dict[str, Any], ways: dict[str, list[dict[str, float]]], arguments) -> str:
-    rows = "\n".join(
-        f"| {name} | {_shown(runs['pretrained'])} | {_shown(runs['random'])} "
-        f"| {100 * runs['bag_of_words']:.1f} |"
+    rows = [
+        [name, *(_shown(runs[start]) for start in _START), f"{100 * runs['bag_of_words']:.1f}"]
         for name, runs in results.items()
-    )
-    long_rows = "\n".join(
-        f"| {way} | {_shown(runs)} | {_shown(runs, 'accuracy_long')} |"
-        for way, runs in ways.items()
-    )
+    ]
+    long_rows = [[way, _shown(runs), _shown(runs, "accuracy_long")] for way, runs in ways.items()]
+    titles = ["", "all of dev", f"more than {_LONG} tokens"]
     return f"""\
 Accuracy on dev in percent: mean over {arguments.seeds} seeds and, in parentheses, the range.
 The network is that of `configs/tiny.yaml`, pre-trained for {arguments.pretrain_steps} steps.
@@ -248,18 +226,14 @@ epochs with 3e-4 on only 100 labeled sentences of sst2 (sst2_100). The best chec
 from evaluations every 100 steps and at the end. Reviews are truncated to 128 tokens, or processed
 up to 1,536 tokens as the row says. The bag-of-words model reads as many tokens as the network.
 
-| | pre-trained | random weights | bag of words |
-|---|---|---|---|
-{rows}
+{markdown_table([["", "pre-trained", "random weights", "bag of words"], *rows])}
 
 The reviews, {ways["truncate"][0]["long"]} of which have more than {_LONG} tokens, with pre-trained
 weights and 128 tokens (truncate), or up to 1,536 tokens in windows whose summaries are averaged
 (windows), or from left to right with memory: the mean of all segments' summaries (memory) or the
 last segment alone (memory_last):
 
-| | all of dev | more than {_LONG} tokens |
-|---|---|---|
-{long_rows}
+{markdown_table([titles, *long_rows])}
 """
 
 

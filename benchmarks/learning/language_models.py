@@ -21,7 +21,8 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.harness.document import fill_table
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.learning.common import make_data, markdown_table, parse_arguments
+from official import xlnet
 
 _TEST_SHARE = 0.1
 # The network of configs/tiny.yaml with AdamW, and batches of about 2,500 tokens.
@@ -56,12 +57,7 @@ _RECIPES: dict[str, tuple[Callable[[list[str]], str], str, tuple[str, ...], tupl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--text", required=True, help="one paragraph per line, blank line between")
-    parser.add_argument("--output", required=True, help="directory for texts, data and models")
-    parser.add_argument("--document", help="Markdown file whose table to write")
-    parser.add_argument("--set", action="append", default=[], help="key=value: overrides a key")
-    arguments = parser.parse_args()
-    set_environment_defaults()
+    arguments = parse_arguments(parser, "text", "set")
     with open(arguments.text, encoding="utf-8") as file:
         documents = [part.strip() for part in re.split(r"\n\s*\n", file.read()) if part.strip()]
     results = {
@@ -85,36 +81,25 @@ def run(name: str, documents: list[str], output: str, overrides: list[str]) -> d
     Returns:
       `evaluated` {length of memory: metrics}, and `lzma`, bits per character of the test text.
     """
-    from data_prep.corpus.vocabulary import train_vocabulary
-    from data_prep.pipelines.prepare import prepare
-    from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.training.evaluation import evaluate
-    from official.xlnet.training.pretraining import pretrain
-
     form, start, settings, memories = _RECIPES[name]
     os.makedirs(output, exist_ok=True)
-    train, test, vocab, model = (
-        f"{output}/{n}" for n in ("train.txt", "test.txt", "vocab", "model")
-    )
+    train, test, model = (f"{output}/{n}" for n in ("train.txt", "test.txt", "model"))
     num_test = max(round(_TEST_SHARE * len(documents)), 1)
     texts = form(documents[:-num_test]), form(documents[-num_test:])
     for path, text in zip((train, test), texts, strict=True):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
     config, test_config = (
-        XLNetConfig.load(f"configs/{name}.yaml", [*_TOY, *settings, *overrides, *more])
+        xlnet.XLNetConfig.load(f"configs/{name}.yaml", [*_TOY, *settings, *overrides, *more])
         for more in ((), ("num_lanes=1",))
     )
-    if not os.path.exists(os.path.join(vocab, "spiece.model")):
-        train_vocabulary(
-            [train], vocab, config.model.vocab_size, keep_accents=config.data.keep_accents
-        )
-    prepare([train], vocab, config, f"{output}/data", document_start=start)
-    prepare([test], vocab, test_config, f"{output}/test", document_start=start)
-    pretrain(config, f"{output}/data", model)
+    size = config.model.vocab_size
+    make_data([train], output, {"data": config}, size, document_start=start)
+    make_data([test], output, {"test": test_config}, size, document_start=start)
+    xlnet.pretrain(config, f"{output}/data", model)
     return {
         "evaluated": {
-            length: evaluate(model, f"{output}/test", "train", mem_len=length)
+            length: xlnet.evaluate(model, f"{output}/test", "train", mem_len=length)
             for length in memories
         },
         "lzma": compressed_bits(*texts) / len(texts[1]),
@@ -135,18 +120,13 @@ def compressed_bits(seen: str, text: str) -> int:
 
 def table_of(results: dict[str, dict[str, Any]]) -> str:
     """Formats results of `run` for each recipe as a Markdown table."""
-    lines = [
-        "| recipe | memory | perplexity of words | bits a character |",
-        "|---|---|---|---|",
-    ]
+    lines = [["recipe", "memory", "perplexity of words", "bits a character"]]
     for name, result in results.items():
         for length, metrics in result["evaluated"].items():
-            lines.append(
-                f"| `{name}` | {length} | {metrics['word_perplexity']:.0f} | "
-                f"{metrics['bits_per_character']:.3f} |"
-            )
-        lines.append(f"| LZMA, the text of `{name}` | | | {result['lzma']:.3f} |")
-    return "\n".join(lines)
+            figures = f"{metrics['word_perplexity']:.0f}", f"{metrics['bits_per_character']:.3f}"
+            lines.append([f"`{name}`", length, *figures])
+        lines.append([f"LZMA, the text of `{name}`", "", "", f"{result['lzma']:.3f}"])
+    return markdown_table(lines)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,14 @@ import numpy as np
 from benchmarks.harness.document import fill_table
 from benchmarks.learning import ablation
 from benchmarks.learning.ablation_report import milliseconds_per_step
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.learning.common import (
+    accuracy,
+    kept,
+    markdown_table,
+    mean_and_spread,
+    parse_arguments,
+)
+from official.xlnet.files.json_files import read_json, write_json
 
 ROWS = {"bert": "BERT", "roberta": "BERT, RoBERTa's setting", "xlnet_k6": "XLNet, K = 6"}
 _FINETUNING = [
@@ -36,19 +43,10 @@ Results = dict[str, list[dict[str, Any]]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--text", required=True, help="text files, one paragraph per line")
     parser.add_argument("--data", required=True, help="directory with TASK/{train,dev}.tsv")
     parser.add_argument("--tasks", default="sst2,cr", help="tasks to fine-tune on")
-    parser.add_argument("--output", required=True, help="directory for data, models and results")
-    parser.add_argument("--seeds", type=int, default=3, help="number of seeds of each row")
     parser.add_argument("--rows", default=",".join(ROWS), help="rows to train, by file name")
-    parser.add_argument("--minutes", type=float, help="time after which no further run starts")
-    parser.add_argument("--document", help="Markdown file whose table to write")
-    parser.add_argument(
-        "--set", action="append", default=[], help="key=value: overrides a key in all rows"
-    )
-    arguments = parser.parse_args()
-    set_environment_defaults()
+    arguments = parse_arguments(parser, "text", "seeds", "minutes", "set")
     deadline = time.monotonic() + 60 * (arguments.minutes or np.inf)
     tables = {
         task: [os.path.join(arguments.data, task, f"{part}.tsv") for part in ("train", "dev")]
@@ -83,33 +81,16 @@ def run(
       The results of `ablation.run`, and `accuracy` {task: share of dev}.
     """
     ablation.run(row, seed, output, overrides, None)
-    with open(os.path.join(output, "runs", f"{row}-{seed}.json"), encoding="utf-8") as file:
-        result = json.load(file)
+    result = read_json(os.path.join(output, "runs", f"{row}-{seed}.json"))
     path = os.path.join(output, "accuracy", f"{row}-{seed}.json")
-    result["accuracy"] = {}
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            result["accuracy"] = json.load(file)
+    result["accuracy"] = kept(path, dict)
     model_dir = os.path.join(output, "models", f"{row}-{seed}")
     for task in tables.keys() - result["accuracy"].keys():
-        result["accuracy"][task] = finetuned(model_dir, task, tables[task], seed)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(result["accuracy"], file)
+        settings = [*_FINETUNING, f"training.seed={seed}"]
+        found = accuracy(model_dir, tables[task], f"{model_dir}-{task}", settings)
+        result["accuracy"][task] = found
+        write_json(path, result["accuracy"])
     return result
-
-
-def finetuned(model_dir: str, task: str, tables: list[str], seed: int) -> float:
-    """Fine-tunes a classifier from a model and returns its accuracy on dev."""
-    from data_prep.tasks.task_data import read_task
-    from official.xlnet.api.finetuning import task_configuration
-    from official.xlnet.training.finetuning import finetune
-
-    overrides = [*_FINETUNING, f"training.seed={seed}"]
-    config = task_configuration("classification", None, overrides, model_dir)
-    train, dev = (read_task(table, config.task)[0] for table in tables)
-    output = f"{model_dir}-{task}"
-    return float(finetune(config, train, dev, output, init_from=model_dir)["accuracy"])
 
 
 def majority(table: str) -> float:
@@ -127,7 +108,7 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
       majorities: {task: accuracy of the most frequent label}.
     """
     titles = ["", "seeds", "span", "first token", "later tokens", *majorities, "ms per step"]
-    lines = [titles, ["---"] * len(titles)]
+    lines = [titles]
     for row, runs in results.items():
         if not runs:
             continue
@@ -138,19 +119,14 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
         lines.append(
             [
                 *(ROWS[row], str(len(runs))),
-                *(_shown(values, 3) for values in places),
-                *(_shown(values, 1) for values in accuracies),
+                *(mean_and_spread(values) for values in places),
+                *(mean_and_spread(values, 1) for values in accuracies),
                 milliseconds_per_step(runs),
             ]
         )
     shares = [f"{100 * share:.1f}" for share in majorities.values()]
     lines.append(["most frequent label", "", "", "", "", *shares, ""])
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
-
-def _shown(values: list[float], digits: int) -> str:
-    spread = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.{digits}f}{spread}"
+    return markdown_table(lines)
 
 
 if __name__ == "__main__":

@@ -13,15 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import sys
 from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.harness.document import fill_table
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.learning.common import markdown_table, parse_arguments, sampled_table
+from official import xlnet
 
-_SAMPLING_SEED = 1
 _SENTENCES = ("task.max_length=64", "task.num_buckets=2")
 # The part of a text that is read; nothing here is tuned.
 _DATA_SETS = {
@@ -44,14 +43,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", required=True, help="directory of the data sets")
     parser.add_argument("--model", required=True, action="append", help="pre-trained model")
-    parser.add_argument("--output", required=True, help="directory for models and results")
     parser.add_argument("--sets", nargs="*", default=list(_DATA_SETS), choices=list(_DATA_SETS))
     parser.add_argument("--rates", nargs="*", type=float, default=[1e-5, 1e-4, 3e-4, 1e-3, 3e-3])
     parser.add_argument("--max_examples", type=int, default=0, help="0: all training examples")
-    parser.add_argument("--document", help="Markdown file whose table to write")
-    arguments = parser.parse_args()
-    set_environment_defaults()
-    os.makedirs(arguments.output, exist_ok=True)
+    arguments = parse_arguments(parser)
     results = list(_results(arguments))
     table = untuned_table(results)
     print(table, file=sys.stderr)
@@ -88,23 +83,20 @@ def _finetune(arguments, model: str, name: str, rate: float | None) -> Result:
     """Fine-tunes with the defaults, or with another learning rate."""
     import tf_keras
 
-    from official.xlnet.api.finetuning import finetune
-    from official.xlnet.checkpoints.any_format import load_config
-
     folder = f"{os.path.basename(model.rstrip('/'))}-{name}-{rate or 'default'}"
     output = os.path.join(arguments.output, folder)
     overrides = list(_DATA_SETS[name])
     if rate is not None:
         overrides.append(f"training.learning_rate={rate}")
     tf_keras.backend.clear_session()
-    metrics = finetune(
+    metrics = xlnet.finetune(
         model,
         _sampled(arguments, name),
         os.path.join(arguments.data, name, "dev.tsv"),
         output,
         overrides=overrides,
     )
-    config = load_config(output)
+    config = xlnet.load_config(output)
     return {
         **{key: metrics[key] for key in _KEPT},
         "default": rate is None,
@@ -118,15 +110,8 @@ def _sampled(arguments, name: str) -> str:
     path = os.path.join(arguments.data, name, "train.tsv")
     if not arguments.max_examples:
         return path
-    with open(path, encoding="utf-8") as file:
-        header, *lines = file.readlines()
-    if len(lines) > arguments.max_examples:
-        lines = random.Random(_SAMPLING_SEED).sample(lines, arguments.max_examples)
     part = os.path.join(arguments.output, f"{name}-{arguments.max_examples}.tsv")
-    with open(part + ".tmp", "w", encoding="utf-8") as file:
-        file.writelines([header, *lines])
-    os.replace(part + ".tmp", part)
-    return part
+    return sampled_table(path, arguments.max_examples, part)
 
 
 def untuned_table(results: Iterable[Result]) -> str:
@@ -134,23 +119,17 @@ def untuned_table(results: Iterable[Result]) -> str:
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         groups.setdefault((result["model"], result["set"]), []).append(result)
-    rows = [
-        "| model | data set | examples | defaults | best of the sweep | bag of words | majority |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    titles = ["model", "data set", "examples", "defaults"]
+    rows = [[*titles, "best of the sweep", "bag of words", "majority"]]
     for (model, name), runs in groups.items():
         default = next(run for run in runs if run["default"])
         best = max(runs, key=lambda run: run["accuracy"])
         baselines = default["baselines"]
-        linear, majority = (
-            f"{100 * baselines[key]['accuracy']:.1f}" for key in ("bag_of_words", "majority")
-        )
-        rows.append(
-            f"| {model}, {default['parameters'] / 1e6:.1f} M | {name} "
-            f"| {default['train_examples']:,} | {_shown(default)} | {_shown(best)} "
-            f"| {linear} | {majority} |"
-        )
-    return "\n".join(rows) + "\n"
+        others = [f"{100 * baselines[key]['accuracy']:.1f}" for key in ("bag_of_words", "majority")]
+        size, number = default["parameters"] / 1e6, f"{default['train_examples']:,}"
+        cells = [f"{model}, {size:.1f} M", name, number, _shown(default), _shown(best)]
+        rows.append([*cells, *others])
+    return markdown_table(rows) + "\n"
 
 
 def _shown(run: Result) -> str:

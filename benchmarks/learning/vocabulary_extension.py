@@ -19,7 +19,9 @@ import os
 
 import numpy as np
 
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.harness.document import fill_table
+from benchmarks.learning.common import make_data, markdown_table, mean_and_range, parse_arguments
+from official import xlnet
 
 CONFIG = "configs/tiny.yaml"
 VOCAB_SIZE = 4000
@@ -48,16 +50,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--general", required=True, help="general text, blank between documents")
     parser.add_argument("--domain", required=True, help="text of the domain, likewise")
-    parser.add_argument("--output", required=True, help="directory for data and models")
     parser.add_argument("--pieces", type=int, default=2000, help="number of pieces to add")
     parser.add_argument("--steps", type=int, default=600, help="steps on the domain")
     parser.add_argument("--rate", type=float, default=2e-3, help="learning rate on the domain")
-    parser.add_argument("--seeds", type=int, default=3, help="number of runs on the domain")
-    parser.add_argument("--document", help="Markdown file whose table to write")
-    parser.add_argument("--set", action="append", default=[], help="key=value: overrides a key")
-    arguments = parser.parse_args()
-    set_environment_defaults()
-
+    arguments = parse_arguments(parser, "seeds", "set")
     general, extended = _make_models(arguments)
     texts = {
         name: passages(_path(arguments, f"{name}_heldout.txt"), (general, extended))
@@ -76,8 +72,6 @@ def main() -> None:
     per_word = {model: number / num_words for model, number in tokens.items()}
     table = _table(rows, per_word[general], per_word[extended])
     if arguments.document:
-        from benchmarks.harness.document import fill_table
-
         fill_table(arguments.document, "vocabulary_extension", table)
     print(table)
     print(json.dumps({row.name: float(np.mean(row.domain)) for row in rows}))
@@ -89,28 +83,19 @@ def _path(arguments: argparse.Namespace, name: str) -> str:
 
 def _make_models(arguments: argparse.Namespace) -> tuple[str, str]:
     """Directories of the general model and of the same with new pieces."""
-    from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
-    from official.xlnet.api.vocabulary import extend_vocabulary
-    from official.xlnet.checkpoints.any_format import load_config
-    from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.training.pretraining import pretrain
 
-    os.makedirs(arguments.output, exist_ok=True)
     for name in ("general", "domain"):
         split(getattr(arguments, name), _path(arguments, name))
     general, extended = _path(arguments, "general"), _path(arguments, "extended")
-    config = XLNetConfig.load(CONFIG, arguments.set)
-    vocab, data = _path(arguments, "vocab"), _path(arguments, "general_data")
-    if not os.path.exists(vocab):
-        train_vocabulary([f"{general}.txt"], vocab, VOCAB_SIZE)
-    prepare([f"{general}.txt"], vocab, config, data)
-    pretrain(config, data, general)
+    config = xlnet.XLNetConfig.load(CONFIG, arguments.set)
+    make_data([f"{general}.txt"], arguments.output, {"general_data": config}, VOCAB_SIZE)
+    xlnet.pretrain(config, _path(arguments, "general_data"), general)
     domain = [_path(arguments, "domain.txt")]
     if not os.path.exists(extended):
-        extend_vocabulary(general, domain, extended, arguments.pieces)
+        xlnet.extend_vocabulary(general, domain, extended, arguments.pieces)
     for model in (general, extended):
-        prepare(domain, model, load_config(model), f"{model}_domain_data")
+        prepare(domain, model, xlnet.load_config(model), f"{model}_domain_data")
     return general, extended
 
 
@@ -132,11 +117,10 @@ def passages(path: str, models: tuple[str, ...]) -> list[str]:
     Passages with an unknown character in any of the vocabularies are left out: which one it is
     costs nothing.
     """
-    from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.tokenization.special_tokens import UNK_ID
 
-    tokenizers = [load_tokenizer(model) for model in models]
-    longest = load_config(models[0]).data.seq_len
+    tokenizers = [xlnet.load_tokenizer(model) for model in models]
+    longest = xlnet.load_config(models[0]).data.seq_len
     found: list[str] = []
     words: list[str] = []
     with open(path, encoding="utf-8") as file:
@@ -152,9 +136,7 @@ def passages(path: str, models: tuple[str, ...]) -> list[str]:
 
 
 def _num_tokens(model: str, texts: list[str]) -> int:
-    from official.xlnet.checkpoints.any_format import load_tokenizer
-
-    return sum(len(ids) for ids in load_tokenizer(model).encode_batch(texts))
+    return sum(len(ids) for ids in xlnet.load_tokenizer(model).encode_batch(texts))
 
 
 def _continued(
@@ -165,16 +147,12 @@ def _continued(
     steps: int,
 ) -> Row:
     """Trains a model on the domain with several seeds, and measures the results."""
-    from official.xlnet.checkpoints.any_format import load_config
-    from official.xlnet.training.pretraining import pretrain
-
     runs = []
     for seed in range(arguments.seeds):
         overrides = [f"training.num_steps={steps}", f"training.warmup_steps={steps // 20}"]
         overrides += [f"training.learning_rate={arguments.rate}", f"training.seed={seed}"]
         runs.append(f"{model}_{steps}_{seed}")
-        config = load_config(model, overrides)
-        pretrain(config, f"{model}_domain_data", runs[-1], init_from=model)
+        xlnet.pretrain(model, f"{model}_domain_data", runs[-1], overrides, init_from=model)
     return _row(name, texts, runs, steps)
 
 
@@ -185,26 +163,18 @@ def _row(name: str, texts: dict[str, list[str]], models: list[str], steps: int =
 
 def loss_per_character(model: str, texts: list[str]) -> float:
     """Negative log-likelihood of texts, left to right, in nats per character."""
-    from official.xlnet.api.language_model import score
-
-    return -sum(result.total for result in score(model, texts)) / sum(map(len, texts))
+    return -sum(result.total for result in xlnet.score(model, texts)) / sum(map(len, texts))
 
 
 def _table(rows: list[Row], before: float, after: float) -> str:
-    lines = [
-        "| | steps on the domain | domain, nats per character | general text, nats per character |",
-        "|---|---|---|---|",
+    titles = ["", "steps on the domain"]
+    titles += ["domain, nats per character", "general text, nats per character"]
+    cells = [
+        [row.name, row.steps, mean_and_range(row.domain), mean_and_range(row.general)]
+        for row in rows
     ]
-    for row in rows:
-        cells = [_mean_and_range(losses) for losses in (row.domain, row.general)]
-        lines.append(f"| {row.name} | {row.steps} | {' | '.join(cells)} |")
     words = f"Tokens per word of the domain: {before:.2f} before, {after:.2f} with new pieces."
-    return "\n".join([*lines, "", words])
-
-
-def _mean_and_range(values: list[float]) -> str:
-    mean = f"{np.mean(values):.3f}"
-    return mean if len(values) == 1 else f"{mean} ({min(values):.3f} to {max(values):.3f})"
+    return f"{markdown_table([titles, *cells])}\n\n{words}"
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ import tensorflow as tf
 from benchmarks.harness.document import fill_table
 from benchmarks.learning import ablation, ablation_report
 from benchmarks.learning.span_likelihood import MAX_TOKENS, _losses_and_memory, choose_span
+from official import xlnet
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime import history
 from official.xlnet.tokenization.special_tokens import MASK_ID, SEP_ID
-from official.xlnet.training import evaluation, pretraining
 from tests.helpers.documents import ROOT
 from tests.helpers.tiny import MEMORY, random_windows, randomize, tiny_config
 
@@ -96,8 +96,8 @@ def test_a_model_that_an_earlier_process_trained(tmp_path, monkeypatch, speed, s
     """`pretrain` has no speed if no step is left; the other results count all the same."""
     (tmp_path / "runs").mkdir()
     trained = {"step": 3, "tokens_per_second": speed}
-    monkeypatch.setattr(pretraining, "pretrain", lambda config, data, model_dir: trained)
-    monkeypatch.setattr(evaluation, "evaluate", lambda model_dir, data: {"loss": 5.0})
+    monkeypatch.setattr(xlnet, "pretrain", lambda config, data, model_dir: trained)
+    monkeypatch.setattr(xlnet, "evaluate", lambda model_dir, data: {"loss": 5.0})
     monkeypatch.setattr(history, "read_history", lambda model_dir: [{"loss": 6.0}])
     monkeypatch.setattr(ablation, "spans_of", lambda *_: np.array([[1.0, 2.0]]))
     ablation.run("bert", 0, str(tmp_path), ["batch_size=16", "seq_len=64"], None)

@@ -23,7 +23,7 @@ def test_table():
     assert language_models.table_of(results).splitlines()[2:] == [
         "| `enwik8` | 0 | 312 | 1.654 |",
         "| `enwik8` | 512 | 312 | 1.654 |",
-        "| LZMA, the text of `enwik8` | | | 1.900 |",
+        "| LZMA, the text of `enwik8` |  |  | 1.900 |",
     ]
 
 

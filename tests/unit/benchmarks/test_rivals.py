@@ -48,12 +48,13 @@ def test_only_what_is_missing_is_run(tmp_path, monkeypatch):
     (tmp_path / "accuracy/bert-1.json").write_text(json.dumps({"cr": 0.6}))
     asked = []
 
-    def finetuned(model_dir, task, tables, seed):
-        asked.append((model_dir, task, tables, seed))
+    def accuracy(model, tables, output, overrides):
+        asked.append((model, tables, output, overrides[-1]))
         return 0.7
 
-    monkeypatch.setattr(rivals, "finetuned", finetuned)
+    monkeypatch.setattr(rivals, "accuracy", accuracy)
     for _ in range(2):
         result = rivals.run("bert", 1, str(tmp_path), [], {"cr": ["a", "b"], "sst2": ["c", "d"]})
         assert result["accuracy"] == {"cr": 0.6, "sst2": 0.7}
-    assert asked == [(f"{tmp_path}/models/bert-1", "sst2", ["c", "d"], 1)]
+    model = f"{tmp_path}/models/bert-1"
+    assert asked == [(model, ["c", "d"], f"{model}-sst2", "training.seed=1")]
