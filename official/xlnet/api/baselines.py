@@ -16,7 +16,7 @@ from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.reports import METRICS_FILE
 from official.xlnet.tasks.task import Task
-from official.xlnet.training.finetuning_callback import metric_of
+from official.xlnet.training.finetuning_loop import metric_of
 
 
 def add_baselines(

@@ -173,6 +173,7 @@ class CheckpointWriter:
         self._pool = concurrent.futures.ThreadPoolExecutor(1, "checkpoint")
         self._pending: concurrent.futures.Future[None] | None = None
         if is_chief:
+            os.makedirs(model_dir, exist_ok=True)
             self._remove_unfinished()
 
     def save(self, step: int, **record: Any) -> None:

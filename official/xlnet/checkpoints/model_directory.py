@@ -255,23 +255,21 @@ def _check_has(parts: Iterable[str], paths: Collection[str], source: str) -> Non
             raise DataError(f"{source!r} has no {_LACKING.get(name, name)}")
 
 
-def restore_run(path: str, *, optimizer: tf_keras.optimizers.Optimizer, **parts) -> None:
+def restore_run(path: str, state: tf.train.Checkpoint) -> None:
     """Restores the state of a run, which may continue with or without loss scaling.
 
     Args:
       path: path prefix of the checkpoint.
-      optimizer: the optimizer, built. A `LossScaleOptimizer` keeps its scale if the checkpoint,
-        of a run in another precision, has none.
-      **parts: what else the checkpoint holds, by name, e.g. `model=…`.
+      state: what the checkpoint holds, with its `optimizer`, built. A `LossScaleOptimizer` keeps
+        its scale if the checkpoint, of a run in another precision, has none.
 
     Raises:
       DataError: the checkpoint is damaged or of another model.
     """
     was_scaled = any(name.startswith("optimizer/loss_scale/") for name in variable_names(path))
-    is_scaled = isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+    is_scaled = isinstance(state.optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
     with reading_checkpoint(path) as plain:
-        checkpoint = tf.train.Checkpoint(optimizer=optimizer, **parts)
-        status = checkpoint.restore(plain).expect_partial()
+        status = state.restore(plain).expect_partial()
         if is_scaled == was_scaled:
             status.assert_consumed()
 

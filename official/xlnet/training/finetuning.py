@@ -1,4 +1,4 @@
-"""Fine-tuning loop with evaluation, best-checkpoint selection, early stopping and resuming.
+"""Fine-tuning: a configuration and examples in, a model directory and its metrics out.
 
 The model directory holds the best model by the task's metric. Its subfolder `run` holds the state
 that an interrupted run resumes from: the latest weights, the optimizer and the evaluation history.
@@ -7,37 +7,23 @@ that an interrupted run resumes from: the latest weights, the optimizer and the 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
-from absl import logging
 
 from official.xlnet.checkpoints import model_directory
-from official.xlnet.checkpoints.any_format import load_config, weights_checksum
-from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
-from official.xlnet.configs.data import TEXT_SETTINGS
+from official.xlnet.checkpoints.any_format import weights_checksum
+from official.xlnet.checkpoints.checkpoint_files import has_records
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.finetuning_defaults import describe_settings
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example, examples_checksum
 from official.xlnet.data.lost_rows import MAX_LOST, check_lost
-from official.xlnet.data.run_inputs import check_inputs
-from official.xlnet.errors import ConfigError, DataError, PreemptedError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.locks import only_writer
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.runtime.distribution import (
-    can_compile,
-    is_chief,
-    prepare_devices,
-    wait_for_workers,
-)
+from official.xlnet.runtime.distribution import prepare_devices, wait_for_workers
 from official.xlnet.runtime.memory import require_memory, rows_at_once
-from official.xlnet.runtime.preemption import TerminationSignal
-from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import UNUSABLE, Task
@@ -45,20 +31,7 @@ from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.unknown_text import check_unknown
-from official.xlnet.training.finetuning_callback import (
-    RUN_DIR,
-    EvaluationState,
-    FineTuningCallback,
-)
-from official.xlnet.training.optimization import create_optimizer
-
-# Settings of `training` that say how a run is computed, not what it learns; it may be resumed with
-# other ones.
-_MAY_CHANGE = {
-    *("accumulate_steps", "parallel_slices", "release_memory", "precision", "jit_compile"),
-    *("steps_per_execution", "checkpoint_steps", "keep_checkpoints", "evaluation_steps"),
-    *("on_bad_step", "json_log"),
-}
+from official.xlnet.training.finetuning_loop import RUN_DIR, FineTuningLoop
 
 
 def finetune(
@@ -110,38 +83,24 @@ def finetune(
     _keep_targets(config, output)
     task, batches, counts = _prepare(config, train, dev, init_from, vocab, max_lost)
     config.training.require_shares(replicas)
-    with only_writer(output, is_chief(distribution)):
-        latest = newest_checkpoint(os.path.join(output, RUN_DIR))
-        check_inputs(output, inputs, latest is not None, is_chief(distribution))
-        if latest:
-            _check_resumable(config, output, task.tokenizer)
-        with distribution.scope():
-            run = _create_run(config, None if latest else init_from)
-        if is_chief(distribution):
-            model_directory.create_model_dir(output, config, task.tokenizer.model_file)
-            Progress(sys.stderr).keep(describe_settings(config, len(train)))
-        if latest:
-            model_directory.restore_run(
-                latest.prefix, model=run.model, optimizer=run.optimizer, state=run.state
-            )
-        run.model.compile(
-            run.optimizer,
-            jit_compile=config.training.jit_compile and can_compile(distribution),
-            steps_per_execution=config.training.steps_per_execution,
-        )
-        counts |= _fit(run, task, batches, dev, output)
+    loop = FineTuningLoop(task, batches, dev, len(train), output, distribution)
+    with only_writer(output, loop.is_chief):
+        loop.train(inputs, init_from)
+        model = loop.state.model
         wait_for_workers(distribution)  # The best model is written by the chief.
-        model_directory.restore(output, encoder=run.model.encoder, head=run.model.head)
-        predictions, _ = evaluate_examples(run.model, task, dev)
+        model_directory.restore(output, encoder=model.encoder, head=model.head)
+        predictions, _ = evaluate_examples(model, task, dev)
         task.finish(dev, predictions)
-        predictions, metrics = evaluate_examples(run.model, task, dev)
+        predictions, metrics = evaluate_examples(model, task, dev)
         metrics |= {
-            "step": run.state.best_step,
-            "steps": int(run.optimizer.iterations.numpy()),
+            "step": loop.evaluations.best_step,
+            "steps": loop.step,
             "train_examples": len(train),
             **counts,
         }
-        if is_chief(distribution):
+        if loop.steps_without:
+            metrics["steps_without_labels"] = loop.steps_without
+        if loop.is_chief:
             config.save(output)
             write_report(output, task, dev, predictions, metrics)
         return metrics
@@ -168,7 +127,6 @@ def _prepare(
     require_labels(dev)
     kind = TASKS[config.task.name]
     kind.complete(config, train)
-    tf_keras.utils.set_random_seed(config.training.seed)
     vocab = os.path.join(init_from, VOCAB_FILE) if init_from else vocab
     if vocab is None:
         raise ConfigError("expected init_from or a vocabulary file, got neither")
@@ -228,54 +186,6 @@ def _counts_of(split: str, task: Task) -> dict[str, float]:
     return counts
 
 
-def _create_run(config: XLNetConfig, init_from: str | None) -> tf.train.Checkpoint:
-    """Creates the model, its optimizer and the evaluation history of a new run."""
-    model = XLNetTaskModel(config)
-    if init_from:
-        parts = {"encoder": model.encoder}
-        if model.language_model is not None:
-            parts["lm_head"] = model.language_model.lm_head
-        model_directory.restore(init_from, **parts)
-    optimizer = create_optimizer(config.training, config.model.num_layers)
-    optimizer.build(model.tuned_variables)
-    return tf.train.Checkpoint(model=model, optimizer=optimizer, state=EvaluationState())
-
-
-def _fit(
-    run: tf.train.Checkpoint,
-    task: Task,
-    batches: TrainingBatches,
-    dev: Sequence[Example],
-    output: str,
-) -> dict[str, int]:
-    """Trains until the last step, early stopping or SIGTERM; does nothing for a finished run.
-
-    Returns:
-      `steps_without_labels`, if there were any, which is warned of.
-
-    Raises:
-      PreemptedError: SIGTERM was received; a checkpoint was saved.
-    """
-    step = int(run.optimizer.iterations.numpy())
-    steps = task.config.training.num_steps - step
-    if steps <= 0 or run.state.stopped:
-        return {}
-    data = run.model.distribute_strategy.distribute_datasets_from_function(
-        lambda context: batches.dataset(step, context)
-    )
-    with TerminationSignal() as termination:
-        callback = FineTuningCallback(task, dev, output, run, termination)
-        run.model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[callback])
-    if callback.preempted:
-        step = int(run.optimizer.iterations.numpy())
-        raise PreemptedError(f"preempted at step {step}; checkpoint saved in {output}")
-    if not callback.steps_without_labels:
-        return {}
-    number = callback.steps_without_labels
-    logging.warning("%d of %d steps had no label: they changed no weight", number, steps)
-    return {"steps_without_labels": number}
-
-
 def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
     """Converts `task.epochs` to `training.num_steps`, keeping the fraction of warmup steps.
 
@@ -289,20 +199,3 @@ def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
         training.num_steps = max(1, round(config.task.epochs * steps_per_epoch))
         training.warmup_steps = round(share * training.num_steps)
         config.task.epochs = 0.0
-
-
-def _check_resumable(config: XLNetConfig, output: str, tokenizer: Tokenizer) -> None:
-    """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
-    saved = load_config(output)
-    for key in ("target_means", "target_scales", "text_columns"):  # Not in earlier versions.
-        if not getattr(saved.task, key):
-            setattr(saved.task, key, getattr(config.task, key))
-    for section, keys in (
-        ("model", tuple(saved.model.as_dict())),
-        ("data", TEXT_SETTINGS),
-        ("task", tuple(set(saved.task.as_dict()) - {"null_threshold", "patience"})),
-        ("training", tuple(set(saved.training.as_dict()) - _MAY_CHANGE)),
-    ):
-        model_directory.check_same(saved, config, section, keys, output)
-    if Tokenizer(os.path.join(output, VOCAB_FILE)).sha256 != tokenizer.sha256:
-        raise ConfigError(f"vocab: expected the vocabulary of the run in {output}, got another one")

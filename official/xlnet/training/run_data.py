@@ -103,10 +103,17 @@ class RunData:
             )
         )
 
-    def batch(self, index: int) -> dict[str, tf.Tensor]:
-        """Returns the global batch of step `start_step + index`, counting from 0."""
-        batches = self.records.batches(self._batch_size, start_step=index, position=self._position)
-        return next(iter(batches))
+    def batch(self, step: int) -> dict[str, tf.Tensor]:
+        """Returns the global batch of a step after `start_step`."""
+        index = step - self.start_step - 1
+        data = self.records.batches(self._batch_size, start_step=index, position=self._position)
+        return next(iter(data))
+
+    def windows(self, step: int) -> list[int]:
+        """Returns the ids of the windows in the batch of a step after `start_step`."""
+        number_B, window_B, _ = self.schedule.step_windows(step - self.start_step - 1)
+        lanes = self.lanes
+        return (number_B % lanes.num_lanes * lanes.windows_per_lane + window_B).tolist()
 
     def heldout(self) -> tuple[tf.data.Dataset, int]:
         """Returns one epoch of held-out batches, and the number of batches."""

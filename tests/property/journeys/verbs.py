@@ -13,8 +13,7 @@ from unittest import mock
 from absl import logging as absl_logging
 
 from official.xlnet import cli
-from official.xlnet.training.callbacks import RunCallback
-from official.xlnet.training.finetuning_callback import FineTuningCallback
+from official.xlnet.training.loop import Loop
 from tests.helpers.wrong_input import strict_json
 from tests.property.journeys.promises import promise
 
@@ -128,7 +127,6 @@ def interrupted(kind: str, at: int):
         if kind == "rename":
             stack.enter_context(mock.patch("os.replace", counted(os.replace)))
         else:
-            for callback in (RunCallback, FineTuningCallback):
-                method = counted(callback.on_train_batch_end)
-                stack.enter_context(mock.patch.object(callback, "on_train_batch_end", method))
+            method = counted(Loop.on_train_batch_end)
+            stack.enter_context(mock.patch.object(Loop, "on_train_batch_end", method))
         yield

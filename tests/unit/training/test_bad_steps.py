@@ -1,6 +1,7 @@
 """Non-finite losses and loss spikes: what they change, and what is reported."""
 
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from official.xlnet.runtime.metrics_log import EVENTS_FILE
 from official.xlnet.training import divergence, replay
 from official.xlnet.training.divergence import Watch
 from official.xlnet.training.pretraining import pretrain
+from official.xlnet.training.run_data import RunData
 from tests.helpers.compiled import make_model, state
 from tests.helpers.tiny import random_windows
 
@@ -155,11 +157,14 @@ class Events(list):
 
 
 def make_watch(skip, events):
-    schedule = LaneSchedule(Position.start(4), windows_per_lane=5)
     model = make_model()
     batches = {}
-    read = lambda index: batches.setdefault(index, random_windows(index))  # noqa: E731
-    return Watch(model, schedule, 6, 5, read, events, start_step=100, skip=skip)
+    training, records = model.config.training, mock.Mock()
+    records.split.return_value.configure_mock(num_lanes=6, windows_per_lane=5, files={})
+    data = RunData(training, records, tf.distribute.get_strategy())
+    data.start_step, data.schedule = 100, LaneSchedule(Position.start(4), windows_per_lane=5)
+    data.batch = lambda step: batches.setdefault(step, random_windows(step - 101))
+    return Watch(model, data, events, skip=skip)
 
 
 def test_a_spike_is_reported_with_its_windows():
@@ -167,9 +172,9 @@ def test_a_spike_is_reported_with_its_windows():
     watcher = make_watch(True, events)
     rng = np.random.default_rng(0)
     for step in range(101, 301):
-        assert watcher.see(step, step, 3 + 0.1 * rng.standard_normal(), 1.0)
+        watcher.good(step, step, 3 + 0.1 * rng.standard_normal())
     assert not events
-    assert watcher.see(301, 301, 9.0, 1.0)
+    watcher.good(301, 301, 9.0)
     (event,) = events
     assert (event["kind"], event["step"], event["loss"]) == ("loss spike", 301, 9.0)
     # Step 301 is 200 after the position: 40 lanes in, row b reads number 160 + b.
@@ -181,13 +186,13 @@ def test_a_spike_is_reported_with_its_windows():
 def test_bad_steps_stop_a_run_or_are_skipped_for_a_while(monkeypatch):
     monkeypatch.setattr(replay, "first_bad_value", lambda *_: replay.Finding("", []))
     with pytest.raises(DivergedError, match=r"step 101: loss nan.*windows 0, 5, 10, 15"):
-        make_watch(False, Events()).see(101, 101, np.nan, 1.0)
+        make_watch(False, Events()).bad(101, 101, np.nan, 1.0)
     events = Events()
     watcher = make_watch(True, events)
     for step in range(101, 101 + divergence._MOST_BAD_STEPS - 1):
-        assert not watcher.see(step, step, 1.0, np.inf)
+        watcher.bad(step, step, 1.0, np.inf)
     with pytest.raises(DivergedError):
-        watcher.see(110, 110, 1.0, np.inf)
+        watcher.bad(110, 110, 1.0, np.inf)
     assert [event["step"] for event in events] == list(range(101, 111))
 
 

@@ -141,7 +141,8 @@ def test_fine_tuning_skips_overflows_and_says_so(tmp_path, monkeypatch):
     assert scales == [2.0 ** (29 - n) for n in range(len(events))]
     assert metrics["steps"] == 25
     losses = losses_of(tmp_path)
-    assert list(losses) == list(range(1, 26)) and losses[25] < losses[1]
+    first, *_, last = losses.values()
+    assert set(losses) == set(range(1, 26)) - {event["step"] for event in events} and last < first
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])

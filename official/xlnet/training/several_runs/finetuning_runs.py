@@ -18,7 +18,7 @@ from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform
-from official.xlnet.training.finetuning_callback import RUN_DIR
+from official.xlnet.training.finetuning_loop import RUN_DIR
 
 RUNS_FILE = "runs.json"
 SEARCH_FILE = "search.json"

@@ -25,7 +25,7 @@ from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.training.finetuning import finetune, inputs_of
-from official.xlnet.training.finetuning_callback import metric_of
+from official.xlnet.training.finetuning_loop import metric_of
 from official.xlnet.training.several_runs.finetuning_runs import (
     RUNS_FILE,
     publish,

@@ -1,0 +1,172 @@
+"""The loop of fine-tuning: its model, evaluation, best checkpoint and early stopping."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.checkpoint_files import CheckpointWriter, SavedState
+from official.xlnet.configs.data import TEXT_SETTINGS
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.finetuning_defaults import describe_settings
+from official.xlnet.data.examples import Example
+from official.xlnet.errors import ConfigError
+from official.xlnet.inference.task_prediction import evaluate_examples
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.runtime.progress import interval_passed
+from official.xlnet.tasks.batching import TrainingBatches
+from official.xlnet.tasks.task import Task
+from official.xlnet.training.loop import Loop
+
+RUN_DIR = "run"
+_ERRORS = ("loss", "mean_squared_error")  # Metrics for which lower is better.
+# Settings of `training` that say how a run is computed, not what it learns; it may be resumed with
+# other ones.
+_MAY_CHANGE = {
+    *("accumulate_steps", "parallel_slices", "release_memory", "precision", "jit_compile"),
+    *("steps_per_execution", "checkpoint_steps", "keep_checkpoints", "evaluation_steps"),
+    *("on_bad_step", "json_log"),
+}
+
+
+class EvaluationState(tf.train.experimental.PythonState):
+    """Evaluation history of a run, saved in its checkpoints.
+
+    Attributes:
+      best: the best value of the metric; None before the first evaluation.
+      best_step: its step.
+      worse: number of evaluations since the best one, for early stopping.
+      stopped: whether the run has been stopped early.
+    """
+
+    def __init__(self):
+        self.best: float | None = None
+        self.best_step = 0
+        self.worse = 0
+        self.stopped = False
+
+    def serialize(self):
+        return json.dumps([self.best, self.best_step, self.worse, self.stopped])
+
+    def deserialize(self, string_value):
+        self.best, self.best_step, self.worse, self.stopped = json.loads(string_value)
+
+
+class FineTuningLoop(Loop):
+    """A fine-tuning run.
+
+    Args:
+      task: the task, with its configuration.
+      batches: the training batches.
+      dev: examples for evaluation and checkpoint selection.
+      num_examples: number of training examples.
+      output: model directory. The best model is saved there, the state of the run in `RUN_DIR`.
+      strategy: distribution strategy.
+
+    Attributes:
+      evaluations: the evaluation history.
+    """
+
+    unit = "labels"
+
+    def __init__(
+        self,
+        task: Task,
+        batches: TrainingBatches,
+        dev: Sequence[Example],
+        num_examples: int,
+        output: str,
+        strategy: tf.distribute.Strategy,
+    ):
+        super().__init__(
+            task.config,
+            output,
+            task.tokenizer.model_file,
+            strategy,
+            task.config.training.num_steps,
+            folder=os.path.join(output, RUN_DIR),
+        )
+        self._task, self._batches, self._dev = task, batches, dev
+        self._num_examples = num_examples
+        self.evaluations = EvaluationState()
+        self.parts = {"state": self.evaluations}
+
+    def create_model(self, init_from: str | None) -> XLNetTaskModel:
+        model = XLNetTaskModel(self.config)
+        if init_from:
+            parts = {"encoder": model.encoder}
+            if model.language_model is not None:
+                parts["lm_head"] = model.language_model.lm_head
+            model_directory.restore(init_from, **parts)
+        return model
+
+    def batches(self, saved: SavedState | None) -> tf.data.Dataset:
+        return self.strategy.distribute_datasets_from_function(
+            lambda context: self._batches.dataset(self.step, context)
+        )
+
+    def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Any]:
+        for key in ("target_means", "target_scales", "text_columns"):  # Not in earlier versions.
+            if not getattr(saved.task, key):
+                setattr(saved.task, key, getattr(self.config.task, key))
+        return {
+            "model": saved.model.as_dict(),
+            "data": TEXT_SETTINGS,
+            "task": set(saved.task.as_dict()) - {"null_threshold", "patience"},
+            "training": set(saved.training.as_dict()) - _MAY_CHANGE,
+        }
+
+    def is_finished(self) -> bool:
+        return super().is_finished() or self.evaluations.stopped
+
+    def begin(self) -> None:
+        self.log.keep(describe_settings(self.config, self._num_examples))
+        # Not the model itself, which would include the optimizer.
+        model = self.state.model
+        parts = tf.train.Checkpoint(encoder=model.encoder, head=model.head)
+        best = tf.train.Checkpoint(model=parts)
+        self._best = CheckpointWriter(best, self.output, 1, self.is_chief)
+
+    def evaluate(self, before: int) -> bool:
+        interval, last = self.config.training.checkpoint_steps, self._last_step
+        if not interval_passed(interval, before, self.step) and self.step != last:
+            return False
+        _, metrics = evaluate_examples(self.model, self._task, self._dev)
+        metric, state = metric_of(self._task, metrics), self.evaluations
+        self.log.scalars(self.step, **{f"dev_{name}": value for name, value in metrics.items()})
+        if state.best is None or metrics[metric] > state.best:
+            state.best, state.best_step, state.worse = metrics[metric], self.step, 0
+            self._best.save(self.step)
+            self._best.wait()  # Complete before the state of the run names it as the best.
+        else:
+            state.worse += 1
+        patience = self.config.task.patience
+        self.model.stop_training = state.stopped = bool(patience and state.worse >= patience)
+        shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+        self.log.keep(
+            f"step {self.step}/{last}  {shown}  best {metric} {state.best:.4f} at step "
+            f"{state.best_step}"
+        )
+        return True
+
+
+def metric_of(task: Task, metrics: dict[str, float]) -> str:
+    """Returns the name of the metric that checkpoints are compared by; higher is better.
+
+    Args:
+      task: the task; `task.metric` of its configuration overrides the default metric.
+      metrics: metrics of an evaluation.
+
+    Raises:
+      ConfigError: the metric is unknown, or lower values of it are better.
+    """
+    metric = task.config.task.metric or task.metric
+    known = [name for name in metrics if name not in _ERRORS]
+    if metric not in known:
+        raise ConfigError(f"task.metric: expected one of {', '.join(known)}, got {metric!r}")
+    return metric

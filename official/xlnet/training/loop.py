@@ -1,0 +1,281 @@
+"""One loop for all training: a run that is resumed at any step, with its log and checkpoints.
+
+A checkpoint holds the whole state of a run. Batches, targets and dropout are functions of the step,
+so a run that is killed and restarted takes the same steps as one that is not.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+import os
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.checkpoints.checkpoint_files import (
+    CheckpointWriter,
+    SavedState,
+    newest_checkpoint,
+)
+from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
+from official.xlnet.data.run_inputs import check_inputs
+from official.xlnet.errors import ConfigError, DataError, DivergedError, PreemptedError
+from official.xlnet.modeling.models.trainable_model import TrainableModel
+from official.xlnet.runtime.distribution import can_compile, is_chief, on_any_worker
+from official.xlnet.runtime.metrics_log import RunLog
+from official.xlnet.runtime.preemption import TerminationSignal
+from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds
+from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.training.optimization import create_optimizer
+
+_SUMMARY_STEPS = 10  # Steps between two TensorBoard summaries.
+_RECENT = 100  # Recent executions, used to estimate speed and remaining time.
+
+
+class Loop(tf_keras.callbacks.Callback):
+    """A training run: resumes, trains, logs, saves checkpoints and stops.
+
+    A subclass is a kind of training: it creates the model and its batches, and says which settings
+    a resumed run has to keep. It may evaluate, and add to logs and checkpoints. All workers
+    evaluate and decide alike; only the chief writes.
+
+    Args:
+      config: the experiment configuration.
+      output: model directory to create, or to resume from.
+      vocab: vocabulary file of the model.
+      strategy: distribution strategy.
+      last_step: step to stop at.
+      minutes: time limit in minutes, checked after every execution; None for no limit.
+      folder: directory of the checkpoints that the run is resumed from; None: `output`.
+      num_kept: number of most recent checkpoints to keep.
+
+    Attributes:
+      state: what a checkpoint holds: `model`, `optimizer` and the `parts` of a subclass.
+      step: the last step that has been taken.
+      steps_without: number of steps of this call without any target or label, and so without loss
+        and update.
+      steps_per_second: speed over the recent executions, excluding the first one, which compiles.
+    """
+
+    unit = "targets"  # What a loss is the mean over.
+
+    def __init__(
+        self,
+        config: XLNetConfig,
+        output: str,
+        vocab: str,
+        strategy: tf.distribute.Strategy,
+        last_step: int,
+        minutes: float | None = None,
+        folder: str | None = None,
+        num_kept: int = 1,
+    ):
+        super().__init__()
+        self.parts: dict[str, Any] = {}
+        self.config, self.output, self.strategy = config, output, strategy
+        self.is_chief = is_chief(strategy)
+        self._vocab = vocab
+        self._last_step = last_step
+        self._minutes = minutes
+        self._folder = output if folder is None else folder
+        self._num_kept = num_kept
+        # (step, time in seconds) at the end of each recent execution.
+        self._recent: collections.deque[tuple[int, float]] = collections.deque(maxlen=_RECENT + 1)
+        self.steps_per_second, self.steps_without, self._preempted = 0.0, 0, False
+
+    # What a subclass defines.
+
+    def create_model(self, init_from: str | None) -> TrainableModel:
+        """Creates the model, with random weights or those of another model."""
+        raise NotImplementedError
+
+    def batches(self, saved: SavedState | None) -> tf.data.Dataset:
+        """Returns the batches after `step`, distributed over the replicas."""
+        raise NotImplementedError
+
+    def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Iterable[str]]:
+        """{section: keys} that have to be those of the run that is resumed."""
+        raise NotImplementedError
+
+    # What a subclass may define.
+
+    def is_finished(self) -> bool:
+        """Whether no step is left."""
+        return self.step >= self._last_step
+
+    def begin(self) -> None:
+        """Called before the first step; `log` is open."""
+
+    def accept(self, before: int, metrics: dict[str, float]) -> None:
+        """Called after steps `before` + 1 … `step` with finite metrics."""
+
+    def reject(self, before: int, metrics: dict[str, float]) -> None:
+        """Called after steps with a non-finite loss or gradient norm; raises unless they may be."""
+        raise DivergedError(
+            f"step {self.step}: expected a finite loss, got {metrics['loss']}; "
+            "a lower training.learning_rate may help"
+        )
+
+    def scalars(self, metrics: dict[str, float]) -> dict[str, float]:
+        """Returns what TensorBoard shows of a step."""
+        rate = float(tf.convert_to_tensor(self.state.optimizer.learning_rate))
+        return {"loss": metrics["loss"], "learning_rate": rate}
+
+    def describe(self, metrics: dict[str, float]) -> str:
+        """Returns what the progress line says of a step."""
+        return f"loss {metrics['loss']:.4f}" if metrics["targets"] else f"no {self.unit}"
+
+    def evaluate(self, before: int) -> bool:
+        """Evaluates if it is due after steps `before` + 1 … `step`; returns whether to save."""
+        return False
+
+    def record(self) -> dict[str, Any]:
+        """Returns JSON to be stored with a checkpoint."""
+        return {}
+
+    # The run.
+
+    def train(self, inputs: Mapping[str, str | None], init_from: str | None) -> None:
+        """Takes the steps that are left, from the newest checkpoint or the first step on.
+
+        Args:
+          inputs: checksums of what the run is made from; see `check_inputs`.
+          init_from: model that the weights of a new run are those of; None for random weights.
+
+        Raises:
+          ConfigError: the run in `output` has other inputs or settings.
+          DataError: the run in `output` cannot be read.
+          PreemptedError: SIGTERM was received; a checkpoint was saved.
+          DivergedError: the loss or gradient norm is not finite.
+        """
+        saved, training = newest_checkpoint(self._folder), self.config.training
+        check_inputs(self.output, inputs, saved is not None, self.is_chief)
+        if saved is not None:
+            self._check_resumable()
+        tf_keras.utils.set_random_seed(training.seed)
+        with self.strategy.scope():
+            model = self.create_model(init_from if saved is None else None)
+            optimizer = create_optimizer(training, self.config.model.num_layers)
+            optimizer.build(getattr(model, "tuned_variables", model.trainable_variables))
+        self.state = tf.train.Checkpoint(model=model, optimizer=optimizer, **self.parts)
+        if self.is_chief:
+            model_directory.create_model_dir(self.output, self.config, self._vocab)
+        if saved is not None:
+            model_directory.restore_run(saved.prefix, self.state)
+        model.compile(
+            optimizer,
+            jit_compile=training.jit_compile and can_compile(self.strategy),
+            steps_per_execution=training.steps_per_execution,
+        )
+        self.step = self._start = self._saved_step = int(optimizer.iterations.numpy())
+        if self.is_finished():
+            return
+        data = self.batches(saved)
+        self.log = RunLog(self.output, self.step, training.json_log, self.is_chief)
+        self._writer = CheckpointWriter(self.state, self._folder, self._num_kept, self.is_chief)
+        self._loss_scale = self._read_loss_scale()
+        self.begin()
+        minutes = math.inf if self._minutes is None else self._minutes
+        self._deadline = time.monotonic() + 60 * minutes
+        with TerminationSignal() as self._termination:
+            steps = self._last_step - self.step
+            model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self])
+        if self._preempted:
+            message = f"preempted at step {self.step}; checkpoint saved in {self.output}"
+            raise PreemptedError(message)
+
+    def _check_resumable(self) -> None:
+        """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
+        if not os.path.exists(os.path.join(self.output, CONFIG_FILE)):
+            raise DataError(
+                f"{self.output}: expected a model directory, got a checkpoint without {CONFIG_FILE}"
+            )
+        saved = load_config(self.output)
+        for section, keys in self.settings_to_keep(saved).items():
+            model_directory.check_same(saved, self.config, section, tuple(keys), self.output)
+        own = os.path.join(self.output, VOCAB_FILE)
+        if Tokenizer(own).sha256 != Tokenizer(self._vocab).sha256:
+            raise ConfigError(
+                f"vocab: expected the vocabulary of the run in {self.output}, got another one"
+            )
+
+    # What Keras calls.
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.model.reset_metrics()
+
+    def on_train_batch_end(self, batch, logs=None):
+        before, step = self.step, self._start + batch + 1
+        metrics = {name: float(value) for name, value in logs.items()}
+        now = time.monotonic()
+        self.step = step
+        self._recent.append((step, now))
+        first_step, first_time = self._recent[0]
+        if now > first_time:
+            self.steps_per_second = (step - first_step) / (now - first_time)
+        if not metrics["targets"]:
+            self._count_without(step - before)
+        elif self._is_good(before, metrics):
+            self.log.history(step, metrics["loss"])
+            self.accept(before, metrics)
+            if interval_passed(_SUMMARY_STEPS, before, step):
+                self.log.scalars(step, **self.scalars(metrics))
+        shown = f"step {step}/{self._last_step}  {self.describe(metrics)}{self._time_left(now)}"
+        self.log.progress(shown, is_last=step == self._last_step)
+        is_due = step - self._saved_step >= self.config.training.checkpoint_steps
+        if self.evaluate(before) or is_due:
+            self._save()
+        received = self._termination.received
+        if on_any_worker(self.strategy, received or now >= self._deadline):
+            self._preempted = on_any_worker(self.strategy, received)
+            self.model.stop_training = True
+
+    def on_train_end(self, logs=None):
+        if self.step > self._saved_step:
+            self._save()
+        self._writer.wait()
+        self.log.close()
+
+    def _is_good(self, before: int, metrics: dict[str, float]) -> bool:
+        """Whether loss and gradient norm are finite; reports a step that is skipped.
+
+        Dynamic loss scaling halves its scale after a step whose scaled gradients overflowed, and
+        only then. At a scale of 1, the lowest, non-finite gradients are not due to scaling.
+        """
+        scale, self._loss_scale = self._loss_scale, self._read_loss_scale()
+        if math.isfinite(metrics["loss"]):
+            if self._loss_scale < scale:
+                self.log.event("overflow", step=self.step, loss_scale=self._loss_scale)
+                return False
+            if math.isfinite(metrics.get("gradient_norm", 0.0)):
+                return True
+        self.reject(before, metrics)
+        return False
+
+    def _read_loss_scale(self) -> float:
+        model = self.state.model
+        return float(model.optimizer.loss_scale) if model.has_loss_scale else 1.0
+
+    def _count_without(self, steps: int) -> None:
+        if not self.steps_without:
+            advice = "they have no loss and change no weight (docs/symptoms.md)"
+            self.log.event(f"steps without {self.unit}", first_step=self.step, meaning=advice)
+        self.steps_without += steps
+
+    def _time_left(self, now: float) -> str:
+        seconds = self._deadline - now
+        if self.steps_per_second:
+            seconds = min(seconds, (self._last_step - self.step) / self.steps_per_second)
+        return "" if math.isinf(seconds) else f"  {minutes_and_seconds(max(0.0, seconds))} left"
+
+    def _save(self) -> None:
+        self._writer.save(self.step, **self.record())
+        self.log.flush()
+        self._saved_step = self.step

@@ -1,0 +1,131 @@
+"""The loop of pre-training: its model, data, held-out evaluation and diagnosis of bad steps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints.checkpoint_files import SavedState, best_heldout_loss
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
+from official.xlnet.data.pretraining_dataset import reading_errors
+from official.xlnet.errors import DataError
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime.perplexity import perplexity
+from official.xlnet.runtime.progress import interval_passed
+from official.xlnet.training import run_plan
+from official.xlnet.training.divergence import Watch
+from official.xlnet.training.loop import Loop
+from official.xlnet.training.run_data import RunData
+from official.xlnet.training.target_count import count_targets, warn_of_few_targets
+from official.xlnet.training.unigram_baseline import UnigramBaseline
+
+
+class PretrainingLoop(Loop):
+    """A pre-training run.
+
+    Args:
+      config: the experiment configuration.
+      data: the training and held-out data.
+      is_continued: whether the weights of a new run are those of another model.
+      **arguments: see `Loop`.
+    """
+
+    def __init__(self, config: XLNetConfig, data: RunData, is_continued: bool, **arguments):
+        super().__init__(config, num_kept=config.training.keep_checkpoints, **arguments)
+        self._data, self._is_continued = data, is_continued
+        self._heldout_loss: float | None = None
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Throughput over the recent executions, excluding the first one, which compiles."""
+        tokens = self.config.training.batch_size * self.config.data.seq_len
+        return self.steps_per_second * tokens
+
+    def create_model(self, init_from: str | None) -> XLNetPretrainer:
+        if init_from:
+            return model_directory.load_pretrainer(init_from, self.config)
+        return XLNetPretrainer(self.config)
+
+    def batches(self, saved: SavedState | None) -> tf.data.Dataset:
+        self._data.go_to(self.step, saved)
+        return self._data.training()
+
+    def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Any]:
+        sections = {name: getattr(saved, name).as_dict() for name in ("model", "data", "objective")}
+        return {**sections, "training": ("seed",)}
+
+    def begin(self) -> None:
+        """Says what the run is about to do, and warns of what cannot be right."""
+        config, data = self.config, self._data
+        replicas = self.strategy.num_replicas_in_sync
+        self.log.keep(run_plan.plan(config, data.lanes, self._last_step, replicas))
+        if self.is_chief:
+            for warning in run_plan.warnings(
+                config, data.lanes, self._last_step, self._is_continued
+            ):
+                logging.warning(warning)
+            sections = ObjectiveSections.of(config)
+            warn_of_few_targets(count_targets(data.batch(self.step + 1), sections), sections)
+        self._baseline = UnigramBaseline(
+            data.records, config.model.vocab_size, config.training.warmup_steps, self._last_step
+        )
+        skip = config.training.on_bad_step == "skip"
+        self._watch = Watch(self.state.model, data, self.log, skip)
+        self._best_loss = best_heldout_loss(self.output)
+
+    def accept(self, before: int, metrics: dict[str, float]) -> None:
+        self._watch.good(before + 1, self.step, metrics["loss"])
+        recent = self._baseline.not_beaten(before, self.step, metrics["loss"])
+        if recent is not None:
+            self.log.event(
+                "no better than the unigram baseline (docs/symptoms.md)",
+                step=self.step,
+                loss=round(recent, 4),
+                unigram_loss=round(self._baseline.loss, 4),
+            )
+
+    def reject(self, before: int, metrics: dict[str, float]) -> None:
+        self._watch.bad(before + 1, self.step, metrics["loss"], metrics["gradient_norm"])
+
+    def scalars(self, metrics: dict[str, float]) -> dict[str, float]:
+        # A mean over no labels at all, of an auxiliary objective, is not a number.
+        scalars = {name: value for name, value in metrics.items() if not math.isnan(value)}
+        if self.state.model.has_loss_scale:
+            scalars["loss_scale"] = self._loss_scale
+        scalars["perplexity"] = perplexity(metrics["loss"])
+        scalars["tokens_per_second"] = self.tokens_per_second
+        return super().scalars(metrics) | scalars
+
+    def describe(self, metrics: dict[str, float]) -> str:
+        loss = metrics["loss"]
+        shown = "no targets" if math.isnan(loss) else f"loss {loss:.3f}"
+        unigrams = f"(unigrams {self._baseline.loss:.3f})"
+        return f"{shown} {unigrams}  {self.tokens_per_second:.0f} tokens/s"
+
+    def evaluate(self, before: int) -> bool:
+        self._heldout_loss = None
+        interval = self.config.training.evaluation_steps
+        if not (interval and interval_passed(interval, before, self.step)):
+            return False
+        data, num_batches = self._data.heldout()
+        path = self._data.records.path
+        with reading_errors(path, "heldout"):
+            result = self.model.evaluate(data, steps=num_batches, verbose=0, return_dict=True)
+        loss = float(result["loss"])
+        if math.isnan(loss):
+            raise DataError(
+                f"{path}, split heldout: expected windows with targets, or "
+                "training.evaluation_steps=0, got none with a target"
+            )
+        self.log.scalars(self.step, heldout_loss=loss, heldout_perplexity=perplexity(loss))
+        is_best = loss < self._best_loss
+        self._heldout_loss, self._best_loss = loss, min(self._best_loss, loss)
+        return is_best
+
+    def record(self) -> dict[str, Any]:
+        return {"heldout_loss": self._heldout_loss, **self._data.record(self.step)}
