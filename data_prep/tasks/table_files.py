@@ -24,8 +24,6 @@ from official.xlnet.files.json_files import parse_data
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.files.text import open_text
 
-# Kinds of task whose tables have text columns and a label column by the settings.
-TEXT_KINDS = ("classification", "multi_label", "regression")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
@@ -66,7 +64,7 @@ def read_rows(reading: Reading) -> Iterator[Row]:
 def needed_columns(reading: Reading) -> set[str]:
     """Returns the columns that a table must have, as far as the settings name them."""
     settings = reading.settings
-    if settings.name not in TEXT_KINDS:
+    if not settings.has_text_columns:
         return set()
     return {*settings.text_columns, *([settings.label_column] if reading.with_labels else [])}
 

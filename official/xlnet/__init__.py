@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.objectives.auxiliary import register_auxiliary
     from official.xlnet.modeling.ops.initializers import register_attention_init
     from official.xlnet.serving.export import export
+    from official.xlnet.serving.services.base import register_service
     from official.xlnet.tasks.task import register_task
     from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -104,6 +105,7 @@ _MODULE_OF = {
     "register_network": "modeling.networks.encoder",
     "register_objective": "modeling.objectives",
     "register_reader": "data.reading",
+    "register_service": "serving.services.base",
     "register_settings": "configs.base",
     "register_task": "tasks.task",
     "save_pretrained": "checkpoints.model_directory",
@@ -151,6 +153,7 @@ __all__ = [
     "register_network",
     "register_objective",
     "register_reader",
+    "register_service",
     "register_settings",
     "register_task",
     "save_pretrained",

@@ -9,15 +9,23 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import yaml
 
 from official import xlnet as package
 from official.xlnet import cli
 from official.xlnet.configs.base import SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import HEADS, NETWORKS, OBJECTIVES, TASKS
+from official.xlnet.configs.registry import (
+    FILE_READERS,
+    FOLDER_READERS,
+    HEADS,
+    NETWORKS,
+    OBJECTIVES,
+    SERVICES,
+    TASKS,
+)
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.data.reading import FILE_READERS, FOLDER_READERS
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -26,7 +34,7 @@ from tests.helpers.documents import ROOT, blocks, commands
 from tests.helpers.tiny import REUSE, TOKENS, random_windows, tiny_config, tiny_encoder
 
 PAGE = blocks(ROOT / "docs/extending.md")
-REGISTRIES = (OBJECTIVES, NETWORKS, SETTINGS, TASKS, HEADS, FILE_READERS, FOLDER_READERS)
+REGISTRIES = (OBJECTIVES, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, FILE_READERS, FOLDER_READERS)
 MODULES = ("prefix_lm", "convolutions", "stars")
 TINY = {
     "model": {
@@ -121,8 +129,12 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
         for row, line in zip(rows, lines, strict=True)
     ]
     assert np.mean(right[1:]) == pytest.approx(figures["finetune"]["accuracy"])
-    # The encoder is served; the task is not, and says so.
-    assert xlnet("export", "--import=stars", "--model=runs/stars", "--output=served") == 2
+    served = tf.saved_model.load(figures["export"]["path"])
+    answers = served.signatures["serving_default"](text=tf.constant(new))
+    assert answers["stars"].numpy().tolist() == [row["stars"] for row in rows]
+    # A task without a service is not served, and says so.
+    del SERVICES["stars"]
+    assert xlnet("export", "--model=runs/stars", "--output=served") == 2
     assert "--head=encoder" in capsys.readouterr().err
 
 
@@ -179,6 +191,7 @@ def test_a_key_of_an_extension(directory):
         ("register_task", "classification"),
         ("register_head", "ranking"),
         ("register_reader", "question_answering"),
+        ("register_service", "ranking"),
     ],
 )
 def test_a_name_that_is_taken(register, taken, directory):

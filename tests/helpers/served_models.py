@@ -7,16 +7,14 @@ import numpy as np
 
 from official.xlnet.checkpoints.model_directory import create_model_dir
 from official.xlnet.configs.registry import TASKS
-from official.xlnet.data.examples import (
-    ChoiceExample,
-    QuestionExample,
-    RankingExample,
-    TaggedExample,
-    TextExample,
-)
+from official.xlnet.data.examples import TextExample
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.graph.settings import Settings
+from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
+from official.xlnet.tasks.question_answering.examples import QuestionExample
+from official.xlnet.tasks.ranking.examples import RankingExample
+from official.xlnet.tasks.token_classification.examples import TaggedExample
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import vocabulary_dir

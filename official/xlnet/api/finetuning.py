@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import tensorflow as tf
 
@@ -25,7 +25,7 @@ from official.xlnet.configs.finetuning_defaults import (
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.data.examples import Example, QuestionExample
+from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
@@ -113,6 +113,11 @@ def finetune(
     # First of all, as some readers use TensorFlow.
     distribution = prepare_devices(settings.training, strategy, cpu_devices)
     train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
+    if extra_train and not hasattr(train_examples[0], "weight"):
+        raise ConfigError(
+            f"extra_train: expected a task whose examples have weights, got {settings.task.name}; "
+            "join the files of other tasks into one"
+        )
     for examples, counts in _extra_examples(extra_train or {}, settings.task, max_lost):
         train_examples += examples
         train_counts |= counts
@@ -184,7 +189,7 @@ def task_configuration(
         known = ", ".join(TASKS.names())
         raise ConfigError(f"task: expected one of {known} or a data set, got none")
     settings = task_settings(task, TASKS.names())
-    base.task = TaskConfig(pooled_segments="all", **settings)
+    base.task = TaskConfig.of({"pooled_segments": "all", **settings})
     if base.model.longest_input is not None:
         base.task.max_length = min(base.task.max_length, base.model.longest_input)
     if path is None:
@@ -195,7 +200,8 @@ def task_configuration(
     else:
         config = load_config(path, list(overrides), base)
         if os.path.isdir(path) and not any("target_" in override for override in overrides):
-            config.task.target_means = config.task.target_scales = ()  # Those of its own data.
+            for key in set(config.task.from_data) - {"text_columns"}:
+                setattr(config.task, key, ())  # Those of its own data.
     if config.task.name != settings["name"]:
         raise ConfigError(
             f"task.name: expected {settings['name']!r}, as task={task} says, got "
@@ -208,17 +214,12 @@ def _extra_examples(
     files: Mapping[str, float], task: TaskConfig, max_lost: float
 ) -> Iterator[tuple[list[Example], dict[str, int]]]:
     """Yields the examples of each file with their weights, and its counts of skipped rows."""
-    if files and task.name != "question_answering":
-        raise ConfigError(
-            f"extra_train: expected the task question_answering, got {task.name}; join the files "
-            "of other tasks into one"
-        )
     for path, weight in files.items():
         if not (math.isfinite(weight) and weight > 0):
             raise ConfigError(f"extra_train: {path}: expected a weight above 0, got {weight}")
         examples, counts = _examples(path, task, path, max_lost)
-        questions = cast("list[QuestionExample]", examples)
-        yield [dataclasses.replace(example, weight=weight) for example in questions], counts
+        weighted: list[Any] = [*examples]
+        yield [dataclasses.replace(example, weight=weight) for example in weighted], counts
 
 
 def _examples(

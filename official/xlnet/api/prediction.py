@@ -26,7 +26,7 @@ def predict(model: str | Sequence[str], inputs: Any) -> Any:
       model: fine-tuned model: a model directory, HF folder or TF1 release; or several, whose
         predictions are combined (an ensemble).
       inputs: a text, or a list of texts, of tuples of texts for a task with pairs, of lists of
-        words for token_classification, or of examples of `data.examples` for any task.
+        words for token_classification, or of examples of the task's own class for any task.
 
     Returns:
       A list with a dictionary for each input; for a text that is not in a list, its dictionary.

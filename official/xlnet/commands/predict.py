@@ -15,8 +15,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from data_prep.tasks.datasets import DATASETS
-from data_prep.tasks.table_files import TEXT_KINDS
 from data_prep.tasks.task_data import columns_of, stream_task
 from official.xlnet.commands import (
     BEAM_OPTIONS,
@@ -28,6 +26,7 @@ from official.xlnet.commands import (
     repeated,
     string,
 )
+from official.xlnet.configs.registry import DATASETS
 from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import split_options
@@ -93,7 +92,7 @@ def _remote() -> Iterator[dict[str, Any]]:
         known = DATASETS.get(FLAGS.task or "", {})
         task = task_of(names, known.get("name", FLAGS.task))
         task.columns = known.get("columns", ())
-        if task.name in TEXT_KINDS and (columns := columns_of(FLAGS.input, task)):
+        if task.has_text_columns and (columns := columns_of(FLAGS.input, task)):
             task.text_columns = columns_of_inputs(names, columns, FLAGS.input)
         examples = stream_task(FLAGS.input, task)
         yield from predict_remotely(endpoint, examples, names, FLAGS.batch_size)

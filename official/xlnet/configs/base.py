@@ -74,20 +74,36 @@ class Section(hyperparams.Config):
         """
 
     def known_keys(self) -> list[str]:
-        """Returns the names of all keys, those that extensions add included."""
+        """Returns the names of all keys, those that extensions and tasks add included."""
         own = [field.name for field in dataclasses.fields(self)]
+        self.settings_with("")  # Imports all of them.
         added = [name.removeprefix(f"{self.section}.") for name in SETTINGS.names()]
         return list(dict.fromkeys([*own, *filter(str.isidentifier, added)]))
 
     def settings_with(self, key: str) -> Any:
         """Returns the class of this section with a key of an extension; None for other keys."""
         name = f"{self.section}.{key}"
+        if "=" not in key and name not in SETTINGS:
+            for known in [each for each in SETTINGS.modules if each.startswith(f"{self.section}.")]:
+                SETTINGS.load(known)
         return SETTINGS[name] if name in SETTINGS.names() else None
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Any:
+        """Creates a section.
+
+        Args:
+          values: {key: value}, keys of extensions and tasks included.
+        """
+        section = cls()
+        for key, value in values.items():
+            setattr(section, key, value)
+        return section
 
     def __reduce__(self) -> tuple:
         # A class that joins extensions has no name: pickle keeps the section's and sets its keys.
         plain = [part for part in type(self).__mro__ if "section" in vars(part)]
-        return _with_keys, (plain[-1], self.as_dict())
+        return plain[-1].of, (self.as_dict(),)
 
     def __getattr__(self, key: str) -> Any:
         settings = self.settings_with(key)
@@ -96,7 +112,8 @@ class Section(hyperparams.Config):
     def _set(self, key: str, value: Any) -> None:
         super()._set(key, value)
         names = value if isinstance(value, tuple) else (value,)
-        for what in (key, *(f"{key}={name}" for name in names)):
+        own = () if key in type(self).__dataclass_fields__ else (key,)
+        for what in (*own, *(f"{key}={name}" for name in names)):
             settings = self.settings_with(what)
             if settings is not None and not isinstance(self, settings):
                 joined = _joined(settings, type(self))  # type: ignore[arg-type]
@@ -136,14 +153,6 @@ def register_settings(
         return dataclasses.dataclass(settings)
 
     return add
-
-
-def _with_keys(section: type[Section], values: dict[str, Any]) -> Section:
-    """A section with the values of its keys, those of extensions included."""
-    result = section()
-    for key, value in values.items():
-        setattr(result, key, value)
-    return result
 
 
 @functools.cache

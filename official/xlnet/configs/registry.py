@@ -104,11 +104,15 @@ HEADS = Registry[Any]("task.name")
 FILE_READERS = Registry[Any]("task.name")
 FOLDER_READERS = Registry[Any]("task.name")
 SERVICES = Registry[Any]("task.name")
-ANSWER_MODULES = Registry[Any](
-    "task.answer_module",
-    summary="tasks.classification.head",
-    san="modeling.heads.stochastic_answer",
-)
+FORMATS = Registry[Any]("task.name")
+# Losses of `TaskConfig.auxiliary_losses`: layers (model section, objective.kind) that are called
+# with (encoder, batch, dropout seed) and return a loss of each unit.
+TASK_LOSSES = Registry[Any]("auxiliary loss of a task")
+# {data set: keys of the section `task`}
+DATASETS: dict[str, dict[str, Any]] = {}
+# {names of the inputs of an exported model, in order of the alphabet: the task}
+INPUTS: dict[tuple[str, ...], str] = {}
+ANSWER_MODULES = Registry[Any]("task.answer_module", summary="tasks.classification.head")
 # Functions (task, train, dev) to metrics of simpler models by name; None for other tasks.
 BASELINES = Registry[Any]("baseline")
 # Classes of sections with the keys of an extension, by "section.key" and by "section.key=name".

@@ -1,7 +1,7 @@
 """Task examples before tokenization.
 
-They are created by the readers in `data_prep.tasks` and encoded by the tasks in
-`official.xlnet.tasks`. The label is None if the file is unlabelled, as for prediction.
+They are created by the readers of tasks, and encoded by the tasks. The label is None if the file is
+unlabelled, as for prediction.
 """
 
 from __future__ import annotations
@@ -9,107 +9,61 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from official.xlnet.errors import DataError
 
 Label = str | float | tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TextExample:
-    """Example of classification, multi-label classification or regression.
+class Example:
+    """Base class of examples; subclasses add their fields.
 
     Attributes:
       id: identifies the example in predictions.
+    """
+
+    id: str
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the example has a label."""
+        return getattr(self, "label", None) is not None
+
+    def inputs(self, names: Sequence[str]) -> dict[str, Any]:
+        """Returns the text inputs of a request to an exported model, by name.
+
+        Args:
+          names: names of the inputs, in the order of the texts of an example.
+
+        Raises:
+          DataError: the example does not fit the inputs.
+        """
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TextExample(Example):
+    """Example of classification, multi-label classification or regression.
+
+    Attributes:
       texts: one or more texts, each encoded as its own segment.
       label: a class name, a tuple of class names (multi-label), or a number (regression).
       subtask: name of its data set in multi-task training.
     """
 
-    id: str
     texts: tuple[str, ...]
     label: Label | None = None
     subtask: str = ""
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ChoiceExample:
-    """Example of multiple choice.
-
-    Attributes:
-      id: identifies the example in predictions.
-      texts: texts shared by all choices, e.g. passage and question.
-      choices: the choices.
-      label: index of the correct choice.
-      group: subset with a separate metric, e.g. `middle` of RACE.
-    """
-
-    id: str
-    texts: tuple[str, ...]
-    choices: tuple[str, ...]
-    label: int | None = None
-    group: str = ""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class QuestionExample:
-    """Example of extractive question answering; the question may be unanswerable.
-
-    Attributes:
-      id: identifies the example in predictions.
-      question: the question.
-      context: the paragraph that may contain the answer.
-      answers: reference answers as (text, start offset in `context` in code points); empty if the
-        question is unanswerable.
-      has_label: whether the example is labelled.
-      weight: weight of the example in the training loss.
-    """
-
-    id: str
-    question: str
-    context: str
-    answers: tuple[tuple[str, int], ...] = ()
-    has_label: bool = True
-    weight: float = 1.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TaggedExample:
-    """Example of token classification, e.g. named entity recognition.
-
-    Attributes:
-      id: identifies the example in predictions.
-      words: the words of the sentence.
-      tags: one tag per word.
-    """
-
-    id: str
-    words: tuple[str, ...]
-    tags: tuple[str, ...] | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class RankingExample:
-    """Example of document ranking: a query and a candidate document.
-
-    Attributes:
-      id: id of the document.
-      query_id: id of the query; the documents of a query are ranked against each other.
-      query: text of the query.
-      document: text of the document.
-      relevance: relevance grade; 0 is irrelevant, below 0 is junk.
-      not_ranked: (document, grade) pairs of the query's judged documents that are not candidates;
-        they count in the ideal ranking of NDCG.
-    """
-
-    id: str
-    query_id: str
-    query: str
-    document: str
-    relevance: float | None = None
-    not_ranked: tuple[tuple[str, float], ...] = ()
-
-
-Example = TextExample | ChoiceExample | QuestionExample | TaggedExample | RankingExample
+    def inputs(self, names):
+        if len(self.texts) != len(names):
+            raise DataError(
+                f"{self.id}: expected the texts {', '.join(names)}, got {len(self.texts)} texts"
+            )
+        return dict(zip(names, self.texts, strict=True))
 
 
 def examples_checksum(examples: Iterable[Example]) -> str:

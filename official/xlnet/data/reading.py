@@ -6,23 +6,12 @@ import collections
 import dataclasses
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError
 from official.xlnet.runtime.progress import Progress
-
-
-class Settings(Protocol):
-    """The fields of `TaskConfig` that determine how a file is read."""
-
-    name: str
-    labels: tuple[str, ...]
-    columns: tuple[str, ...]
-    text_columns: tuple[str, ...]
-    label_column: str
-    subtasks: tuple[str, ...]
-    rerank_depth: int
 
 
 @dataclasses.dataclass
@@ -40,7 +29,7 @@ class Reading:
     """
 
     path: str
-    settings: Settings
+    settings: TaskConfig
     strict: bool = False
     with_labels: bool = True
     counts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)

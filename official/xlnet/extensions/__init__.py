@@ -5,16 +5,20 @@ with the modules that register them, which are imported when a name is first loo
 """
 
 from official.xlnet.configs.registry import (
+    ANSWER_MODULES,
     ATTENTION_INITS,
     AUXILIARY,
     BASELINES,
     DEPTHS,
     NETWORKS,
     SETTINGS,
+    TASK_LOSSES,
 )
 from official.xlnet.modeling.ops import keras_names
 
 NETWORKS.modules |= {"bert": "extensions.bert.bert_encoder", "gpt": "extensions.bert.gpt_encoder"}
+ANSWER_MODULES.modules |= {"san": "extensions.stochastic_answer.head"}
+TASK_LOSSES.modules |= {"language_model": "extensions.language_model_loss.loss"}
 DEPTHS.modules |= {
     "shared": "extensions.universal.shared_depth",
     "adaptive": "extensions.universal.adaptive_depth",
@@ -40,6 +44,10 @@ SETTINGS.modules |= {
     "objective.auxiliary=capitalization": "extensions.ernie.settings",
     "objective.auxiliary=token_document": "extensions.ernie.settings",
     "objective.auxiliary=next_sentence": "extensions.next_sentence.settings",
+    "task.answer_module=san": "extensions.stochastic_answer.settings",
+    "task.answer_steps": "extensions.stochastic_answer.settings",
+    "task.answer_dropout": "extensions.stochastic_answer.settings",
+    "task.lm_weight": "extensions.language_model_loss.settings",
     "objective.next_sentence": "extensions.next_sentence.settings",
 }
 # Classes in Keras' files.

@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.task_prediction import (
@@ -16,14 +15,13 @@ from official.xlnet.inference.task_prediction import (
     predict_examples,
     require_labels,
 )
-from official.xlnet.tasks.ensembles import combination_of, combine
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
 from official.xlnet.tokenization.unknown_text import check_unknown
 
 
 class Ensemble:
-    """Fine-tuned models of one task whose predictions are combined (`tasks.ensembles.combine`).
+    """Fine-tuned models of one task whose predictions are combined (`Task.combine`).
 
     Args:
       model_dirs: model directories; one is a model as it is.
@@ -47,8 +45,12 @@ class Ensemble:
         self._members = [load_task(model_dir) for model_dir in model_dirs]
         self.task: Task = self._members[0][1]
         tasks = [task.config.task for _, task in self._members]
-        if len(tasks) > 1 and tasks[0].name != "multitask":
-            combination_of(tasks[0].name)
+        if len(tasks) > 1 and type(self.task).combine is Task.combine:
+            known = [name for name in TASKS.names() if TASKS[name].combine is not Task.combine]
+            raise ConfigError(
+                f"task.name: expected one of {', '.join(known)} for several models, got "
+                f"{tasks[0].name}"
+            )
         for model_dir, task in zip(model_dirs, tasks, strict=True):
             for key in ("name", "labels", "subtasks"):
                 expected, found = getattr(tasks[0], key), getattr(task, key)
@@ -57,7 +59,7 @@ class Ensemble:
                         f"{model_dir}: expected task.{key} = {expected!r}, as in {model_dirs[0]}, "
                         f"got {found!r}"
                     )
-        tasks[0].null_threshold = float(np.mean([task.null_threshold for task in tasks]))
+        self.task.join(tasks)
         self._forwards = [packed_forward(model) for model, _ in self._members]
 
     def predict(self, examples: Iterable[Example]) -> Iterator[Prediction]:
@@ -77,7 +79,7 @@ class Ensemble:
             if len(predictions) == 1:
                 yield predictions[0]
             else:
-                yield combine(predictions, self.task.config.task)
+                yield self.task.combine(predictions)
 
     def evaluate(
         self, examples: Sequence[Example], report_dir: str | None = None

@@ -187,9 +187,7 @@ def _predict(
 def require_labels(examples: Sequence[Example]) -> None:
     """Raises a DataError that names the first example without a label."""
     for example in examples:
-        if not getattr(example, "has_label", True) or (
-            hasattr(example, "label") and example.label is None
-        ):
+        if not getattr(example, "is_labelled", True):
             raise DataError(f"{example.id}: expected a label to evaluate with, got none")
 
 

@@ -71,7 +71,7 @@ def create_service(
     longest = max_length or (task.max_length if head == "task" else config.data.seq_len)
     columns = _text_columns(config, head, text_columns)
     texts_of_each = columns.get("texts_of_subtasks") or (columns["text_columns"],)
-    shortest = max(2 + max(map(len, texts_of_each)), task.start_n_top, task.end_n_top)
+    shortest = max(2 + max(map(len, texts_of_each)), task.shortest_input)
     if lengths and max_length and lengths[-1] != max_length:
         raise ConfigError(f"buckets: expected {max_length} as the last bucket, got {lengths[-1]}")
     settings = Settings(
@@ -134,7 +134,7 @@ def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> dict
             f"and underscores, none of which is a keyword of Python, got {', '.join(chosen)}"
         )
     task = config.task
-    names = task.subtasks if head == "task" and task.name == "multitask" else ("",)
+    names = (head == "task" and task.subtasks) or ("",)
     known = task.text_columns if head == "task" else ()
     of_each = [task.columns_of(name) if name else known for name in names]
     if chosen:

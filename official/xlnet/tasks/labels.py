@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError
 
 _FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
+LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a class.
 _LEAST_SCALE = 1e-18  # Its square is a normal number of float32.
 
 
@@ -62,6 +65,18 @@ def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
     return mean, scale
 
 
+def keep_targets(task: TaskConfig, saved: TaskConfig) -> None:
+    """Resumes a run of a version that did not scale the targets of a regression as it was.
+
+    Args:
+      task: settings of the task, changed in place.
+      saved: settings of the run.
+    """
+    if not (task.target_means or saved.target_means):
+        number = len(saved.subtasks) or 1
+        task.target_means, task.target_scales = (0.0,) * number, (1.0,) * number
+
+
 def label_index(labels: Sequence[str], label, where: str) -> int:
     """Returns the index of a label.
 
@@ -82,6 +97,33 @@ def label_index(labels: Sequence[str], label, where: str) -> int:
         raise DataError(
             f"{where}: expected one of the labels {shown}, got {label!r}{hint}"
         ) from None
+
+
+def combined(table_MC: Sequence[Sequence[float]]) -> np.ndarray:
+    """Geometric mean of the probabilities of several models: softmax of the mean of their logs.
+
+    Args:
+      table_MC: probabilities of C classes by M models.
+
+    Returns:
+      Probabilities, float64 [C].
+    """
+    return softmax(np.mean(np.log(np.maximum(table_MC, LEAST_PROBABILITY)), axis=0))
+
+
+def rounded(probability_C: np.ndarray) -> list[float]:
+    """Returns probabilities with six digits, for JSON."""
+    return [round(float(p), 6) for p in probability_C]
+
+
+def mean_score(predictions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Combines the predictions of several models that have a `score`.
+
+    Example:
+      >>> mean_score([{"id": "1", "score": 1.0}, {"id": "1", "score": 2.0}])
+      {'id': '1', 'score': 1.5}
+    """
+    return {**predictions[0], "score": float(np.mean([p["score"] for p in predictions]))}
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

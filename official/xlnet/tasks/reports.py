@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from official.xlnet.data.examples import Example
 from official.xlnet.files.atomic import atomic_write
@@ -37,6 +38,23 @@ def write_report(
     with atomic_write(path) as file:
         file.writelines(json_text(p).encode() + b"\n" for p in predictions)
     _draw(os.path.join(directory, PICTURE_FILE), task, examples, predictions)
+
+
+def draw_confusion(axes, labels: Sequence[Any], true: Sequence[Any], predicted: Sequence[Any]):
+    """Draws a confusion matrix on matplotlib axes.
+
+    Args:
+      axes: the axes.
+      labels: the labels, in the order of rows and columns.
+      true: label of each item.
+      predicted: predicted label of each item.
+    """
+    from sklearn import metrics
+
+    matrix = metrics.confusion_matrix(true, predicted, labels=labels)
+    display = metrics.ConfusionMatrixDisplay(matrix, display_labels=labels)
+    display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical")
+    axes.set_title("Confusion matrix")
 
 
 def _draw(path, task, examples, predictions):

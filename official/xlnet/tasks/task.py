@@ -9,7 +9,9 @@ import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
+from official.xlnet.errors import ArgumentTypeError
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tokenization.graph.packing import pack_texts, truncated
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -21,6 +23,8 @@ UNUSABLE = ("skipped_empty", "answers_in_no_window")
 
 class Task:
     """Base class of tasks. Subclasses override `complete`, `units`, `predict`, `evaluate`, `draw`.
+
+    For ensembles they override `combine`; for plain rows of Python, `labelled` and `unlabelled`.
 
     Args:
       config: the experiment configuration, with a complete `config.task`, including labels.
@@ -51,6 +55,50 @@ class Task:
 
         Raises:
           DataError: the examples cannot be trained on.
+        """
+
+    @classmethod
+    def labelled(cls, row: Sequence[Any], number: int) -> Example:
+        """Converts a row of Python that ends in a label to an example.
+
+        Args:
+          row: at least two values.
+          number: number of the row, its id.
+
+        Raises:
+          TypeError: the row is not of the right form.
+          DataError: the label is missing.
+        """
+        return cls.unlabelled(row, number)
+
+    @classmethod
+    def unlabelled(cls, row: Any, number: int) -> Example:
+        """Converts a row of Python to predict to an example; see `labelled`."""
+        package = cls.__module__.rpartition(".")[0]
+        raise ArgumentTypeError(
+            f"example {number}: expected one of {package}.examples, as tuples say too little for "
+            f"{cls.__name__}"
+        )
+
+    @classmethod
+    def name_columns(cls, examples: Sequence[Example], task: TaskConfig) -> None:
+        """Fills in the text columns of a new task from plain examples, or checks their number.
+
+        Args:
+          examples: the examples.
+          task: settings of the task, changed in place.
+
+        Raises:
+          DataError: an example has another number of texts than the task.
+        """
+
+    @classmethod
+    def keep(cls, task: TaskConfig, saved: TaskConfig) -> None:
+        """Sets what a run that is resumed has, and a new one would choose otherwise.
+
+        Args:
+          task: settings of the task, changed in place.
+          saved: settings of the run that is resumed.
         """
 
     @property
@@ -116,6 +164,24 @@ class Task:
         Args:
           examples: dev examples with labels.
           predictions: their predictions, as `predict` returns them.
+        """
+
+    def combine(self, predictions: Sequence[Prediction]) -> Prediction:
+        """Combines the predictions of several models for one example (an ensemble).
+
+        The models may differ in everything but their task and its labels: their predictions are
+        averaged, not tensors.
+
+        Args:
+          predictions: one of each model, as `predict` returns them.
+        """
+        raise NotImplementedError
+
+    def join(self, members: Sequence[TaskConfig]) -> None:
+        """Averages the settings that `finish` has tuned over the models of an ensemble.
+
+        Args:
+          members: sections of the models, of which the first is that of this task.
         """
 
     def pack(self, texts: Sequence[Sequence[int]]) -> Arrays:

@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from official.xlnet.data.examples import TextExample
+from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.plain_rows import class_name, texts_of
 from official.xlnet.tasks.task import Task
 
 
 class TextTask(Task):
     """Base class of tasks with one label per text or group of texts."""
+
+    @classmethod
+    def labelled(cls, row, number):
+        *parts, label = row
+        return TextExample(str(number), texts_of(parts, number), cls.plain_label(label, number))
+
+    @classmethod
+    def unlabelled(cls, row, number):
+        return TextExample(str(number), texts_of((row,) if isinstance(row, str) else row, number))
+
+    @classmethod
+    def plain_label(cls, label: Any, number: int) -> Label:
+        """Converts a label of Python to that of an example: here, to the name of a class.
+
+        Args:
+          label: the label.
+          number: number of the row, for the error message.
+
+        Raises:
+          DataError: the label is missing or of another kind.
+        """
+        return class_name(label, number)
+
+    @classmethod
+    def name_columns(cls, examples, task):
+        for number, example in enumerate(examples, 1):
+            if not isinstance(example, TextExample):
+                continue
+            found = len(example.texts)
+            if not task.text_columns:
+                names = tuple(f"text{i}" for i in range(1, found + 1))
+                task.text_columns = names if found > 1 else ("text",)
+            if found != len(task.text_columns):
+                raise DataError(
+                    f"example {number}: expected {len(task.text_columns)} text(s) "
+                    f"({', '.join(task.text_columns)}), got {found}"
+                )
 
     @property
     def num_sequences(self) -> int:

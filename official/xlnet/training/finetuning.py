@@ -80,7 +80,8 @@ def finetune(
     rows = rows_at_once(config.training, replicas)
     require_memory(config.model, rows, config.task.max_length, training=True)
     inputs = inputs_of(train, dev, init_from)
-    _keep_targets(config, output)
+    if has_records(os.path.join(output, RUN_DIR)):
+        TASKS[config.task.name].keep(config.task, XLNetConfig.load(output).task)
     task, batches, counts = _prepare(config, train, dev, init_from, vocab, max_lost)
     config.training.require_shares(replicas)
     loop = FineTuningLoop(task, batches, dev, len(train), output, distribution)
@@ -160,18 +161,6 @@ def inputs_of(
         "validation examples": examples_checksum(dev),
         "initial weights": weights_checksum(init_from),
     }
-
-
-def _keep_targets(config: XLNetConfig, output: str) -> None:
-    """A run of a version that did not scale the targets of a regression is resumed as it was."""
-    task = config.task
-    has_targets = task.name in ("regression", "multitask")
-    if not (has_targets and has_records(os.path.join(output, RUN_DIR))):
-        return
-    saved = XLNetConfig.load(output).task
-    if not (task.target_means or saved.target_means):
-        number = len(saved.subtasks) or 1
-        task.target_means, task.target_scales = (0.0,) * number, (1.0,) * number
 
 
 def _counts_of(split: str, task: Task) -> dict[str, float]:

@@ -100,8 +100,8 @@ class FineTuningLoop(Loop):
         model = XLNetTaskModel(self.config)
         if init_from:
             parts = {"encoder": model.encoder}
-            if model.language_model is not None:
-                parts["lm_head"] = model.language_model.lm_head
+            for loss, _ in model.auxiliary_losses:
+                parts |= loss.pretrained()
             model_directory.restore(init_from, **parts)
         return model
 
@@ -111,13 +111,13 @@ class FineTuningLoop(Loop):
         )
 
     def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Any]:
-        for key in ("target_means", "target_scales", "text_columns"):  # Not in earlier versions.
+        for key in saved.task.from_data:  # Not in earlier versions.
             if not getattr(saved.task, key):
                 setattr(saved.task, key, getattr(self.config.task, key))
         return {
             "model": saved.model.as_dict(),
             "data": TEXT_SETTINGS,
-            "task": set(saved.task.as_dict()) - {"null_threshold", "patience"},
+            "task": set(saved.task.as_dict()) - {*saved.task.may_change},
             "training": set(saved.training.as_dict()) - _MAY_CHANGE,
         }
 

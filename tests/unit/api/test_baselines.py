@@ -7,7 +7,8 @@ import shutil
 import pytest
 
 from official.xlnet.api.baselines import add_baselines
-from official.xlnet.data.examples import QuestionExample, TextExample
+from official.xlnet.data.examples import TextExample
+from official.xlnet.tasks.question_answering.examples import QuestionExample
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.task_corpora import labelled, task_config
 

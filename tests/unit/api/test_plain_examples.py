@@ -11,14 +11,12 @@ import pytest
 from official.xlnet.api.held_out import held_out
 from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.data.examples import (
-    ChoiceExample,
-    QuestionExample,
-    RankingExample,
-    TaggedExample,
-    TextExample,
-)
+from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
+from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
+from official.xlnet.tasks.question_answering.examples import QuestionExample
+from official.xlnet.tasks.ranking.examples import RankingExample
+from official.xlnet.tasks.token_classification.examples import TaggedExample
 
 
 def test_classes_and_numbers():
@@ -156,7 +154,12 @@ def test_examples_without_a_label():
             DataError,
             "a tag for each of 1 words, got 2",
         ),
-        ("question_answering", [("a", "x")], TypeError, "one of official.xlnet.data.examples"),
+        (
+            "question_answering",
+            [("a", "x")],
+            TypeError,
+            "one of official.xlnet.tasks.question_answering.examples",
+        ),
     ],
 )
 def test_wrong_rows_are_named(kind, rows, error, message):

@@ -103,7 +103,7 @@ COMPRESS = [
 
 
 def task_of(name="classification", **settings):
-    return TaskConfig(name=name, **settings)
+    return TaskConfig.of({"name": name, **settings})
 
 
 def texts_and_labels(examples):

@@ -6,18 +6,21 @@ import json
 
 import pytest
 
-from data_prep.tasks.datasets import DATASETS
 from data_prep.tasks.registry import read_examples
+from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.data.examples import ChoiceExample, RankingExample, TaggedExample, TextExample
+from official.xlnet.data.examples import TextExample
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
+from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
 from official.xlnet.tasks.multiple_choice.task import texts_of
+from official.xlnet.tasks.ranking.examples import RankingExample
 from official.xlnet.tasks.ranking.reader import read_judgements, read_run
+from official.xlnet.tasks.token_classification.examples import TaggedExample
 
 
 def read(path, task="classification", strict=False, with_labels=True, **changes):
-    settings = TaskConfig(**{**DATASETS.get(task, {"name": task}), **changes})
+    settings = TaskConfig.of({**DATASETS.get(task, {"name": task}), **changes})
     reading = Reading(str(path), settings, strict, with_labels)
     return list(read_examples(reading)), reading.counts
 

@@ -2,20 +2,26 @@
 
 import json
 import math
+import types
 
 import numpy as np
 import pytest
 
 import official.xlnet as xlnet
 from official.xlnet import cli
-from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import load_task, predict_examples
-from official.xlnet.tasks.ensembles import combine
 from tests.helpers.served_models import examples_of, random_task, save_task
+from tests.helpers.task_corpora import task_config
 
 SEEDS = (1, 2, 3)
+
+
+def combine(members, name, **settings):
+    tokenizer = types.SimpleNamespace(counts={})
+    return TASKS[name](task_config(name=name, **settings), tokenizer).combine(members)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +85,9 @@ def test_log_odds_of_labels_are_averaged():
         return {"id": "7", "labels": labels, "probabilities": {"good": good, "bad": bad}}
 
     # Odds 9 · 1/4 · 4 = 9, whose cube root is 2.08; odds 1 · 0.25 · 0.25.
-    found = combine([of(0.9, 0.5), of(0.2, 0.2), of(0.8, 0.2)], TaskConfig(name="multi_label"))
+    found = combine(
+        [of(0.9, 0.5), of(0.2, 0.2), of(0.8, 0.2)], "multi_label", labels=["good", "bad"]
+    )
     odds = 9 ** (1 / 3)
     assert found["labels"] == ["good"] and found["id"] == "7"
     assert found["probabilities"]["good"] == pytest.approx(odds / (1 + odds), abs=1e-6)
@@ -106,15 +114,15 @@ def answers(no_answer, **spans):
 def test_probabilities_of_answers_are_averaged():
     """No member's first choice wins: all give it something."""
     members = [answers(-4.0, ab=0.6, cd=0.3), answers(-1.0, ef=0.5, cd=0.4), answers(2.0, cd=0.2)]
-    found = combine(members, TaskConfig(name="question_answering", n_best=2, null_threshold=-0.5))
+    found = combine(members, "question_answering", n_best=2, null_threshold=-0.5)
     assert (found["answer"], found["start"]) == ("cd", 2)
     assert found["no_answer_score"] == -1.0
     assert [span["text"] for span in found["n_best"]] == ["cd", "ab"]
     assert found["n_best"][0]["log_probability"] == pytest.approx(math.log(0.3), abs=1e-6)
     assert found["n_best"][1]["log_probability"] == pytest.approx(math.log(0.2), abs=1e-6)
-    none = combine(members, TaskConfig(name="question_answering", null_threshold=-1.5))
+    none = combine(members, "question_answering", null_threshold=-1.5)
     assert (none["answer"], none["start"], none["best_span"]) == ("", None, "cd")
-    empty = combine([answers(0.0)] * 2, TaskConfig(name="question_answering", null_threshold=5.0))
+    empty = combine([answers(0.0)] * 2, "question_answering", null_threshold=5.0)
     assert (empty["answer"], empty["n_best"]) == ("", [])
 
 

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 from official.nlp.tools import squad_evaluate_v2_0
 
-from official.xlnet.data.examples import QuestionExample
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.tasks.batching import collate
+from official.xlnet.tasks.question_answering.examples import QuestionExample
 from official.xlnet.tasks.question_answering.task import (
     QuestionAnswering,
     legal_spans,

@@ -10,9 +10,9 @@ import sklearn.metrics
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.data.examples import RankingExample
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.tasks.ranking import task as ranking
+from official.xlnet.tasks.ranking.examples import RankingExample
 from official.xlnet.tasks.ranking.kernel_pooling import MEANS, WIDTHS, kernel_pooling
 from official.xlnet.tasks.ranking.metrics import dcg, err, evaluate_ranking, ndcg, reciprocal_rank
 from official.xlnet.tokenization.graph.packing import pack_texts

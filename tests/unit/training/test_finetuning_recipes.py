@@ -5,10 +5,9 @@ import re
 
 import pytest
 
-from data_prep.tasks.datasets import DATASETS
 from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.registry import DATASETS, TASKS
 from tests.helpers.tiny import tiny_config
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from official.xlnet.checkpoints.convert.variable_map import rows_of
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require
 
 _NAMES = {"hf": "HF", "tf1": "the TF1 release"}
@@ -30,14 +31,10 @@ def check_convertible(config: XLNetConfig) -> None:
             "last, first or mean, as in every other format",
             config.task.summary,
         ),
-        (
-            config.task.answer_module == "summary" or config.task.name != "classification",
-            "task.answer_module",
-            "summary, as in every other format",
-            config.task.answer_module,
-        ),
     ):
         require(holds, key, expected, got)
+    if config.task.name in FORMATS.names():
+        FORMATS[config.task.name].check(config.task)
 
 
 def differences(config: XLNetConfig, to: str) -> list[str]:
@@ -77,6 +74,7 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
     variables = [row.xlnet.name for row in rows_of(config, to)]
     if not any(variable.startswith("head/") for variable in variables):
         return [f"task.name: {name} has no head for {task.name}; only the encoder is converted"]
+    head = FORMATS[task.name]
     has_summary = any("summary" in variable for variable in variables)
     what = {"mean": "the mean of all tokens", "first": "the first token"}.get(task.summary)
     how = {
@@ -92,15 +90,12 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
             has_summary and task.long_texts != "truncate"
         ),
         f"task.text_columns: {name} takes at most two texts, this model {number}": number > 2,
-        f"task.null_threshold: {name} does not store it; there is no answer if the log odds exceed "
-        f"{task.null_threshold:g}": (
-            task.name == "question_answering" and bool(task.null_threshold)
-        ),
+        **dict.fromkeys(head.differences(task, name), True),
         f"task.truncation_side: {name} truncates texts on the right": (
             is_tf1 and task.truncation_side == "left"
         ),
         f"task.labels: {name} numbers the classes: {', '.join(task.labels)}": (
-            is_tf1 and task.name == "classification"
+            is_tf1 and "C" in head.logits().xlnet.shape
         ),
     }
     return [sentence for sentence, holds in sentences.items() if holds]

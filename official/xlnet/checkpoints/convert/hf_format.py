@@ -20,9 +20,11 @@ from official.xlnet.checkpoints.convert.folders import (
     settings_under,
     value_of,
 )
+from official.xlnet.checkpoints.convert.head_format import HeadFormat
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.json_files import read_json, write_json
@@ -51,8 +53,6 @@ _SETTINGS = {
     "reuse_len": "data.reuse_len",
     "dropout": "model.dropout",
     "initializer_range": "model.init_std",
-    "start_n_top": "task.start_n_top",
-    "end_n_top": "task.end_n_top",
 }
 # HF's defaults that are not ours; its files may omit keys with default values.
 _DEFAULTS = {
@@ -82,26 +82,6 @@ _ACTIVATIONS = {
     "relu": "relu",
 }
 _HF_ACTIVATIONS = {"gelu_exact": "gelu", "gelu": "gelu_new", "relu": "relu"}
-
-_ARCHITECTURES = {
-    "": "XLNetLMHeadModel",
-    "classification": "XLNetForSequenceClassification",
-    "multi_label": "XLNetForSequenceClassification",
-    "regression": "XLNetForSequenceClassification",
-    "multiple_choice": "XLNetForMultipleChoice",
-    "token_classification": "XLNetForTokenClassification",
-    "question_answering": "XLNetForQuestionAnswering",
-}
-
-# {task: `problem_type`} of the tasks with a sequence summary.
-_PROBLEMS = {
-    "classification": "single_label_classification",
-    "multi_label": "multi_label_classification",
-    "regression": "regression",
-    "multiple_choice": None,
-}
-_LABELLED = ("classification", "multi_label", "token_classification")
-_LOGITS = ("logits_proj.weight", "classifier.weight")
 
 
 class HfSource:
@@ -169,27 +149,32 @@ class HfSource:
     def _read_task(self, tree: dict[str, Any], path: str, config: XLNetConfig) -> None:
         task = config.task
         task.name = self._kind_of_head(tree)
-        if task.name in _PROBLEMS:
+        if not task.name:
+            return
+        head = FORMATS[task.name]
+        read_settings(config, head.hf_settings, tree, path)
+        if any("summary" in row.xlnet.name for row in head.rows):
             task.summary = value_of(tree, "summary_type", path, str, default="last")
-        if task.name in _LABELLED:
-            (weight,) = (name for name in _LOGITS if name in self.shapes)
+        logits = head.logits().hf
+        if "C" in logits.shape:
             names = value_of(tree, "id2label", path, dict, default={})
-            task.labels = tuple(str(names.get(str(i), i)) for i in range(self.shapes[weight][0]))
+            number = self.shapes[logits.name][0]
+            task.labels = tuple(str(names.get(str(i), i)) for i in range(number))
 
     def _kind_of_head(self, tree: dict[str, Any]) -> str:
         """`task.name` of the model's head; empty if there is none."""
-        if "start_logits.dense.weight" in self.shapes:
-            return "question_answering"
-        if "classifier.weight" in self.shapes:
-            return "token_classification"
-        if "logits_proj.weight" not in self.shapes:
-            return ""
-        if _ARCHITECTURES["multiple_choice"] in (tree.get("architectures") or ()):
-            return "multiple_choice"
-        for kind, problem in _PROBLEMS.items():
-            if problem is not None and tree.get("problem_type") == problem:
-                return kind
-        return "regression" if self.shapes["logits_proj.weight"][0] == 1 else "classification"
+        heads = {name: FORMATS[name] for name in FORMATS.names()}
+        heads = {k: head for k, head in heads.items() if head.logits().hf.name in self.shapes}
+
+        def fit(name: str) -> tuple[bool, bool, bool]:
+            head = heads[name]
+            return (
+                head.architecture in (tree.get("architectures") or ()),
+                head.problem is not None and head.problem == tree.get("problem_type"),
+                self.shapes[head.logits().hf.name][0] in head.usual_logits,
+            )
+
+        return max(heads, key=fit, default="")
 
     def _repeats_biases(self) -> bool:
         """Whether all layers have equal biases, as `untie_r: false` implies."""
@@ -242,17 +227,18 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
       vocab_file: SentencePiece model to copy.
     """
     config = weights.config
+    head = FORMATS[config.task.name] if config.task.name in FORMATS.names() else HeadFormat
     tensors = {name: np.ascontiguousarray(value) for name, value in variables_of("hf", weights)}
     if all(name.startswith(_PREFIX) for name in tensors):
         architecture = "XLNetModel"
         tensors = {name.removeprefix(_PREFIX): value for name, value in tensors.items()}
     else:
-        architecture = _ARCHITECTURES.get(config.task.name, _ARCHITECTURES[""])
+        architecture = head.architecture
     shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
     safetensors.numpy.save_file(
         tensors, os.path.join(folder, WEIGHTS_FILES[0]), metadata={"format": "pt"}
     )
-    tree = _hf_config(config, architecture)
+    tree = _hf_config(config, architecture, head)
     write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
     tokenizer = {"tokenizer_class": "XLNetTokenizer", **settings_under(_TOKENIZER_SETTINGS, config)}
     if config.task.name:
@@ -262,12 +248,12 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
     write_json(os.path.join(folder, TOKENIZER_FILE), tokenizer, indent=2)
 
 
-def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
+def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -> dict[str, Any]:
     model, task = config.model, config.task
     tree = {
         "model_type": "xlnet",
         "architectures": [architecture],
-        **settings_under(_SETTINGS, config),
+        **settings_under({**_SETTINGS, **head.hf_settings}, config),
         "vocab_size": model.num_embeddings,
         "d_head": model.d_head,
         "ff_activation": _HF_ACTIVATIONS[model.activation],
@@ -288,10 +274,9 @@ def _hf_config(config: XLNetConfig, architecture: str) -> dict[str, Any]:
     }
     if config.objective.kind != "permutation":
         tree[OBJECTIVE_KEY] = config.objective.kind
-    if _PROBLEMS.get(task.name):
-        tree["problem_type"] = _PROBLEMS[task.name]
-    labels = ("LABEL_0",) if task.name == "regression" else task.labels
-    if labels:
+    if head.problem:
+        tree["problem_type"] = head.problem
+    if labels := task.labels or head.hf_labels:
         tree["id2label"] = {str(number): label for number, label in enumerate(labels)}
         tree["label2id"] = {label: number for number, label in enumerate(labels)}
     return tree

@@ -24,6 +24,7 @@ from official.xlnet.checkpoints.convert.folders import (
 )
 from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.json_files import read_json, write_json
@@ -65,9 +66,12 @@ class Tf1Source:
         self.shapes = self._checkpoint.shapes
         self.config = _read_config(os.path.join(path, CONFIG_FILE))
         task = self.config.task
-        task.name, task.scope = _head_of(self.shapes)
-        if task.name == "classification":
-            _, num_labels = self.shapes[f"model/classification_{task.scope}/logit/kernel"]
+        task.name, scope = _head_of(self.shapes)
+        if scope:
+            task.scope = scope
+        logits = FORMATS[task.name].logits().tf1 if task.name else None
+        if logits and "C" in logits.shape:
+            _, num_labels = self.shapes[logits.name.format(scope=scope)]
             task.labels = tuple(str(number) for number in range(num_labels))
 
     def read(self, name: str) -> np.ndarray:
@@ -167,15 +171,12 @@ def _read_config(path: str) -> XLNetConfig:
 
 def _head_of(shapes) -> tuple[str, str]:
     """`task.name` and `task.scope` of the model's head, e.g. ("classification", "mnli")."""
-    if "start_logits/dense/kernel" in shapes:
-        return "question_answering", ""
-    if "logits/dense/kernel" in shapes:
-        return "multiple_choice", ""
-    matches = [
-        re.fullmatch(r"model/(classification|regression)_(.+)/logit/kernel", name)
-        for name in shapes
-    ]
-    heads = [(match[1], match[2]) for match in matches if match]
+    heads = []
+    for task in FORMATS.names():
+        if logits := FORMATS[task].logits().tf1:
+            pattern = re.escape(logits.name).replace(re.escape("{scope}"), "(.+)")
+            matches = [re.fullmatch(pattern, name) for name in shapes]
+            heads += [(task, "".join(match.groups())) for match in matches if match]
     return heads[0] if len(heads) == 1 else ("", "")
 
 

@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import DataError
 
 
@@ -61,7 +62,8 @@ class Row:
     hf: Name
 
 
-def _row(ours: str, shape: str, tf1: str | None, tf1_shape: str, hf: str, hf_shape: str) -> Row:
+def row(ours: str, shape: str, tf1: str | None, tf1_shape: str, hf: str, hf_shape: str) -> Row:
+    """Returns a row: name and dimension letters in our format, in TF1's, if it has it, and HF's."""
     in_tf1 = None if tf1 is None else Name(tf1, tf1_shape)
     return Row(Name(ours, shape), in_tf1, Name(hf, hf_shape))
 
@@ -74,81 +76,45 @@ _BIASES = (("content", "r_w"), ("position", "r_r"), ("segment", "r_s"))
 
 # fmt: off
 _EMBEDDINGS = (
-    _row("encoder/word_embedding/embeddings", "VD", _TF1 + "word_embedding/lookup_table", "VD",
+    row("encoder/word_embedding/embeddings", "VD", _TF1 + "word_embedding/lookup_table", "VD",
          _HF + "word_embedding.weight", "VD"),
-    _row(_MASK_EMBEDDING, "D", _TF1 + "mask_emb/mask_emb", "11D", _HF + "mask_emb", "11D"),
+    row(_MASK_EMBEDDING, "D", _TF1 + "mask_emb/mask_emb", "11D", _HF + "mask_emb", "11D"),
 )
 _LAYERS = (
-    *(_row(f"{_OURS}attention/{ours}_kernel", "DNH", f"{_TF1_LAYER}rel_attn/{theirs}/kernel", "DNH",
+    *(row(f"{_OURS}attention/{ours}_kernel", "DNH", f"{_TF1_LAYER}rel_attn/{theirs}/kernel", "DNH",
            f"{_HF_LAYER}rel_attn.{theirs}", "DNH")
       for ours, theirs in (("query", "q"), ("key", "k"), ("value", "v"), ("position", "r"),
                            ("output", "o"))),
-    _row(_OURS + "attention/segment_embedding", "2NH", _TF1 + "seg_embed", "L2NH",
+    row(_OURS + "attention/segment_embedding", "2NH", _TF1 + "seg_embed", "L2NH",
          _HF_LAYER + "rel_attn.seg_embed", "2NH"),
-    *(_row(f"{_OURS}{ours_norm}/{ours}", "D", f"{_TF1_LAYER}{part}/LayerNorm/{ours}", "D",
+    *(row(f"{_OURS}{ours_norm}/{ours}", "D", f"{_TF1_LAYER}{part}/LayerNorm/{ours}", "D",
            f"{_HF_LAYER}{part}.layer_norm.{theirs}", "D")
       for ours_norm, part in (("attention_norm", "rel_attn"), ("feed_forward_norm", "ff"))
       for ours, theirs in (("gamma", "weight"), ("beta", "bias"))),
-    _row(_OURS + "feed_forward/inner_kernel", "DF", _TF1_LAYER + "ff/layer_1/kernel", "DF",
+    row(_OURS + "feed_forward/inner_kernel", "DF", _TF1_LAYER + "ff/layer_1/kernel", "DF",
          _HF_LAYER + "ff.layer_1.weight", "FD"),
-    _row(_OURS + "feed_forward/inner_bias", "F", _TF1_LAYER + "ff/layer_1/bias", "F",
+    row(_OURS + "feed_forward/inner_bias", "F", _TF1_LAYER + "ff/layer_1/bias", "F",
          _HF_LAYER + "ff.layer_1.bias", "F"),
-    _row(_OURS + "feed_forward/outer_kernel", "FD", _TF1_LAYER + "ff/layer_2/kernel", "FD",
+    row(_OURS + "feed_forward/outer_kernel", "FD", _TF1_LAYER + "ff/layer_2/kernel", "FD",
          _HF_LAYER + "ff.layer_2.weight", "DF"),
-    _row(_OURS + "feed_forward/outer_bias", "D", _TF1_LAYER + "ff/layer_2/bias", "D",
+    row(_OURS + "feed_forward/outer_bias", "D", _TF1_LAYER + "ff/layer_2/bias", "D",
          _HF_LAYER + "ff.layer_2.bias", "D"),
 )
 _BIASES_OF_LAYERS = tuple(
-    _row(f"{_OURS}attention/biases/{ours}_bias", "NH", f"{_TF1}{theirs}_bias", "LNH",
+    row(f"{_OURS}attention/biases/{ours}_bias", "NH", f"{_TF1}{theirs}_bias", "LNH",
          f"{_HF_LAYER}rel_attn.{theirs}_bias", "NH")
     for ours, theirs in _BIASES
 )
 _SHARED_BIASES = tuple(
-    _row(f"encoder/shared_biases/{ours}_bias", "NH", f"{_TF1}{theirs}_bias", "NH",
+    row(f"encoder/shared_biases/{ours}_bias", "NH", f"{_TF1}{theirs}_bias", "NH",
          f"{_HF_LAYER}rel_attn.{theirs}_bias", "NH")
     for ours, theirs in _BIASES
 )
 _LM_HEAD = (
-    _row(_LM_BIAS, "V", "model/lm_loss/bias", "V", "lm_loss.bias", "V"),
+    row(_LM_BIAS, "V", "model/lm_loss/bias", "V", "lm_loss.bias", "V"),
 )
 
 
-def _dense(ours: str, shape: str, tf1: str | None, hf: str, bias: bool = True) -> tuple[Row, ...]:
-    tf1_kernel = f"{tf1}/kernel" if tf1 else None
-    kernel = _row(f"{ours}/kernel", shape, tf1_kernel, shape, f"{hf}.weight", shape[::-1])
-    if not bias:
-        return (kernel,)
-    last, tf1_bias = shape[-1], f"{tf1}/bias" if tf1 else None
-    return kernel, _row(f"{ours}/bias", last, tf1_bias, last, f"{hf}.bias", last)
-
-
-def _with_summary(shape: str, tf1: str | None) -> tuple[Row, ...]:
-    tf1_summary = "model/sequnece_summary/summary" if tf1 else None
-    return (
-        *_dense("head/summary/projection", "DS", tf1_summary, "sequence_summary.summary"),
-        *_dense("head/logits", shape, tf1, "logits_proj"),
-    )
-
-
-# By `task.name`. The TF1 release has no multi-label and no token classification.
-_HEADS = {
-    "classification": _with_summary("SC", "model/classification_{scope}/logit"),
-    "multi_label": _with_summary("SC", None),
-    "regression": _with_summary("S1", "model/regression_{scope}/logit"),
-    "multiple_choice": _with_summary("S1", "logits/dense"),
-    "token_classification": _dense("head/logits", "DC", None, "classifier"),
-    "question_answering": (
-        *_dense("head/start_logits", "D1", "start_logits/dense", "start_logits.dense"),
-        *_dense("head/end_hidden", "ED", "end_logits/dense_0", "end_logits.dense_0"),
-        *(_row(f"head/end_norm/{ours}", "D", f"end_logits/LayerNorm/{ours}", "D",
-               f"end_logits.LayerNorm.{theirs}", "D")
-          for ours, theirs in (("gamma", "weight"), ("beta", "bias"))),
-        *_dense("head/end_logits", "D1", "end_logits/dense_1", "end_logits.dense_1"),
-        *_dense("head/answer_hidden", "ED", "answer_class/dense_0", "answer_class.dense_0"),
-        *_dense("head/answer_logits", "D1", "answer_class/dense_1", "answer_class.dense_1",
-                bias=False),
-    ),
-}
 # fmt: on
 
 # Optional variables: fine-tuned TF1 models have neither, fine-tuned HF models have no LM head.
@@ -163,8 +129,12 @@ def rows_of(config: XLNetConfig, *forms: str) -> tuple[Row, ...]:
       *forms: names of formats.
     """
     biases = _BIASES_OF_LAYERS if config.model.untie_r else _SHARED_BIASES
-    rows = _EMBEDDINGS + _LAYERS + biases + _LM_HEAD + _HEADS.get(config.task.name, ())
+    rows = _EMBEDDINGS + _LAYERS + biases + _LM_HEAD + _head_rows(config.task.name)
     return tuple(row for row in rows if all(getattr(row, form) for form in forms))
+
+
+def _head_rows(name: str) -> tuple[Row, ...]:
+    return FORMATS[name].rows if name in FORMATS.names() else ()
 
 
 def shapes_of(config: XLNetConfig) -> dict[str, tuple[int, ...]]:
@@ -277,7 +247,7 @@ def variables_of(form: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]
 
 def _in_units_of_labels(name: str, value: np.ndarray, config: XLNetConfig) -> np.ndarray:
     """Includes mean and scale of a regression in its last layer, as other formats have neither."""
-    mean, scale = config.task.target() if config.task.name == "regression" else (0.0, 1.0)
+    mean, scale = config.task.target()
     folded = {"head/logits/kernel": value * scale, "head/logits/bias": value * scale + mean}
     return folded[name].astype(value.dtype) if name in folded else value
 

@@ -8,6 +8,8 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, num_classes
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 
+MASKED = -1e30  # Score of a sequence without text.
+
 
 class SummaryHead(Head):
     """Dense layer on a sequence summary: logits = W · summary + b, float32 [U, num_logits].
@@ -19,32 +21,49 @@ class SummaryHead(Head):
     Args:
       config: sections of the experiment; uses `model` and `task`.
       num_logits: number of outputs. None: the number of `task.labels`.
+
+    Attributes:
+      logits_name: name of the output and of the dense layer.
     """
 
     reads_summary = True
+    logits_name = "logits"
 
     def __init__(self, config: HeadSections, num_logits: int | None = None, **kwargs):
         super().__init__(config, **kwargs)
         self.num_logits = num_classes(config) if num_logits is None else num_logits
         self.summary = SequenceSummary(config.model, config.task.summary, name="summary")
-        self.logits = self.dense(self.num_logits, "logits")
+        setattr(self, self.logits_name, self.dense(self.num_logits, self.logits_name))
 
     def build(self, input_shape):
         width = self.config.model.d_model
-        self.build_parts(summary=width, logits=width)
+        self.build_parts(**{"summary": width, self.logits_name: width})
         super().build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):
-        is_padding_UST = inputs["is_padding"]
+        summary_USD, has_text_US = self.summaries(content_USTD, inputs, seed)
+        return {self.logits_name: self.scores(self._pool(summary_USD, has_text_US[..., None]))}
+
+    def scores(self, summary: tf.Tensor) -> tf.Tensor:
+        """Computes logits of summaries, float [..., D]."""
+        return getattr(self, self.logits_name)(summary)
+
+    def summaries(
+        self, content_USTD: tf.Tensor, inputs: dict[str, tf.Tensor], seed: tf.Tensor | None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Summarizes sequences; for the arguments see `Head`.
+
+        Returns:
+          The summaries float32 [U, S, D], and which sequences have text, bool [U, S].
+        """
         # With memory, there may be vectors of the last segment only.
-        is_padding_UST = is_padding_UST[:, -content_USTD.shape[1] :]
-        windows, tokens, width = content_USTD.shape[1:]
+        is_padding_UST = inputs["is_padding"][:, -content_USTD.shape[1] :]
+        sequences, tokens, width = content_USTD.shape[1:]
         content_XTD = tf.reshape(content_USTD, [-1, tokens, width])
         is_padding_XT = tf.reshape(is_padding_UST, [-1, tokens])
         summary_XD = self.summary(content_XTD, is_padding_XT, seed)
-        summary_USD = tf.reshape(summary_XD, [-1, windows, width])
-        has_text_US1 = tf.reduce_any(~is_padding_UST, axis=2)[..., None]
-        return {"logits": self.logits(self._pool(summary_USD, has_text_US1))}
+        summary_USD = tf.reshape(summary_XD, [-1, sequences, width])
+        return summary_USD, tf.reduce_any(~is_padding_UST, axis=2)
 
     def _pool(self, summary_USD, has_text_US1):
         if self.config.task.pooling == "max":
@@ -55,3 +74,21 @@ class SummaryHead(Head):
 
     def get_config(self):
         return {**super().get_config(), "num_logits": self.num_logits}
+
+
+class SequenceScoreHead(SummaryHead):
+    """Scores each of S sequences: w · summary + b, float32 [U, S]. Subclasses have the loss.
+
+    Sequences that are all padding are masked.
+
+    Args:
+      config: sections of the experiment; uses `model` and `task.summary`.
+    """
+
+    def __init__(self, config: HeadSections, num_logits: int = 1, **kwargs):
+        super().__init__(config, num_logits, **kwargs)
+
+    def call(self, content_USTD, inputs, seed=None):
+        summary_USD, has_text_US = self.summaries(content_USTD, inputs, seed)
+        score_US = self.scores(summary_USD)[..., 0]
+        return {self.logits_name: tf.where(has_text_US, score_US, MASKED)}

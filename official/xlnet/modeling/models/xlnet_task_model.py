@@ -9,11 +9,10 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import NETWORKS
+from official.xlnet.configs.registry import NETWORKS, TASK_LOSSES
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
-from official.xlnet.modeling.models.auxiliary_language_model import AuxiliaryLanguageModel
 from official.xlnet.modeling.models.gradient_accumulation import (
     accumulate,
     in_parallel,
@@ -66,9 +65,8 @@ class XLNetTaskModel(TrainableModel):
         new_encoder = NETWORKS[model.network]
         self.encoder = new_encoder(config, reuse_len=0, mem_len=mem_len, dtype=policy)
         self.head = create_head(HeadSections(model, config.task), dtype=policy)
-        self.language_model = None
-        if config.task.lm_weight:
-            self.language_model = AuxiliaryLanguageModel(model, config.objective.kind, dtype=policy)
+        for name in config.task.auxiliary_losses():
+            setattr(self, name, TASK_LOSSES[name](model, config.objective.kind, dtype=policy))
         self.build(None)
 
     def build(self, input_shape=None):
@@ -76,15 +74,21 @@ class XLNetTaskModel(TrainableModel):
             self.encoder.build()
         with tf.name_scope(self.head.name):
             self.head.build([None, None, None, self.config.model.d_model])
-        if self.language_model is not None:
-            self.language_model.build()
+        for loss, _ in self.auxiliary:
+            loss.build()
         self.encoder.trainable = not self.config.task.freeze_encoder
         self.built = True
 
     @property
+    def auxiliary(self) -> list[tuple[tf_keras.layers.Layer, float]]:
+        """The losses beside that of the head, with their weights."""
+        weights = self.config.task.auxiliary_losses()
+        return [(getattr(self, name), weight) for name, weight in weights.items()]
+
+    @property
     def tuned_variables(self) -> list[tf.Variable]:
-        """What training changes: all that a task, or the language model beside it, reads."""
-        if self.language_model is not None:
+        """What training changes: all that a task, or a loss beside it, reads."""
+        if self.auxiliary:
             return list(self.trainable_variables)
         unused = {id(variable) for variable in self.encoder.only_pretrained}
         return [variable for variable in self.trainable_variables if id(variable) not in unused]
@@ -186,11 +190,10 @@ class XLNetTaskModel(TrainableModel):
         return {"loss": self.loss_metric.result()}
 
     def _loss_sum(self, outputs: Batch, batch: Batch, seed: tf.Tensor | None = None) -> tf.Tensor:
-        """Sum of the losses of a batch: the head's, and λ times the auxiliary language model's."""
+        """Sum of the losses of a batch: the head's, and λ times each auxiliary one."""
         loss_U = self.head.loss(outputs, batch)
-        if self.language_model is not None:
-            language_U = self.language_model(self.encoder, batch, seed)
-            loss_U += self.config.task.lm_weight * self.head.num_items(batch) * language_U
+        for loss, weight in self.auxiliary:
+            loss_U += weight * self.head.num_items(batch) * loss(self.encoder, batch, seed)
         return tf.reduce_sum(loss_U * batch["weight"])
 
     def _shortened(self, step: Callable, batch: Batch):

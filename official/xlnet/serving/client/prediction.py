@@ -10,23 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from official.xlnet.configs.registry import INPUTS
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.data.examples import (
-    ChoiceExample,
-    Example,
-    QuestionExample,
-    RankingExample,
-    TaggedExample,
-    TextExample,
-)
+from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
 from official.xlnet.serving.client.endpoint import Endpoint
 
-_TASKS = {
-    ("choices", "passage", "question"): "multiple_choice",
-    ("context", "question"): "question_answering",
-    ("document", "query"): "ranking",
-}
 _CONCURRENT_REQUESTS = 4
 
 
@@ -38,7 +27,7 @@ def task_of(input_names: list[str], kind: str | None = None) -> TaskConfig:
       kind: name of the task. None: inferred from the input names, with a table of text columns
         (classification) as the fallback; `columns_of_inputs` finds its columns.
     """
-    return TaskConfig(name=kind or _TASKS.get(tuple(sorted(input_names)), "classification"))
+    return TaskConfig(name=kind or INPUTS.get(tuple(sorted(input_names)), INPUTS[()]))
 
 
 def predict_remotely(
@@ -76,38 +65,19 @@ def predict_remotely(
 
 
 def batch_inputs(batch: list[Any], input_names: list[str]) -> dict[str, list]:
-    """Converts examples to the text inputs of a request; lists of choices are padded with "".
+    """Converts examples to the text inputs of a request; lists are padded with "".
 
     Args:
       batch: the examples.
       input_names: names of the signature's inputs, in the order of the texts of an example.
     """
-    rows = [_inputs(example, input_names) for example in batch]
+    rows = [example.inputs(input_names) for example in batch]
     columns: dict[str, list] = {name: [row[name] for row in rows] for name in rows[0]}
-    if "choices" in columns:
-        most = max(map(len, columns["choices"]))
-        columns["choices"] = [row + [""] * (most - len(row)) for row in columns["choices"]]
+    for name, values in columns.items():
+        if isinstance(values[0], list):
+            most = max(map(len, values))
+            columns[name] = [value + [""] * (most - len(value)) for value in values]
     return columns
-
-
-def _inputs(example: Example, input_names: list[str]) -> dict[str, Any]:
-    match example:
-        case ChoiceExample():
-            passage, question = (*example.texts, "")[:2]
-            return {"passage": passage, "question": question, "choices": list(example.choices)}
-        case QuestionExample():
-            return {"question": example.question, "context": example.context}
-        case RankingExample():
-            return {"query": example.query, "document": example.document}
-        case TaggedExample():
-            return {input_names[0]: " ".join(example.words)}
-        case TextExample():
-            if len(example.texts) != len(input_names):
-                raise DataError(
-                    f"{example.id}: expected the texts {', '.join(input_names)}, got "
-                    f"{len(example.texts)} texts"
-                )
-            return dict(zip(input_names, example.texts, strict=True))
 
 
 def check_outputs(outputs: dict[str, np.ndarray], rows: int, address: str) -> None:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.labels import complete_labels, label_index, softmax, target_of
+from official.xlnet.tasks.labels import (
+    LEAST_PROBABILITY,
+    combined,
+    complete_labels,
+    keep_targets,
+    label_index,
+    mean_score,
+    rounded,
+    softmax,
+    target_of,
+)
+from official.xlnet.tasks.plain_rows import class_name
+from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Prediction, one_hot, register_task
 from official.xlnet.tasks.text_task import TextTask
 
@@ -21,12 +34,7 @@ class Classification(TextTask):
     def complete(cls, config, examples):
         found = sorted({str(example.label) for example in examples if example.label is not None})
         config.task.labels = complete_labels(config, found)
-        num_texts = {len(example.texts) for example in examples}
-        if config.task.answer_module == "san" and num_texts != {2}:
-            raise DataError(
-                "training data: expected two texts in each example, which task.answer_module=san "
-                f"compares, got {', '.join(map(str, sorted(num_texts)))}"
-            )
+        config.task.check_examples(examples)
 
     def label(self, example):
         return np.int32(label_index(self.labels, example.label, example.id))
@@ -40,14 +48,17 @@ class Classification(TextTask):
                 unit.weight = len(units) / (present * counts[unit.labels["label"]])
 
     def predict(self, example, outputs):
-        probability_C = softmax(outputs[0]["logits"])
-        labels = self.labels
+        return {"id": example.id, **self._prediction(softmax(outputs[0]["logits"]))}
+
+    def combine(self, predictions):
+        """Averages log-probabilities."""
+        table_MC = [[p["probabilities"][label] for label in self.labels] for p in predictions]
+        return {**predictions[0], **self._prediction(combined(table_MC))}
+
+    def _prediction(self, probability_C):
         return {
-            "id": example.id,
-            "label": labels[int(np.argmax(probability_C))],
-            "probabilities": {
-                label: round(float(p), 6) for label, p in zip(labels, probability_C, strict=True)
-            },
+            "label": self.labels[int(np.argmax(probability_C))],
+            "probabilities": dict(zip(self.labels, rounded(probability_C), strict=True)),
         }
 
     def evaluate(self, examples, predictions):
@@ -71,14 +82,7 @@ class Classification(TextTask):
 
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix."""
-        from sklearn import metrics
-
-        true, predicted = _true_and_predicted(examples, predictions)
-        labels = list(self.labels)
-        matrix = metrics.confusion_matrix(true, predicted, labels=labels)
-        display = metrics.ConfusionMatrixDisplay(matrix, display_labels=labels)
-        display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical")
-        axes.set_title("Confusion matrix")
+        draw_confusion(axes, list(self.labels), *_true_and_predicted(examples, predictions))
 
 
 @register_task("multi_label")
@@ -86,6 +90,12 @@ class MultiLabel(TextTask):
     """Multi-label classification: each class with a probability above 0.5 is predicted."""
 
     metric = "micro_f1"
+
+    @classmethod
+    def plain_label(cls, label, number):
+        if isinstance(label, str | bytes | dict) or not isinstance(label, Iterable):
+            raise DataError(f"example {number}: expected a list of classes, got {label!r:.60}")
+        return tuple(class_name(name, number) for name in label)
 
     @classmethod
     def complete(cls, config, examples):
@@ -98,13 +108,21 @@ class MultiLabel(TextTask):
         return one_hot(indices, len(labels))
 
     def predict(self, example, outputs):
-        probability_C = 1 / (1 + np.exp(-np.clip(outputs[0]["logits"], -60, 60).astype(np.float64)))
-        pairs = list(zip(self.labels, probability_C, strict=True))
-        return {
-            "id": example.id,
-            "labels": [label for label, p in pairs if p > 0.5],
-            "probabilities": {label: round(float(p), 6) for label, p in pairs},
-        }
+        logits_C = np.clip(outputs[0]["logits"], -60, 60).astype(np.float64)
+        return {"id": example.id, **self._prediction(logits_C)}
+
+    def combine(self, predictions):
+        """Averages log odds."""
+        table_MC = [[p["probabilities"][label] for label in self.labels] for p in predictions]
+        table_MC = np.clip(table_MC, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        logits_C = np.mean(np.log(table_MC) - np.log1p(-table_MC), axis=0)
+        return {**predictions[0], **self._prediction(logits_C)}
+
+    def _prediction(self, logits_C):
+        probability_C = 1 / (1 + np.exp(-logits_C))
+        labels = [x for x, p in zip(self.labels, probability_C, strict=True) if p > 0.5]
+        probabilities = dict(zip(self.labels, rounded(probability_C), strict=True))
+        return {"labels": labels, "probabilities": probabilities}
 
     def evaluate(self, examples, predictions):
         from sklearn import metrics
@@ -148,6 +166,20 @@ class Regression(TextTask):
     metric = "pearson"
 
     @classmethod
+    def plain_label(cls, label, number):
+        try:
+            value = float(label)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            raise DataError(f"example {number}: expected a number, got {label!r:.60}")
+        return value
+
+    @classmethod
+    def keep(cls, task, saved):
+        keep_targets(task, saved)
+
+    @classmethod
     def complete(cls, config, examples):
         target = target_of([example.label for example in examples], "training data")
         if not config.task.target_means:
@@ -158,6 +190,9 @@ class Regression(TextTask):
 
     def predict(self, example, outputs):
         return {"id": example.id, "score": float(outputs[0]["logits"][0])}
+
+    def combine(self, predictions):
+        return mean_score(predictions)
 
     def evaluate(self, examples, predictions):
         from scipy import stats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.modeling.heads.base import register_head
-from official.xlnet.modeling.heads.sequence_score import SequenceScoreHead
+from official.xlnet.modeling.heads.summary_head import SequenceScoreHead
 
 
 @register_head("multiple_choice")

@@ -12,11 +12,11 @@ from typing import Any
 
 from data_prep.tasks.rows import Row, WrongRowError, listed, text, texts, usable
 from data_prep.tasks.table_files import read_rows
-from official.xlnet.data.examples import ChoiceExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
+from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
 
 _LETTERS = "ABCDEFGH"  # Answers of RACE.
 

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.serving.services.base import TaskService, register_service
 from official.xlnet.serving.services.input_checks import check
+from official.xlnet.tasks.multiple_choice import INPUTS
 from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
 
 
@@ -25,7 +26,7 @@ class ChoiceService(TaskService):
 
     num_texts = 2
     with_list = "choices"
-    text_names = ("passage", "question", "choices")
+    text_names = INPUTS
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)

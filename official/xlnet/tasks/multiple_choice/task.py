@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.data.examples import ChoiceExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import softmax
+from official.xlnet.tasks.labels import combined, rounded, softmax
+from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
+from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
 
 _BLANK = "_"
@@ -57,10 +58,13 @@ class MultipleChoice(Task):
 
     def predict(self, example, outputs):
         probability_S = softmax(outputs[0]["logits"][: len(example.choices)])
+        return {"id": example.id, **_prediction(probability_S)}
+
+    def combine(self, predictions):
+        """Averages log-probabilities."""
         return {
-            "id": example.id,
-            "choice": int(np.argmax(probability_S)),
-            "probabilities": [round(float(p), 6) for p in probability_S],
+            **predictions[0],
+            **_prediction(combined([p["probabilities"] for p in predictions])),
         }
 
     def evaluate(self, examples, predictions):
@@ -74,17 +78,8 @@ class MultipleChoice(Task):
 
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix of option indices."""
-        from sklearn import metrics
-
-        indices = list(range(self.num_sequences))
-        matrix = metrics.confusion_matrix(
-            [example.label for example in examples],
-            [p["choice"] for p in predictions],
-            labels=indices,
-        )
-        display = metrics.ConfusionMatrixDisplay(matrix, display_labels=indices)
-        display.plot(ax=axes, cmap="Blues", colorbar=False)
-        axes.set_title("Confusion matrix")
+        true, predicted = [e.label for e in examples], [p["choice"] for p in predictions]
+        draw_confusion(axes, list(range(self.num_sequences)), true, predicted)
 
 
 def texts_of(example: ChoiceExample, choice: str) -> Sequence[str]:
@@ -106,6 +101,10 @@ def texts_of(example: ChoiceExample, choice: str) -> Sequence[str]:
     if _BLANK in last:
         return *shared, last.replace(_BLANK, choice, 1)
     return *shared, f"{last} {choice}"
+
+
+def _prediction(probability_S):
+    return {"choice": int(np.argmax(probability_S)), "probabilities": rounded(probability_S)}
 
 
 def _is_correct(examples, predictions) -> np.ndarray:

@@ -8,7 +8,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import target_of
+from official.xlnet.tasks.labels import keep_targets, target_of
 from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.tasks.text_task import TextTask
 
@@ -23,6 +23,10 @@ class MultiTask(Task):
     """
 
     metric = "mean"
+
+    @classmethod
+    def keep(cls, task, saved):
+        keep_targets(task, saved)
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
@@ -81,6 +85,9 @@ class MultiTask(Task):
     def predict(self, example, outputs):
         own = [{"logits": output[example.subtask]} for output in outputs]
         return {"subtask": example.subtask, **self._part(example).predict(example, own)}
+
+    def combine(self, predictions):
+        return self.parts[predictions[0]["subtask"]].combine(predictions)
 
     def evaluate(self, examples, predictions):
         """Computes the metrics of each data set, as `subtask/metric`, and their `mean`.

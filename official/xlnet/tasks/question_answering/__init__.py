@@ -1,1 +1,4 @@
 """Extractive question answering: SQuAD."""
+
+DATASETS = {"squad": {"name": "question_answering", "metric": "f1"}}
+INPUTS = ("question", "context")

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from official.xlnet.data.examples import QuestionExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
+from official.xlnet.tasks.question_answering.examples import QuestionExample
 
 _FORM = '{"data": [{"paragraphs": [{"context": "…", "qas": […]}]}]}'
 # An answer with what no prediction begins or ends with: spaces of all kinds, the byte order mark,

@@ -11,6 +11,7 @@ from official.xlnet.serving.services.base import (
     with_sequence_axis,
 )
 from official.xlnet.serving.services.input_checks import check
+from official.xlnet.tasks.question_answering import INPUTS
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.ragged import ranges, slices
 from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEP_ID
@@ -40,7 +41,7 @@ class QuestionService(TaskService):
 
     num_texts = 2
     takes_may_start = True
-    text_names = ("question", "context")
+    text_names = INPUTS
     per_token = ("start_logits",)
 
     def __init__(self, model, tokenizer, settings):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import collections
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from official.xlnet.data.examples import QuestionExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.task import Task, register_task
+from official.xlnet.tasks.question_answering.examples import QuestionExample
+from official.xlnet.tasks.task import Prediction, Task, register_task
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
     SEGMENT_A,
@@ -113,20 +115,40 @@ class QuestionAnswering(Task):
                 spans[place] = max(score, spans.get(place, -np.inf))
         ranked = sorted(spans.items(), key=lambda item: (-item[1], item[0]))
         ranked = [(place, s) for place, s in ranked if place[1] > place[0]]
-        best = ranked[: self.config.task.n_best]
+        best = [(int(a), example.context[a:b], float(score)) for (a, b), score in ranked]
         no_answer = float(min(output["no_answer"] for output in outputs))
-        context = example.context
-        answer = context[slice(*best[0][0])] if best else ""
-        is_null = not best or no_answer > self.config.task.null_threshold
+        return {"id": example.id, **self._prediction(best, no_answer)}
+
+    def combine(self, predictions):
+        """Averages the probabilities of spans, and the log odds that there is no answer.
+
+        A span that a model has not among its best counts with probability 0.
+        """
+        mass: dict[tuple[int, str], float] = collections.defaultdict(float)
+        for prediction in predictions:
+            for span in prediction["n_best"]:
+                mass[span["start"], span["text"]] += math.exp(span["log_probability"])
+        ranked = sorted(mass.items(), key=lambda item: (-item[1], item[0]))
+        best = [(*span, math.log(total / len(predictions))) for span, total in ranked]
+        no_answer = float(np.mean([p["no_answer_score"] for p in predictions]))
+        return {**predictions[0], **self._prediction(best, no_answer)}
+
+    def join(self, members):
+        self.config.task.null_threshold = float(np.mean([m.null_threshold for m in members]))
+
+    def _prediction(self, best: Sequence[tuple[int, str, float]], no_answer: float) -> Prediction:
+        """The answer of spans (start, text, log probability), best first."""
+        task = self.config.task
+        start, answer, _ = best[0] if best else (None, "", 0.0)
+        is_null = not best or no_answer > task.null_threshold
         return {
-            "id": example.id,
             "answer": "" if is_null else answer,
-            "start": None if is_null else int(best[0][0][0]),
+            "start": None if is_null else start,
             "no_answer_score": round(no_answer, 6),
             "best_span": answer,
             "n_best": [
-                {"text": context[a:b], "start": int(a), "log_probability": round(float(s), 6)}
-                for (a, b), s in best
+                {"text": text, "start": start, "log_probability": round(score, 6)}
+                for start, text, score in best[: task.n_best]
             ],
         }
 

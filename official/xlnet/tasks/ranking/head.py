@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, register_head
-from official.xlnet.modeling.heads.sequence_score import SequenceScoreHead, masked
+from official.xlnet.modeling.heads.summary_head import MASKED, SequenceScoreHead
 from official.xlnet.tasks.ranking.kernel_pooling import MEANS, kernel_pooling
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
@@ -50,7 +50,8 @@ class KernelRankingHead(Head):
             )
             scores.append(self.score(_FEATURE_SCALE * features_UK))
         score_US = tf.concat(scores, axis=1)
-        return {"score": masked(score_US, inputs["is_padding"][:, 1:])}
+        is_empty_US = tf.reduce_all(inputs["is_padding"][:, 1:], axis=2)
+        return {"score": tf.where(is_empty_US, MASKED, score_US)}
 
     def loss(self, outputs, labels):
         return _softmax_loss(outputs["score"])
@@ -66,7 +67,7 @@ class SummaryRankingHead(SequenceScoreHead):
       config: sections of the experiment; uses `model` and `task.summary`.
     """
 
-    score_name = "score"
+    logits_name = "score"
 
     def loss(self, outputs, labels):
         return _softmax_loss(outputs["score"])

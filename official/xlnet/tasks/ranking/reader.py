@@ -17,11 +17,11 @@ from collections.abc import Collection, Iterator
 
 from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, listed, number, text, usable
 from data_prep.tasks.table_files import read_rows
-from official.xlnet.data.examples import RankingExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
+from official.xlnet.tasks.ranking.examples import RankingExample
 
 _HIGHEST_GRADE = 100.0  # Gains are powers of two of it.
 

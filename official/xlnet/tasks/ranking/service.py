@@ -9,6 +9,7 @@ from official.xlnet.serving.services.base import (
     register_service,
     with_sequence_axis,
 )
+from official.xlnet.tasks.ranking import INPUTS
 
 
 @register_service("ranking")
@@ -17,7 +18,7 @@ class RankingService(TaskService):
     `TaskService`.
     """
 
-    text_names = ("query", "document")
+    text_names = INPUTS
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.data.examples import RankingExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Arrays, Unit
+from official.xlnet.tasks.labels import mean_score
+from official.xlnet.tasks.ranking.examples import RankingExample
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
 from official.xlnet.tasks.task import Task, register_task
 
@@ -92,6 +93,9 @@ class Ranking(Task):
             "query_id": example.query_id,
             "score": float(outputs[0]["score"][0]),
         }
+
+    def combine(self, predictions):
+        return mean_score(predictions)
 
     def evaluate(self, examples, predictions):
         """Computes NDCG@k, ERR@k, MRR, pair accuracy and the pairwise log loss."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from official.xlnet.data.examples import TaggedExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.text import open_text
+from official.xlnet.tasks.token_classification.examples import TaggedExample
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
 _TAG = re.compile(r"O|[BIESLU]-\S+")  # Of the schemes BIO, BIOES and BILOU.

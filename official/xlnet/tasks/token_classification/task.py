@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from official.xlnet.data.examples import TaggedExample
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ArgumentTypeError, DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import complete_labels, label_index
+from official.xlnet.tasks.plain_rows import class_name, texts_of
+from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
+from official.xlnet.tasks.token_classification.examples import TaggedExample
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
     SEGMENT_A,
@@ -34,6 +38,26 @@ class TokenClassification(Task):
     def complete(cls, config, examples):
         found = sorted({tag for example in examples for tag in example.tags or ()})
         config.task.labels = complete_labels(config, found)
+
+    @classmethod
+    def labelled(cls, row, number):
+        *parts, tags = row
+        words = texts_of(parts[0], number)
+        if len(parts) > 1 or isinstance(tags, str) or not isinstance(tags, Iterable):
+            raise ArgumentTypeError(
+                f"example {number}: expected (words, tags), two lists, got {(*parts, tags)!r:.60}"
+            )
+        tags = tuple(class_name(tag, number) for tag in tags)
+        if len(tags) != len(words):
+            raise DataError(
+                f"example {number}: expected a tag for each of {len(words)} words, got {len(tags)}"
+            )
+        return TaggedExample(str(number), words, tags)
+
+    @classmethod
+    def unlabelled(cls, row, number):
+        words = row.split() if isinstance(row, str) else row
+        return TaggedExample(str(number), texts_of(words, number))
 
     def units(self, example):
         groups = self._groups(example)
@@ -102,14 +126,6 @@ class TokenClassification(Task):
 
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix of tags."""
-        from sklearn import metrics
-
-        labels = list(self.labels)
-        matrix = metrics.confusion_matrix(
-            [tag for example in examples for tag in example.tags],
-            [tag for prediction in predictions for tag in prediction["tags"]],
-            labels=labels,
-        )
-        display = metrics.ConfusionMatrixDisplay(matrix, display_labels=labels)
-        display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical")
-        axes.set_title("Confusion matrix of tags")
+        true = [tag for example in examples for tag in example.tags]
+        predicted = [tag for prediction in predictions for tag in prediction["tags"]]
+        draw_confusion(axes, list(self.labels), true, predicted)

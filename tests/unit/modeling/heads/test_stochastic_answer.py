@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.errors import DataError
+from official.xlnet.extensions.stochastic_answer.head import StochasticAnswerHead
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.modeling.heads.stochastic_answer import StochasticAnswerHead
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import randomize

@@ -6,13 +6,14 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.configs.validation import require_one_of
+from official.xlnet.configs.registry import TASK_LOSSES
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
 
 
+@TASK_LOSSES.register("language_model")
 class AuxiliaryLanguageModel(tf_keras.layers.Layer):
     """Cross entropy of each text of a batch, read from left to right:
 
@@ -28,13 +29,13 @@ class AuxiliaryLanguageModel(tf_keras.layers.Layer):
 
     def __init__(self, model: ModelConfig, kind: str, **kwargs):
         super().__init__(**kwargs)
-        key = "model.network of a model that is fine-tuned with task.lm_weight"
-        require_one_of(key, model.network, ("xlnet",))
-        key = "objective.kind of a model that is fine-tuned with task.lm_weight"
-        require_one_of(key, kind, ("permutation", "causal"))
         self.kind = kind
         sizes = model.vocab_size, model.embedding_rows
         self.lm_head = LMHead(*sizes, dtype=self.dtype_policy, name="lm_head")
+
+    def pretrained(self) -> dict[str, tf_keras.layers.Layer]:
+        """Returns the layers that a pre-trained model has, by the name of its part."""
+        return {"lm_head": self.lm_head}
 
     def build(self, input_shape=None):
         with tf.name_scope("lm_head"):

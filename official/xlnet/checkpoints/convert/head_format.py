@@ -1,0 +1,83 @@
+"""The heads of tasks in other formats: their variables, and how a model is recognized by them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from official.xlnet.checkpoints.convert.variable_map import Row, row
+from official.xlnet.configs.task import TaskConfig
+
+
+class HeadFormat:
+    """Base class of descriptions of a task's head in the formats of HF and of the TF1 release.
+
+    A subclass is entered under the name of its task by `FORMATS.register`.
+
+    Attributes:
+      rows: the variables of the head; none here, as of a pre-trained model. One ends in `logits/kernel`: models that have it have the
+        head, and letter C in its shape says that there are classes.
+      architecture: HF's class.
+      problem: HF's `problem_type`; None if it does not have one.
+      usual_logits: numbers of logits for which the head is the one that is meant where HF's
+        configuration does not say.
+      hf_settings: {key of HF's configuration: our key} of the head.
+      hf_labels: names of the labels in HF's configuration of a task without labels.
+    """
+
+    rows: ClassVar[tuple[Row, ...]] = ()
+    architecture: ClassVar[str] = "XLNetLMHeadModel"
+    problem: ClassVar[str | None] = None
+    usual_logits: ClassVar[range] = range(0)
+    hf_settings: ClassVar[dict[str, str]] = {}
+    hf_labels: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def logits(cls) -> Row:
+        """Returns the variable that the head is recognized by."""
+        return next(each for each in cls.rows if each.xlnet.name.endswith("logits/kernel"))
+
+    @classmethod
+    def check(cls, task: TaskConfig) -> None:
+        """Raises `ConfigError` if no other format has the head with these settings."""
+
+    @classmethod
+    def differences(cls, task: TaskConfig, to: str) -> list[str]:
+        """Returns a sentence for each setting that a format does not have.
+
+        Args:
+          task: settings of the task.
+          to: what the format is called in a sentence.
+        """
+        return []
+
+
+def dense(ours: str, shape: str, tf1: str | None, hf: str, bias: bool = True) -> tuple[Row, ...]:
+    """Returns the variables of a dense layer.
+
+    Args:
+      ours: our name of the layer.
+      shape: dimension letters of the kernel.
+      tf1: its name in the TF1 release; None if it does not have one.
+      hf: its name in HF's format.
+      bias: whether it has a bias.
+    """
+    tf1_kernel = f"{tf1}/kernel" if tf1 else None
+    kernel = row(f"{ours}/kernel", shape, tf1_kernel, shape, f"{hf}.weight", shape[::-1])
+    if not bias:
+        return (kernel,)
+    last, tf1_bias = shape[-1], f"{tf1}/bias" if tf1 else None
+    return kernel, row(f"{ours}/bias", last, tf1_bias, last, f"{hf}.bias", last)
+
+
+def with_summary(shape: str, tf1: str | None) -> tuple[Row, ...]:
+    """Returns the variables of a head with logits of a sequence summary.
+
+    Args:
+      shape: dimension letters of the logits' kernel.
+      tf1: name of the logits in the TF1 release; None if it does not have the head.
+    """
+    tf1_summary = "model/sequnece_summary/summary" if tf1 else None
+    return (
+        *dense("head/summary/projection", "DS", tf1_summary, "sequence_summary.summary"),
+        *dense("head/logits", shape, tf1, "logits_proj"),
+    )

@@ -1,0 +1,1 @@
+"""The auxiliary language-model loss of GPT in fine-tuning."""

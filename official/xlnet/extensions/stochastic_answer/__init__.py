@@ -1,0 +1,1 @@
+"""The answer module of MT-DNN: a stochastic answer network."""

@@ -1,0 +1,32 @@
+"""Keys of MT-DNN's answer module in the `task` section."""
+
+from __future__ import annotations
+
+from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.validation import RATE, Range
+from official.xlnet.errors import DataError
+from official.xlnet.tasks.classification.settings import ClassificationConfig
+
+
+@register_settings("task", answer_module=["san"])
+class StochasticAnswerConfig(ClassificationConfig):
+    """`answer_module` may be `san` (stochastic answer network of MT-DNN, for pairs of texts).
+
+    Attributes:
+      answer_steps: number of steps of `san`, K.
+      answer_dropout: probability that a step of `san` does not count, in training.
+    """
+
+    allowed = {"answer_steps": Range(1, 100), "answer_dropout": RATE}
+
+    answer_steps: int = 5
+    answer_dropout: float = 0.1
+
+    def check_examples(self, examples):
+        super().check_examples(examples)
+        found = {len(example.texts) for example in examples}
+        if self.answer_module == "san" and found != {2}:
+            raise DataError(
+                "training data: expected two texts in each example, which task.answer_module=san "
+                f"compares, got {', '.join(map(str, sorted(found)))}"
+            )

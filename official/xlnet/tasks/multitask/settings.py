@@ -1,0 +1,104 @@
+"""Keys of multi-task training, and the data sets that its settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.registry import DATASETS
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.tasks.settings import LabelConfig
+
+
+@register_settings("task", name=["multitask"])
+class MultitaskConfig(LabelConfig):
+    """Several data sets. `NAME/COLUMN` in `text_columns` is a column of one of them.
+
+    Attributes:
+      subtasks: names of the data sets in the order of the heads.
+      regressions: names of own data sets whose labels are numbers.
+    """
+
+    subtasks: tuple[str, ...] = ()
+    regressions: tuple[str, ...] = ()
+
+    def columns_of(self, subtask: str) -> tuple[str, ...]:
+        """Returns the text columns of a subtask: those that begin with its name.
+
+        Args:
+          subtask: name of the subtask.
+
+        Example:
+          >>> task = MultitaskConfig(text_columns=("mnli/sentence1", "sst2/sentence"))
+          >>> task.columns_of("sst2")
+          ('sentence',)
+        """
+        prefix = f"{subtask}/"
+        columns = [column for column in self.text_columns if column.startswith(prefix)]
+        return tuple(column.removeprefix(prefix) for column in columns)
+
+    def files(self, path: str) -> Iterator[tuple[str, str, TaskConfig]]:
+        files: dict[str, str] = {}
+        for item in path.split(","):
+            name, equals, part = item.partition("=")
+            if not equals or name in files:
+                expected = "each NAME once" if equals else "NAME=FILE,NAME=FILE"
+                raise DataError(f"multitask data: expected {expected}, got {item!r}")
+            files[name] = part
+        prefixes = tuple(f"{name}/" for name in (*self.subtasks, *files))
+        of_all = [column for column in self.text_columns if not column.startswith(prefixes)]
+        if not self.subtasks and files.keys() <= DATASETS.keys():
+            for key, is_set in (
+                ("text_columns", of_all),
+                ("label_column", self.label_column != TaskConfig.label_column),
+            ):
+                if is_set:
+                    raise ConfigError(
+                        f"task.{key}: expected no setting, as the columns of {', '.join(files)} "
+                        "are known, or data of another name that it is for"
+                    )
+        for name, part in files.items():
+            yield name, part, self._settings_of(name, tuple(of_all))
+
+    def _settings_of(self, name: str, of_all: tuple[str, ...]) -> TaskConfig:
+        """How the file of a data set is read."""
+        own = self.columns_of(name)
+        known = DATASETS.get(name)
+        if known is None:
+            return TaskConfig(
+                name="regression" if name in self.regressions else "classification",
+                columns=self.columns,
+                text_columns=own or of_all,
+                label_column=self.label_column,
+            )
+        if known["name"] not in ("classification", "regression"):
+            raise DataError(
+                f"multitask data: expected classification or regression data, got {name} "
+                f"({known['name']})"
+            )
+        return TaskConfig.of(known | ({"text_columns": own} if own else {}))
+
+    def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:
+        for name, path, settings, examples in parts:
+            if settings.name == "classification" and name not in DATASETS:
+                _check_classes(path, name, examples)
+        if not self.subtasks:
+            self.subtasks = tuple(name for name, *_ in parts)
+            columns = [f"{name}/{c}" for name, _, task, _ in parts for c in task.text_columns]
+            self.text_columns = tuple(columns)
+
+
+def _check_classes(path: str, name: str, examples: Sequence[Any]) -> None:
+    """Raises `DataError` if all labels of a data set are numbers, not all of them whole."""
+    try:
+        numbers = [float(example.label) for example in examples]
+    except ValueError:
+        return
+    other = next((number for number in numbers if not number.is_integer()), None)
+    if other is not None:
+        raise DataError(
+            f"{path}: expected class names, got numbers such as {other:g}; "
+            f"task.regressions=[{name}] predicts numbers"
+        )

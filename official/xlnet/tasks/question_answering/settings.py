@@ -1,0 +1,40 @@
+"""Keys of question answering."""
+
+from __future__ import annotations
+
+from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.validation import COUNT, FINITE
+from official.xlnet.tasks.settings import QueryConfig
+
+
+@register_settings("task", name=["question_answering"])
+class AnswerConfig(QueryConfig):
+    """Answers in a paragraph.
+
+    Attributes:
+      answer_length: maximum length of an answer, in tokens.
+      start_n_top: beam size over answer start positions.
+      end_n_top: beam size over answer end positions, per start position.
+      n_best: number of answers in a prediction.
+      null_threshold: "no answer" is predicted if its log odds exceed this threshold.
+    """
+
+    allowed = {
+        "answer_length": COUNT,
+        "start_n_top": COUNT,
+        "end_n_top": COUNT,
+        "n_best": COUNT,
+        "null_threshold": FINITE,
+    }
+
+    may_change = ("patience", "null_threshold")
+
+    answer_length: int = 64
+    start_n_top: int = 5
+    end_n_top: int = 5
+    n_best: int = 20
+    null_threshold: float = 0.0
+
+    @property
+    def shortest_input(self) -> int:  # type: ignore[override]
+        return max(self.start_n_top, self.end_n_top)

@@ -1,0 +1,35 @@
+"""Example of document ranking: a query and a candidate document."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from official.xlnet.data.examples import Example
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankingExample(Example):
+    """Example of document ranking: a query and a candidate document.
+
+    Attributes:
+      id: id of the document.
+      query_id: id of the query; the documents of a query are ranked against each other.
+      query: text of the query.
+      document: text of the document.
+      relevance: relevance grade; 0 is irrelevant, below 0 is junk.
+      not_ranked: (document, grade) pairs of the query's judged documents that are not candidates;
+        they count in the ideal ranking of NDCG.
+    """
+
+    query_id: str
+    query: str
+    document: str
+    relevance: float | None = None
+    not_ranked: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def is_labelled(self):
+        return self.relevance is not None
+
+    def inputs(self, names):
+        return {"query": self.query, "document": self.document}

@@ -1,0 +1,61 @@
+"""Keys of the section `task` that several tasks have, but not all."""
+
+from __future__ import annotations
+
+import math
+
+from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.validation import COUNT, RATE, require
+
+
+@register_settings("task")
+class LabelConfig(TaskConfig):
+    """Tasks that predict classes or numbers of texts.
+
+    Attributes:
+      label_smoothing: probability mass of the target distribution that is spread over all classes
+        in the loss of `classification` and `multitask`.
+      target_means: for `regression`, the mean of the training labels, and for `multitask` that of
+        each data set (0 where it has classes); empty: computed from the training data. The head
+        computes `target_scale` · z + `target_mean`, and its loss is that of z.
+      target_scales: their standard deviations; `[1]`, with `target_means: [0]`, trains on the
+        labels as they are.
+    """
+
+    allowed = {"label_smoothing": RATE}
+    from_data = ("text_columns", "target_means", "target_scales")
+
+    label_smoothing: float = 0.0
+    target_means: tuple[float, ...] = ()
+    target_scales: tuple[float, ...] = ()
+
+    def check(self) -> None:
+        super().check()
+        number = len(self.subtasks) or 1
+        require(
+            len(self.target_means) in (0, number) and all(map(math.isfinite, self.target_means)),
+            "task.target_means",
+            f"{number} finite numbers or none",
+            self.target_means,
+        )
+        require(
+            len(self.target_scales) == len(self.target_means)
+            and all(0 < scale < math.inf for scale in self.target_scales),
+            "task.target_scales",
+            "a number above 0 for each of task.target_means",
+            self.target_scales,
+        )
+
+
+@register_settings("task")
+class QueryConfig(TaskConfig):
+    """Tasks about a question or query.
+
+    Attributes:
+      query_length: maximum length of a question or query, in tokens.
+    """
+
+    allowed = {"query_length": COUNT}
+
+    query_length: int = 64
