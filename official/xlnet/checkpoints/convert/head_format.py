@@ -14,8 +14,9 @@ class HeadFormat:
     A subclass is entered under the name of its task by `FORMATS.register`.
 
     Attributes:
-      rows: the variables of the head; none here, as of a pre-trained model. One ends in `logits/kernel`: models that have it have the
-        head, and letter C in its shape says that there are classes.
+      rows: the variables of the head; none here, as of a pre-trained model. One ends in
+        `logits/kernel`: models that have it have the head, and letter C in its shape says that
+        there are classes.
       architecture: HF's class.
       problem: HF's `problem_type`; None if it does not have one.
       usual_logits: numbers of logits for which the head is the one that is meant where HF's
