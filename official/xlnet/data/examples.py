@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from official.xlnet.errors import DataError
 
@@ -23,14 +23,17 @@ class Example:
 
     Attributes:
       id: identifies the example in predictions.
+      label_field: the field that is None, or False, in an example without a label.
     """
+
+    label_field: ClassVar[str] = "label"
 
     id: str
 
     @property
     def is_labelled(self) -> bool:
         """Whether the example has a label."""
-        return getattr(self, "label", None) is not None
+        return not any(getattr(self, self.label_field) is nothing for nothing in (None, False))
 
     def inputs(self, names: Sequence[str]) -> dict[str, Any]:
         """Returns the text inputs of a request to an exported model, by name.
@@ -41,7 +44,7 @@ class Example:
         Raises:
           DataError: the example does not fit the inputs.
         """
-        raise NotImplementedError
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

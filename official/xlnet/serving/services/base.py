@@ -204,6 +204,13 @@ class TaskService(Service):
         self.truncation_side = self._task.truncation_side
         self._network = TaskNetwork(model, settings.lengths, settings.weights, self.per_token)
 
+    def from_tokens(self, inputs):
+        return self._answer(with_sequence_axis(inputs) if self.sequences is None else inputs)
+
+    def _answer(self, inputs: Tensors) -> Tensors:
+        """Computes the outputs for inputs of the network [U, S, T]."""
+        raise NotImplementedError
+
 
 TaskServiceClass = TypeVar("TaskServiceClass", bound=type[TaskService])
 

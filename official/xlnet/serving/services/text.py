@@ -30,9 +30,6 @@ class TextService(TaskService):
     def from_texts(self, texts):
         return self._answer(self._read([texts[name] for name in self.text_names]))
 
-    def from_tokens(self, inputs):
-        return self._answer(with_sequence_axis(inputs) if self.sequences is None else inputs)
-
     def _read(self, texts: list[tf.Tensor]) -> Tensors:
         """Converts texts to inputs of the network [U, S, T]."""
         readers = {"truncate": self._cut, "windows": self._windows, "memory": self._segments}

@@ -62,9 +62,6 @@ class ChoiceService(TaskService):
             }
         )
 
-    def from_tokens(self, inputs):
-        return self._answer(inputs)
-
     def _answer(self, inputs):
         logits_BS = self._network(inputs)["logits"]
         return {

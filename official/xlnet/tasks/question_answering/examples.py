@@ -20,15 +20,10 @@ class QuestionExample(Example):
       weight: weight of the example in the training loss.
     """
 
+    label_field = "has_label"
+
     question: str
     context: str
     answers: tuple[tuple[str, int], ...] = ()
     has_label: bool = True
     weight: float = 1.0
-
-    @property
-    def is_labelled(self):
-        return self.has_label
-
-    def inputs(self, names):
-        return {"question": self.question, "context": self.context}

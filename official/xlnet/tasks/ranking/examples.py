@@ -21,15 +21,10 @@ class RankingExample(Example):
         they count in the ideal ranking of NDCG.
     """
 
+    label_field = "relevance"
+
     query_id: str
     query: str
     document: str
     relevance: float | None = None
     not_ranked: tuple[tuple[str, float], ...] = ()
-
-    @property
-    def is_labelled(self):
-        return self.relevance is not None
-
-    def inputs(self, names):
-        return {"query": self.query, "document": self.document}

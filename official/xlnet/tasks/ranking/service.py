@@ -34,8 +34,5 @@ class RankingService(TaskService):
         apart = [self.pack([column]) for column in (query, document)]
         return self._answer({name: tf.stack([x[name] for x in apart], 1) for name in apart[0]})
 
-    def from_tokens(self, inputs):
-        return self._answer(with_sequence_axis(inputs) if self._together else inputs)
-
     def _answer(self, inputs):
         return {"score": self._network(inputs)["score"][:, 0]}

@@ -16,12 +16,10 @@ class TaggedExample(Example):
       tags: one tag per word.
     """
 
+    label_field = "tags"
+
     words: tuple[str, ...]
     tags: tuple[str, ...] | None = None
-
-    @property
-    def is_labelled(self):
-        return self.tags is not None
 
     def inputs(self, names):
         return {names[0]: " ".join(self.words)}
