@@ -26,7 +26,6 @@ MODULES = [
     "modeling.ops.shapes",
     "tokenization.graph.ragged",
     "tasks.batching",
-    "tasks.ensembles",
     "tasks.labels",
     "tasks.multiple_choice.task",
     "tasks.question_answering.task",

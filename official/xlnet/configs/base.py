@@ -102,7 +102,7 @@ class Section(hyperparams.Config):
 
     def __reduce__(self) -> tuple:
         # A class that joins extensions has no name: pickle keeps the section's and sets its keys.
-        plain = [part for part in type(self).__mro__ if "section" in vars(part)]
+        plain: list[Any] = [part for part in type(self).__mro__ if "section" in vars(part)]
         return plain[-1].of, (self.as_dict(),)
 
     def __getattr__(self, key: str) -> Any:

@@ -99,11 +99,11 @@ class TaskConfig(Section):
 
     def _tasks_with(self, key: str) -> list[str]:
         """The tasks that a key is for: those with its class, or which it extends; [] for all."""
-        owner = SETTINGS.get(f"task.{key}")
-        tasks = [name for name in SETTINGS.names() if name.startswith("task.name=") and owner]
+        owner: Any = SETTINGS.get(f"task.{key}")
+        names = [name for name in SETTINGS.names() if name.startswith("task.name=") and owner]
         return [
             name.removeprefix("task.name=")
-            for name in tasks
+            for name in names
             if issubclass(SETTINGS[name], owner) or issubclass(owner, SETTINGS[name])
         ]
 

@@ -74,13 +74,13 @@ class XLNetTaskModel(TrainableModel):
             self.encoder.build()
         with tf.name_scope(self.head.name):
             self.head.build([None, None, None, self.config.model.d_model])
-        for loss, _ in self.auxiliary:
+        for loss, _ in self.auxiliary_losses:
             loss.build()
         self.encoder.trainable = not self.config.task.freeze_encoder
         self.built = True
 
     @property
-    def auxiliary(self) -> list[tuple[tf_keras.layers.Layer, float]]:
+    def auxiliary_losses(self) -> list[tuple[tf_keras.layers.Layer, float]]:
         """The losses beside that of the head, with their weights."""
         weights = self.config.task.auxiliary_losses()
         return [(getattr(self, name), weight) for name, weight in weights.items()]
@@ -88,7 +88,7 @@ class XLNetTaskModel(TrainableModel):
     @property
     def tuned_variables(self) -> list[tf.Variable]:
         """What training changes: all that a task, or a loss beside it, reads."""
-        if self.auxiliary:
+        if self.auxiliary_losses:
             return list(self.trainable_variables)
         unused = {id(variable) for variable in self.encoder.only_pretrained}
         return [variable for variable in self.trainable_variables if id(variable) not in unused]
@@ -192,7 +192,7 @@ class XLNetTaskModel(TrainableModel):
     def _loss_sum(self, outputs: Batch, batch: Batch, seed: tf.Tensor | None = None) -> tf.Tensor:
         """Sum of the losses of a batch: the head's, and λ times each auxiliary one."""
         loss_U = self.head.loss(outputs, batch)
-        for loss, weight in self.auxiliary:
+        for loss, weight in self.auxiliary_losses:
             loss_U += weight * self.head.num_items(batch) * loss(self.encoder, batch, seed)
         return tf.reduce_sum(loss_U * batch["weight"])
 

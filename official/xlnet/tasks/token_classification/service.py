@@ -56,7 +56,7 @@ class TagService(TaskService):
         place_N -= tf.gather(tf.cumsum(size_U, exclusive=True), unit_N)
         column_N = tf.shape(logits_UTC)[1] - _MARKS - tf.gather(size_U, unit_N) + place_N
         logits_NC = tf.gather_nd(logits_UTC, tf.stack([unit_N, column_N], axis=1))
-        return self._answer(words, words.with_values(logits_NC))
+        return self._tags(words, words.with_values(logits_NC))
 
     def from_tokens(self, inputs):
         """Computes the probabilities of each token; the first token of a word has its tag."""
@@ -98,7 +98,7 @@ class TagService(TaskService):
         window_WB = tf.concat([zeros_B[None], window_WB], axis=0)
         return window_N, window_WB[-1]
 
-    def _answer(self, words, logits):
+    def _tags(self, words, logits):
         probability_BWC = tf.nn.softmax(logits.to_tensor(0.0))
         best_BW = tf.argmax(probability_BWC, axis=-1)
         words_BW = words.to_tensor("")
