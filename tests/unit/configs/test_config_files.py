@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.pretraining_dataset import _check_batch_size
 from official.xlnet.data.schema import SplitManifest
 from official.xlnet.errors import ConfigError
@@ -177,3 +178,40 @@ def test_labels_that_yaml_reads_as_booleans_are_refused():
     config = XLNetConfig()
     config.set("task.labels=['NO', 'YES', 2]")
     assert config.task.labels == ("NO", "YES", "2")
+
+
+TEXTS = {"classification", "multi_label", "regression"}
+# {key of some tasks: (these, its default, another value)}
+KEYS_OF_TASKS = {
+    "answer_steps": (TEXTS, 5, 3),
+    "class_weights": (TEXTS, "none", "balanced"),
+    "label_smoothing": (TEXTS | {"multitask"}, 0.0, 0.1),
+    "lm_weight": (set(TASKS.names()), 0.0, 0.5),
+    "null_threshold": ({"question_answering"}, 0.0, -2.5),
+    "num_choices": ({"multiple_choice"}, 4, 7),
+    "query_length": ({"question_answering", "ranking"}, 64, 11),
+    "scoring": ({"ranking"}, "kernel", "summary"),
+    "subtasks": ({"multitask"}, (), ("a", "b")),
+}
+
+
+@pytest.mark.parametrize("name", TASKS.names())
+def test_a_key_of_another_task_is_left_out_or_says_whose_it_is(name, tmp_path):
+    """Directories of earlier versions have the keys of all tasks."""
+    defaults = {key: default for key, (_, default, _) in KEYS_OF_TASKS.items()}
+    config = XLNetConfig.from_dict({"task": {**defaults, "name": name}})
+    config.save(str(tmp_path))
+    saved = XLNetConfig.load(str(tmp_path)).task.as_dict()
+    assert {key for key in defaults if key in saved} <= {
+        key for key, (tasks, *_) in KEYS_OF_TASKS.items() if name in tasks
+    }
+    for key, (tasks, _, value) in KEYS_OF_TASKS.items():
+        config = XLNetConfig.from_dict({"task": {key: value, "name": name}})
+        assert getattr(config.task, key) == value
+        if name in tasks:
+            config.check()
+        else:
+            owners = ", ".join(task for task in TASKS.names() if task in tasks)
+            sentence = f"^task.{key}: a key of {owners}; task.name is {name}$"
+            with pytest.raises(ConfigError, match=sentence):
+                config.check()
