@@ -90,15 +90,22 @@ class TaskConfig(Section):
         """Raises `ConfigError` if a value is out of range, or a key is that of another task."""
         super().check()
         for field in dataclasses.fields(self):
-            owners = self._tasks_with(field.name)
+            owners = self.tasks_with(field.name)
             is_other = bool(self.name and owners) and self.name not in owners
             if is_other and getattr(self, field.name) != field.default:
                 raise ConfigError(
                     f"task.{field.name}: a key of {', '.join(owners)}; task.name is {self.name}"
                 )
 
-    def _tasks_with(self, key: str) -> list[str]:
-        """The tasks that a key is for: those with its class, or which it extends; [] for all."""
+    def tasks_with(self, key: str) -> list[str]:
+        """Returns the tasks that a key is for: those with its class, or whose it extends.
+
+        Args:
+          key: the key, without its section.
+
+        Returns:
+          Values of `name`; an empty list for a key of every task.
+        """
         owner: Any = SETTINGS.get(f"task.{key}")
         names = [name for name in SETTINGS.names() if name.startswith("task.name=") and owner]
         return [

@@ -11,6 +11,7 @@ import yaml
 from official.xlnet.api.finetuning import finetune
 from official.xlnet.api.prediction import Predictor, predict
 from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.inference.task_prediction import load_task, unit_lengths
 from official.xlnet.tasks.batching import collate
@@ -38,10 +39,11 @@ def travel(world: World, model: str | None, vocab: str, config: str) -> None:
 def _finetune(world: World, model, vocab: str, config: str, files) -> str:
     task, out = world.journey["task"], world.folder / "tuned"
     sections = yaml.safe_load(pathlib.Path(config).read_text())
+    drawn = [key.split(".") for key in world.journey["config"]]
     sections["task"] = {
-        key.removeprefix("task."): value
-        for key, value in world.journey["config"].items()
-        if key.startswith("task.")
+        key: world.journey["config"][f"task.{key}"]
+        for section, key in drawn
+        if section == "task" and task["kind"] in (TaskConfig().tasks_with(key) or [task["kind"]])
     }
     if model:  # Its own sizes.
         del sections["model"]

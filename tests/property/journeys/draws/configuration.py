@@ -10,6 +10,7 @@ import itertools
 import random
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import Registry
 from official.xlnet.configs.validation import Range
 
 BASE = {
@@ -152,7 +153,10 @@ def values_of(key: str) -> tuple:
     default = getattr(section, key)
     if isinstance(default, bool):
         return (True, False)
-    allowed = type(section).allowed.get(key, ())
+    owner = section.settings_with(key) if name == "task" else None
+    allowed = (owner or type(section)).allowed.get(key, ())
+    if name == "task" and isinstance(allowed, Registry):
+        allowed = tuple(allowed.names())
     if not isinstance(allowed, Range):
         return allowed
     share = (0.0, 0.1, 0.5) if isinstance(default, float) or default is None else (1, 2)
