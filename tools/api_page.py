@@ -27,8 +27,6 @@ SECTIONS = {
         "official.xlnet.api.finetuning",
         "official.xlnet.api.prediction",
         "official.xlnet.api.plain_examples",
-        "official.xlnet.api.language_model",
-        "official.xlnet.api.pretraining",
         "official.xlnet.api.vocabulary",
         "official.xlnet.inference.embedding",
         "official.xlnet.checkpoints.any_format",

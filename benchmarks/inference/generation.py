@@ -90,7 +90,7 @@ def time_cached(model, num_tokens: int) -> np.ndarray:
     model.lm_head.bias.assign(-100.0 * tf.one_hot(EOD_ID, model.config.model.vocab_size))
     prompt = " ".join(map(str, _PROMPT))
     with mock.patch.object(cached_decoding, "step", timed_step):
-        generate(model, TokenizerOfNumbers(), [prompt], num_tokens)  # type: ignore[arg-type]
+        generate(model, [prompt], num_tokens, tokenizer=TokenizerOfNumbers())
     return np.diff(times)  # The first step runs after tracing.
 
 

@@ -17,9 +17,7 @@ from official.xlnet.modeling.ops.keras_names import register_names
 
 if TYPE_CHECKING:
     from official.xlnet.api.finetuning import finetune
-    from official.xlnet.api.language_model import fill_blanks, generate, score
     from official.xlnet.api.prediction import Predictor, evaluate, predict
-    from official.xlnet.api.pretraining import pretrain
     from official.xlnet.api.vocabulary import extend_vocabulary
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.checkpoints.convert import convert
@@ -33,8 +31,9 @@ if TYPE_CHECKING:
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.reading import register_reader
     from official.xlnet.inference.embedding import TextEmbedder, embed
+    from official.xlnet.inference.generation import fill_blanks, generate
     from official.xlnet.inference.sampling import Sampling
-    from official.xlnet.inference.scoring import Scorer
+    from official.xlnet.inference.scoring import Scorer, score
     from official.xlnet.modeling.depth.stacked import register_depth
     from official.xlnet.modeling.heads import register_head
     from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
     from official.xlnet.training.optimization import create_optimizer
+    from official.xlnet.training.pretraining import pretrain
 
 __version__ = "0.1.0"
 
@@ -88,15 +88,15 @@ _MODULE_OF = {
     "evaluate": "api.prediction",
     "export": "serving.export",
     "extend_vocabulary": "api.vocabulary",
-    "fill_blanks": "api.language_model",
+    "fill_blanks": "inference.generation",
     "finetune": "api.finetuning",
-    "generate": "api.language_model",
+    "generate": "inference.generation",
     "load_config": "checkpoints.any_format",
     "load_encoder": "checkpoints.model_directory",
     "load_pretrainer": "checkpoints.model_directory",
     "load_tokenizer": "checkpoints.any_format",
     "predict": "api.prediction",
-    "pretrain": "api.pretraining",
+    "pretrain": "training.pretraining",
     "pretraining_dataset": "data.pretraining_dataset",
     "register_attention_init": "modeling.ops.initializers",
     "register_auxiliary": "modeling.objectives.auxiliary",
@@ -109,7 +109,7 @@ _MODULE_OF = {
     "register_settings": "configs.base",
     "register_task": "tasks.task",
     "save_pretrained": "checkpoints.model_directory",
-    "score": "api.language_model",
+    "score": "inference.scoring",
 }
 
 __all__ = [

@@ -36,8 +36,8 @@ FLAGS = flag_table(
 @on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def run() -> dict[str, Any]:
     """Generates text; returns the number of texts `continued` and `filled`."""
-    from official.xlnet.api.language_model import fill_blanks, generate
     from official.xlnet.checkpoints.any_format import load_tokenizer
+    from official.xlnet.inference.generation import fill_blanks, generate
     from official.xlnet.inference.language_model import load_language_model
     from official.xlnet.inference.sampling import Sampling
 

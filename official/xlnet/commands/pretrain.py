@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import (
     DEVICES,
     REQUIRED,
@@ -44,9 +43,10 @@ def run() -> dict[str, Any]:
     from official.xlnet.training.pretraining import pretrain
 
     return pretrain(
-        load_config(FLAGS.config, FLAGS.set),
+        FLAGS.config,
         FLAGS.data,
         FLAGS.model_dir,
+        FLAGS.set,
         steps=FLAGS.steps,
         minutes=FLAGS.minutes,
         init_from=FLAGS.init_from,

@@ -37,9 +37,9 @@ FLAGS = flag_table(
 @on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def run() -> dict[str, Any]:
     """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
-    from official.xlnet.api.language_model import score
     from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.inference.language_model import load_language_model
+    from official.xlnet.inference.scoring import score
 
     texts = read_texts(FLAGS.text, FLAGS.input)
     model, tokenizer = load_language_model(FLAGS.model), load_tokenizer(FLAGS.model)

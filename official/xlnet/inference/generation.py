@@ -8,15 +8,22 @@ are: the context stands on both sides.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import AT_LEAST_1, require_number
 from official.xlnet.errors import DataError
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.cached_decoding import Draws, Template, decode
-from official.xlnet.inference.language_model import bucket, is_causal, require_both_sides
+from official.xlnet.inference.language_model import (
+    bucket,
+    for_each,
+    is_causal,
+    loaded,
+    require_both_sides,
+)
 from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
@@ -25,6 +32,7 @@ from official.xlnet.tokenization.special_tokens import EOD_ID, EOP_ID, NUM_SPECI
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 
+Texts = TypeVar("Texts", str, list[str])
 BATCH_SIZE = 8
 _DRAWN, _GREEDY = Sampling(), Sampling(temperature=0.0)
 # What a target may become; see `_allowed`.
@@ -48,35 +56,99 @@ class _Row:
     random: np.random.Generator
 
 
+@checks_arguments("model")
 def generate(
-    model: XLNetPretrainer,
-    tokenizer: Tokenizer,
-    prompts: Sequence[str],
-    num_tokens: int = 64,
-    sampling: Sampling = _DRAWN,
-) -> list[str]:
-    """Continues texts, until the end of a document or for `num_tokens` tokens.
+    model: str | XLNetPretrainer,
+    prompts: Texts,
+    num_tokens=64,
+    sampling=_DRAWN,
+    tokenizer=None,
+) -> Texts:
+    """Continues texts, until the end of the document or for `num_tokens` tokens.
 
     Args:
-      model: a pre-trained model.
-      tokenizer: its tokenizer.
-      prompts: the texts. They are context: every token of one sees all of it, as in
-        pre-training; with a causal model, `<eod>` and the tokens before it.
-      num_tokens: the most tokens to add.
-      sampling: how tokens are chosen.
+      model: pre-trained model: a model directory, HF folder or TF1 release, or a loaded model.
+      prompts: a text or a list of texts, which are context: every token of one sees all of it, as
+        in pre-training; with a causal model, `<eod>` and the tokens before it. An empty one is
+        continued from nothing.
+      num_tokens: maximum number of tokens to add.
+      sampling: how tokens are chosen, e.g. `Sampling(temperature=0)` for greedy search.
+      tokenizer: the tokenizer of a loaded model.
 
     Returns:
-      Each prompt with its continuation.
+      Each text with its continuation; for a text that is not in a list, a single one.
 
     Raises:
-      ConfigError: `num_tokens` is below 1, or the model was not trained to predict a token from
-        those before it.
+      ConfigError: an argument is out of range, a loaded model comes without its tokenizer, or the
+        objective that the model was trained with does not predict this.
+      DataError: the model cannot be loaded.
+      TypeError: a text is not a string.
 
     Example:
-      >>> generate(model, tokenizer, ["The cat"], num_tokens=3, sampling=Sampling(temperature=0))
-      ['The cat sat on the']
+      >>> generate("runs/base", "The cat", num_tokens=3)
+      'The cat sat on the'
     """
     require_number("num_tokens", num_tokens, AT_LEAST_1)
+    return for_each(
+        prompts,
+        lambda texts: _continuations(*loaded(model, tokenizer), texts, num_tokens, sampling),
+    )
+
+
+@checks_arguments("model")
+def fill_blanks(
+    model: str | XLNetPretrainer,
+    texts: Texts,
+    max_length=1,
+    sampling=_GREEDY,
+    tokenizer=None,
+) -> Texts:
+    """Fills the blanks of texts, written `____`, or `____{3}` for a blank of three word pieces.
+
+    Blanks are filled from left to right, given all the text around them. Where a blank says no
+    length, all lengths up to `max_length` are tried, and the one whose pieces have the highest
+    mean log-likelihood is kept; later blanks without a length count as one piece meanwhile.
+
+    Args:
+      model: pre-trained model: a model directory, HF folder or TF1 release, or a loaded model.
+      texts: a text or a list of texts with blanks. An empty one stays empty.
+      max_length: maximum number of word pieces in a blank without a length.
+      sampling: how tokens are chosen; the most probable ones by default.
+      tokenizer: the tokenizer of a loaded model.
+
+    Returns:
+      The filled texts; for a text that is not in a list, a single one.
+
+    Raises:
+      ConfigError: an argument is out of range, a loaded model comes without its tokenizer, or the
+        objective that the model was trained with does not predict this.
+      DataError: the model cannot be loaded, a text has no blank, or is longer with its blanks than
+        what the model has been trained to see, `seq_len` and `mem_len` together.
+      TypeError: a text is not a string.
+
+    Example:
+      >>> fill_blanks("runs/base", "The ____ sat on the ____{2}.")
+      'The cat sat on the door mat.'
+    """
+    require_number("max_length", max_length, AT_LEAST_1)
+
+    def filled(texts: list[str]) -> list[str]:
+        language_model = loaded(model, tokenizer)
+        return [
+            _filled(*language_model, text, max_length, sampling) if text.strip() else text
+            for text in texts
+        ]
+
+    return for_each(texts, filled)
+
+
+def _continuations(
+    model: XLNetPretrainer,
+    tokenizer: Tokenizer,
+    prompts: list[str],
+    num_tokens: int,
+    sampling: Sampling,
+) -> list[str]:
     start = [EOD_ID] if is_causal(model.config) else []
     rows = []
     for number, prompt in enumerate(prompts):
@@ -92,37 +164,9 @@ def generate(
     return texts
 
 
-def fill_blanks(
-    model: XLNetPretrainer,
-    tokenizer: Tokenizer,
-    text: str,
-    max_length: int = 1,
-    sampling: Sampling = _GREEDY,
+def _filled(
+    model: XLNetPretrainer, tokenizer: Tokenizer, text: str, max_length: int, sampling: Sampling
 ) -> str:
-    """Fills the blanks of a text; `blanks` says how they are written.
-
-    Blanks are filled from left to right, given all the text around them. Where a blank says no
-    length, all lengths up to `max_length` are tried, and the one whose pieces have the highest
-    mean log-likelihood is kept; later blanks without a length count as one piece meanwhile.
-
-    Args:
-      model: a pre-trained model.
-      tokenizer: its tokenizer.
-      text: a text with blanks.
-      max_length: the most pieces of a blank that says no length.
-      sampling: how tokens are chosen.
-
-    Raises:
-      ConfigError: `max_length` is below 1, or the model was not trained to predict a token from
-        both of its sides.
-      DataError: the text has no blank, or is longer with its blanks than what the model has
-        been trained to see, `seq_len` and `mem_len` together.
-
-    Example:
-      >>> fill_blanks(model, tokenizer, "The ____ sat on the ____{2}.")
-      'The cat sat on the door mat.'
-    """
-    require_number("max_length", max_length, AT_LEAST_1)
     require_both_sides(model.config, "fill blanks")
     parsed = parse_blanks(tokenizer, text)
     lengths = [blank.length or 1 for blank in parsed.blanks]

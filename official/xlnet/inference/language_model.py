@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from official.xlnet.checkpoints.any_format import load_config
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
 _BUCKET = 128
 
@@ -22,6 +27,32 @@ def load_language_model(model_dir: str) -> XLNetPretrainer:
     config = load_config(model_dir)
     require_language_model(config)
     return load_pretrainer(model_dir, config, batch_size=1, dtype="float32")
+
+
+def loaded(
+    model: str | XLNetPretrainer, tokenizer: Tokenizer | None
+) -> tuple[XLNetPretrainer, Tokenizer]:
+    """Returns a model, loaded if it is a path, and its tokenizer.
+
+    Raises:
+      ConfigError: a loaded model comes without its tokenizer; see also `load_language_model`.
+    """
+    if isinstance(model, str):
+        return load_language_model(model), load_tokenizer(model)
+    if tokenizer is None:
+        raise ConfigError("tokenizer: expected that of the loaded model, got None")
+    return model, tokenizer
+
+
+def for_each(texts: str | Sequence[str], function: Callable[[list[str]], list[Any]]) -> Any:
+    """Returns what a function of a list gives for texts; for a single string, its only result.
+
+    Raises:
+      TypeError: a text is not a string.
+    """
+    if isinstance(texts, str):
+        return function([texts])[0]
+    return function(checked_texts(texts))
 
 
 def require_language_model(config: XLNetConfig) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import overload
 
 import numpy as np
 import tensorflow as tf
@@ -33,8 +34,11 @@ from official.xlnet.configs.validation import (
     require_one_of,
     require_type,
 )
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.language_model import (
     bucket,
+    for_each,
+    loaded,
     require_both_sides,
     require_language_model,
 )
@@ -68,24 +72,60 @@ class Score:
         return float(self.log_likelihoods.sum())
 
 
+@overload
 def score(
-    model: XLNetPretrainer,
-    tokenizer: Tokenizer,
-    texts: Sequence[str],
-    order: str = "left_to_right",
-    num_orders: int = 1,
-    seed: int = 0,
-) -> list[Score]:
-    """Returns the log-likelihood of every text, without special tokens around it.
+    model: str | XLNetPretrainer,
+    texts: str,
+    order: str = ...,
+    num_orders: int = ...,
+    seed: int = ...,
+    tokenizer: Tokenizer | None = ...,
+) -> Score: ...
 
-    Makes a `Scorer` and calls it.
+
+@overload
+def score(
+    model: str | XLNetPretrainer,
+    texts: list[str] | tuple[str, ...],
+    order: str = ...,
+    num_orders: int = ...,
+    seed: int = ...,
+    tokenizer: Tokenizer | None = ...,
+) -> list[Score]: ...
+
+
+@checks_arguments("model")
+def score(
+    model: str | XLNetPretrainer, texts, order="left_to_right", num_orders=1, seed=0, tokenizer=None
+):
+    """Computes the log-likelihood of texts. To score often, create a `Scorer` and keep it.
+
+    Args:
+      model: pre-trained model: a model directory, HF folder or TF1 release, or a loaded model.
+      texts: a text or a list of texts. An empty text has no tokens, and a total of 0.
+      order: `left_to_right`, `random` or `pseudo`; see `Scorer`.
+      num_orders: orders drawn for `random`.
+      seed: random seed of the orders.
+      tokenizer: the tokenizer of a loaded model.
+
+    Returns:
+      A `Score` for each text; for a text that is not in a list, its `Score`.
+
+    Raises:
+      ConfigError: an argument is out of range, a loaded model comes without its tokenizer, or the
+        objective that the model was trained with does not predict this.
+      DataError: the model cannot be loaded.
+      TypeError: a text is not a string.
 
     Example:
-      >>> [result] = score(model, tokenizer, ["The cat sat."])
-      >>> list(zip(result.pieces, result.log_likelihoods.round(1)))
-      [('▁The', -4.2), ('▁cat', -9.8), ('▁sat', -7.1), ('.', -1.3)]
+      >>> score("runs/base", "The cat sat.").total
+      -22.4
     """
-    return Scorer(model, tokenizer)(texts, order, num_orders, seed)
+
+    def scores(texts: list[str]) -> list[Score]:
+        return Scorer(*loaded(model, tokenizer))(texts, order, num_orders, seed)
+
+    return for_each(texts, scores)
 
 
 class Scorer:

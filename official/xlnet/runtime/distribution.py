@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 
@@ -20,8 +21,18 @@ from official.xlnet.runtime.slurm import is_slurm_step, slurm_cluster
 _THEIR_NAME = {"multi_worker": "multi_worker_mirrored"}
 
 
+@dataclasses.dataclass(frozen=True)
+class Devices:
+    """Where a run is computed; see `prepare_devices`."""
+
+    strategy: str | tf.distribute.Strategy = "one_device"
+    cpu_devices: int = 1
+
+
 def prepare_devices(
-    training: TrainingConfig, strategy: str | tf.distribute.Strategy, cpu_devices: int = 1
+    training: TrainingConfig,
+    strategy: str | tf.distribute.Strategy = "one_device",
+    cpu_devices: int = 1,
 ) -> tf.distribute.Strategy:
     """Configures threads, memory and devices of a run; to be called before any use of TensorFlow.
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from official.xlnet.checkpoints.any_format import weights_checksum
+from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.errors import DataError
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.locks import only_writer
-from official.xlnet.runtime.distribution import prepare_devices
+from official.xlnet.runtime.distribution import Devices, prepare_devices
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -21,32 +24,36 @@ from official.xlnet.training.run_data import RunData
 _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
 
+@checks_arguments(
+    "config", "data_dir", "model_dir", "init_from", options=Devices, steps=1, minutes=0
+)
 def pretrain(
-    config: XLNetConfig,
+    config: str | XLNetConfig,
     data_dir: str,
     model_dir: str,
-    *,
+    overrides: Sequence[str] = (),
     steps: int | None = None,
     minutes: float | None = None,
     init_from: str | None = None,
-    strategy: str = "one_device",
-    cpu_devices: int = 1,
+    **devices: Any,
 ) -> dict[str, float]:
     """Pre-trains a model, or resumes a pre-training run, and writes a model directory.
 
     Args:
-      config: the experiment configuration. A run that is resumed may change `training` only, except
-        `training.seed`.
+      config: YAML file, trained model in any format, or a loaded configuration. A run that is
+        resumed may change `training` only, except `training.seed`.
       data_dir: data set directory, written by `xlnet prepare`.
       model_dir: model directory to create, or to resume from.
+      overrides: `key=value` strings for a `config` that is a path; see `XLNetConfig.load`.
       steps: step to stop at, counted from the start of the first run. None:
         `training.num_steps`. The learning rate is scheduled over `training.num_steps` either way.
       minutes: time limit in minutes. None for no limit.
       init_from: model directory to initialize the weights of a new run from. None for random
         initialization.
-      strategy: distribution strategy; see `create_strategy`. A run may be resumed with another
-        number of replicas.
-      cpu_devices: number of virtual CPU devices; see `create_strategy`.
+      **devices: where the run is computed:
+        strategy: distribution strategy; see `create_strategy`. A run may be resumed with another
+          number of replicas.
+        cpu_devices: number of virtual CPU devices; see `create_strategy`.
 
     Returns:
       A dictionary with
@@ -61,9 +68,14 @@ def pretrain(
       DataError: the data set or a model directory cannot be read.
       PreemptedError: SIGTERM was received; a checkpoint was saved.
       DivergedError: the loss or gradient norm is not finite.
+
+    Example:
+      >>> pretrain("configs/tiny.yaml", "runs/data", "runs/model", ["training.num_steps=1000"])
     """
+    if isinstance(config, str):
+        config = load_config(config, list(overrides))
     config.check()
-    distribution = prepare_devices(config.training, strategy, cpu_devices)
+    distribution = prepare_devices(config.training, **devices)
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     records = Records(data_dir, config, vocab if init_from else None)
     rows = rows_at_once(config.training, distribution.num_replicas_in_sync)

@@ -5,7 +5,6 @@ import pytest
 
 from official import xlnet
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.inference import generation, scoring
 from tests.helpers.small_language_model import random_model
 
 TEXTS = ["now and then", "", "the water they find"]
@@ -23,7 +22,7 @@ def loaded(tmp_path_factory, vocab_file):
 
 def test_score(loaded):
     directory, model, tokenizer = loaded
-    expected = scoring.score(model, tokenizer, TEXTS)
+    expected = xlnet.score(model, TEXTS, tokenizer=tokenizer)
     found = xlnet.score(directory, TEXTS)
     assert [result.text for result in found] == TEXTS
     assert [len(result.pieces) for result in found] == [len(tokenizer.encode(t)) for t in TEXTS]
@@ -35,7 +34,7 @@ def test_score(loaded):
 
 def test_generate(loaded):
     directory, model, tokenizer = loaded
-    expected = generation.generate(model, tokenizer, TEXTS, 3, GREEDY)
+    expected = xlnet.generate(model, TEXTS, 3, GREEDY, tokenizer=tokenizer)
     assert xlnet.generate(directory, TEXTS, 3, GREEDY) == expected
     assert xlnet.generate(model, TEXTS[0], 3, GREEDY, tokenizer) == expected[0]
     assert expected[0].startswith(TEXTS[0]) and expected[2].startswith(TEXTS[2])
@@ -44,7 +43,7 @@ def test_generate(loaded):
 def test_fill_blanks(loaded):
     directory, model, tokenizer = loaded
     text = "the ____ they find ____{2}"
-    expected = generation.fill_blanks(model, tokenizer, text)
+    expected = xlnet.fill_blanks(model, text, tokenizer=tokenizer)
     assert xlnet.fill_blanks(directory, [text, "", " "]) == [expected, "", " "]
     assert xlnet.fill_blanks(model, text, tokenizer=tokenizer) == expected
     with pytest.raises(DataError, match="expected a blank"):

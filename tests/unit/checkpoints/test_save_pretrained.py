@@ -44,7 +44,7 @@ def test_a_pretrainer_after_training(tmp_path, vocabulary):
     assert_same_weights(model.encoder, xlnet.load_encoder(folder))
 
     tokenizer = xlnet.load_tokenizer(folder)
-    (line,) = score(load_language_model(folder), tokenizer, ["The time of the people."])
+    (line,) = score(load_language_model(folder), ["The time of the people."], tokenizer=tokenizer)
     assert np.isfinite(line.log_likelihoods).all()
 
 

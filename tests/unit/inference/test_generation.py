@@ -98,7 +98,7 @@ def test_cached_and_uncached_distributions_agree(settings):
 def test_greedy_continuation_is_that_of_a_loop_over_the_whole_encoder(model):
     tokenizer = NumberTokenizer(31)
     prompts = ["9 20 11", "30 29 28 27 26 10 12"]
-    results = generate(model, tokenizer, prompts, 5, Sampling(temperature=0))
+    results = generate(model, prompts, 5, Sampling(temperature=0), tokenizer=tokenizer)
     for prompt, result in zip(prompts, results, strict=True):
         ids = tokenizer.encode(prompt)
         targets = []
@@ -118,7 +118,7 @@ def test_greedy_continuation_of_a_causal_model_is_the_most_probable_next_token(s
     model = random_model(kind="causal", **settings)
     tokenizer = NumberTokenizer(31)
     prompts = ["9 20 11", "", "30 29 28 27 26 10 12"]
-    results = generate(model, tokenizer, prompts, 5, Sampling(temperature=0))
+    results = generate(model, prompts, 5, Sampling(temperature=0), tokenizer=tokenizer)
     assert sum(map(len, map(tokenizer.encode, results))) > 10  # Not all end at once.
     for prompt, result in zip(prompts, results, strict=True):
         ids = [EOD_ID, *tokenizer.encode(prompt)]
@@ -136,25 +136,25 @@ def test_greedy_continuation_of_a_causal_model_is_the_most_probable_next_token(s
 def test_continuation_ends_with_the_document():
     model = random_model()
     model.lm_head.bias.assign(100.0 * tf.one_hot(EOD_ID, 31))
-    assert generate(model, NumberTokenizer(31), ["9 10 ", "11"], 50) == ["9 10", "11"]
+    assert generate(model, ["9 10 ", "11"], 50, tokenizer=NumberTokenizer(31)) == ["9 10", "11"]
 
 
 def test_seeds_and_neighbours(text_model, tokenizer, monkeypatch):
     monkeypatch.setattr(generation, "BATCH_SIZE", 2)
     prompts = ["The first", "The second, which is longer"] * 2
-    first = generate(text_model, tokenizer, prompts, 7, Sampling(seed=3))
-    assert generate(text_model, tokenizer, prompts, 7, Sampling(seed=3)) == first
-    assert generate(text_model, tokenizer, prompts[:2], 7, Sampling(seed=3)) == first[:2]
-    assert generate(text_model, tokenizer, prompts, 7, Sampling(seed=4)) != first
+    first = generate(text_model, prompts, 7, Sampling(seed=3), tokenizer=tokenizer)
+    assert generate(text_model, prompts, 7, Sampling(seed=3), tokenizer=tokenizer) == first
+    assert generate(text_model, prompts[:2], 7, Sampling(seed=3), tokenizer=tokenizer) == first[:2]
+    assert generate(text_model, prompts, 7, Sampling(seed=4), tokenizer=tokenizer) != first
     assert first[0] != first[2]
     assert all(text.startswith(prompt) for prompt, text in zip(prompts, first, strict=True))
 
 
 def test_one_graph_serves_all_tokens_and_prompts_of_a_length(text_model, tokenizer):
-    generate(text_model, tokenizer, ["The first"], 9)
+    generate(text_model, ["The first"], 9, tokenizer=tokenizer)
     before = cached_decoding._graphs[text_model].experimental_get_tracing_count()
     for number in (1, 5, 10):
-        generate(text_model, tokenizer, ["Another"], number, Sampling(0.7, 5, 0.9))
+        generate(text_model, ["Another"], number, Sampling(0.7, 5, 0.9), tokenizer=tokenizer)
     assert cached_decoding._graphs[text_model].experimental_get_tracing_count() == before
 
 
@@ -222,8 +222,8 @@ def test_both_sides_change_what_a_blank_becomes(text_model, tokenizer, changed):
 
 def test_text_around_blanks_stays_as_it_is(text_model, tokenizer):
     text = "  Näïve:\t____ sat, un____ly ____{3}  …\n"
-    filled = fill_blanks(text_model, tokenizer, text)
-    assert filled == fill_blanks(text_model, tokenizer, text)
+    filled = fill_blanks(text_model, text, tokenizer=tokenizer)
+    assert filled == fill_blanks(text_model, text, tokenizer=tokenizer)
     first, rest = filled.removeprefix("  Näïve:\t").split(" sat, un", 1)
     assert first.strip() == first and first
     inside, last = rest.split("ly ", 1)
@@ -236,7 +236,7 @@ def test_length_of_a_blank_is_the_one_with_the_best_pieces(text_model, tokenizer
     results = [blanked(text_model, tokenizer, text, [length])[1] for length in (1, 2, 3)]
     best = max(results, key=lambda result: np.mean(result[1][0]))
     wanted = f"The {tokenizer.decode(best[0][0])} sat"
-    assert fill_blanks(text_model, tokenizer, text, max_length=3) == wanted
+    assert fill_blanks(text_model, text, max_length=3, tokenizer=tokenizer) == wanted
 
 
 @pytest.mark.parametrize(
@@ -259,14 +259,16 @@ def test_empty_prompt_is_continued_from_nothing():
     """By the distribution that scoring gives to the first token of a text."""
     for seed in range(3):
         model, tokenizer = random_model(seed), NumberTokenizer(31)
-        scores = score(model, tokenizer, [str(i) for i in range(9, 31)])
+        scores = score(model, [str(i) for i in range(9, 31)], tokenizer=tokenizer)
         best = 9 + int(np.argmax([result.total for result in scores]))
         greedy = Sampling(temperature=0)
-        texts = generate(model, tokenizer, ["11 12", "", "9"], 1, greedy)
+        texts = generate(model, ["11 12", "", "9"], 1, greedy, tokenizer=tokenizer)
         first = texts[1].strip()
         if first:  # Not the end of the document.
             assert first == str(best)
-        alone = [generate(model, tokenizer, [text], 1, greedy)[0] for text in ("11 12", "9")]
+        alone = [
+            generate(model, [text], 1, greedy, tokenizer=tokenizer)[0] for text in ("11 12", "9")
+        ]
         assert [texts[0], texts[2]] == alone
 
 
@@ -311,6 +313,6 @@ class HanTokenizer(NumberTokenizer):
 def test_words_of_scripts_without_spaces_begin_without_one(model):
     tokenizer = HanTokenizer(model.config.model.vocab_size)
     text = tokenizer.decode([11, 12, 13])
-    filled = fill_blanks(model, tokenizer, f"____{{2}}{text}____")
+    filled = fill_blanks(model, f"____{{2}}{text}____", tokenizer=tokenizer)
     assert filled[2:5] == text and len(filled) == 6
     assert all(0x4E00 + 9 <= ord(character) < 0x4E00 + 31 for character in filled)

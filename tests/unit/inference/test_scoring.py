@@ -63,7 +63,7 @@ def test_probabilities_of_all_sequences_sum_to_1(order):
 
 def test_left_to_right_is_every_token_given_those_before_it(model, tokenizer):
     texts = [random_ids(length, length) for length in (5, 19, 11)]
-    results = score(model, tokenizer, [as_text(ids) for ids in texts])
+    results = score(model, [as_text(ids) for ids in texts], tokenizer=tokenizer)
     for ids, result in zip(texts, results, strict=True):
         prefix = ids[:3][None].astype(np.int32)
         inputs = {
@@ -85,14 +85,14 @@ def test_left_to_right_is_every_token_given_those_before_it(model, tokenizer):
 def test_tokens_after_a_target_never_change_its_score(model, tokenizer):
     ids = random_ids(17)
     changed = np.concatenate([ids[:9], random_ids(8, seed=1)])
-    first, second = score(model, tokenizer, [as_text(ids), as_text(changed)])
+    first, second = score(model, [as_text(ids), as_text(changed)], tokenizer=tokenizer)
     np.testing.assert_allclose(first.log_likelihoods[:9], second.log_likelihoods[:9], atol=1e-5)
     assert np.abs(first.log_likelihoods[9:] - second.log_likelihoods[9:]).max() > 0.1
 
 
 def test_pseudo_is_every_token_given_all_others(model, tokenizer):
     texts = [random_ids(length, length) for length in (19, 7)]
-    results = score(model, tokenizer, [as_text(ids) for ids in texts], order="pseudo")
+    results = score(model, [as_text(ids) for ids in texts], order="pseudo", tokenizer=tokenizer)
     for ids, result in zip(texts, results, strict=True):
         wanted = given_only(model, ids, ~np.eye(len(ids), dtype=bool))
         np.testing.assert_allclose(result.log_likelihoods, wanted, atol=1e-5)
@@ -101,7 +101,7 @@ def test_pseudo_is_every_token_given_all_others(model, tokenizer):
 def test_random_is_the_mean_over_the_orders_that_are_drawn(model, tokenizer):
     texts = [random_ids(length, length) for length in (17, 6)]
     written = [as_text(ids) for ids in texts]
-    results = score(model, tokenizer, written, order="random", num_orders=3, seed=5)
+    results = score(model, written, order="random", num_orders=3, seed=5, tokenizer=tokenizer)
     for number, (ids, result) in enumerate(zip(texts, results, strict=True)):
         wanted = []
         for draw in range(3):
@@ -122,7 +122,7 @@ def test_long_text_is_read_in_windows_with_memory(model, tokenizer, order):
     ids = random_ids(23 + 7 + 3)  # A full window, one that advances by 7, one with 3 tokens.
     # The short text comes first in the list, and shares a batch with the long one.
     texts = [as_text(random_ids(4)), as_text(ids)]
-    found = score(model, tokenizer, texts, order=order, seed=2)[1].log_likelihoods
+    found = score(model, texts, order=order, seed=2, tokenizer=tokenizer)[1].log_likelihoods
 
     random = np.random.default_rng([2, 1, 0])
     memory, wanted = None, []
@@ -186,7 +186,7 @@ def test_a_causal_model_scores_what_evaluate_counts(tokenizer, settings):
     model = random_model(kind="causal", **settings)
     data = model.config.data
     texts = [random_ids(length, length) for length in (5, data.reuse_len, 40)]
-    results = score(model, tokenizer, [as_text(ids) for ids in texts])
+    results = score(model, [as_text(ids) for ids in texts], tokenizer=tokenizer)
     model.compile()
     for ids, result in zip(texts, results, strict=True):
         lane = list(lane_of([EOD_ID, *ids], data.seq_len, data.reuse_len, len(ids)))
@@ -205,7 +205,7 @@ def test_a_causal_model_scores_what_evaluate_counts(tokenizer, settings):
 
 def test_left_to_right_is_what_evaluate_counts_of_such_a_permutation(model, tokenizer):
     texts = [random_ids(19, seed) for seed in (0, 1)]
-    results = score(model, tokenizer, [as_text(ids) for ids in texts])
+    results = score(model, [as_text(ids) for ids in texts], tokenizer=tokenizer)
     model.compile()
     for ids, result in zip(texts, results, strict=True):
         batch = {
@@ -222,11 +222,11 @@ def test_left_to_right_is_what_evaluate_counts_of_such_a_permutation(model, toke
 def test_what_a_model_was_not_trained_for_is_refused(tokenizer):
     denoising, causal = random_model(kind="denoising"), random_model(kind="causal")
     calls = [
-        lambda model: score(model, tokenizer, ["9 10"]),
-        lambda model: score(model, tokenizer, ["9 10"], order="random"),
-        lambda model: score(model, tokenizer, ["9 10"], order="pseudo"),
-        lambda model: fill_blanks(model, tokenizer, "9 ____ 10"),
-        lambda model: generate(model, tokenizer, ["9 10"]),
+        lambda model: score(model, ["9 10"], tokenizer=tokenizer),
+        lambda model: score(model, ["9 10"], order="random", tokenizer=tokenizer),
+        lambda model: score(model, ["9 10"], order="pseudo", tokenizer=tokenizer),
+        lambda model: fill_blanks(model, "9 ____ 10", tokenizer=tokenizer),
+        lambda model: generate(model, ["9 10"], tokenizer=tokenizer),
     ]
     for call in calls:
         with pytest.raises(ConfigError, match="expected one of permutation, causal, got 'denoisi"):
@@ -239,7 +239,7 @@ def test_what_a_model_was_not_trained_for_is_refused(tokenizer):
 def test_model_without_memory_scores_long_texts(tokenizer):
     model = random_model(mem_len=0)
     ids = random_ids(40)
-    first, again = score(model, tokenizer, [as_text(ids), as_text(ids[:30])])
+    first, again = score(model, [as_text(ids), as_text(ids[:30])], tokenizer=tokenizer)
     assert np.isfinite(first.log_likelihoods).all()
     np.testing.assert_allclose(first.log_likelihoods[:30], again.log_likelihoods, atol=1e-5)
 
@@ -247,8 +247,8 @@ def test_model_without_memory_scores_long_texts(tokenizer):
 @pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])
 def test_score_of_a_text_does_not_depend_on_the_texts_after_it(model, tokenizer, order):
     texts = [as_text(random_ids(length, length)) for length in (9, 31, 16, 23)]
-    together = score(model, tokenizer, texts, order=order, num_orders=2)
-    alone = score(model, tokenizer, texts[:3], order=order, num_orders=2)[-1]
+    together = score(model, texts, order=order, num_orders=2, tokenizer=tokenizer)
+    alone = score(model, texts[:3], order=order, num_orders=2, tokenizer=tokenizer)[-1]
     np.testing.assert_allclose(alone.log_likelihoods, together[2].log_likelihoods, atol=1e-5)
 
 
@@ -262,19 +262,19 @@ def test_lengths_share_few_graphs(tokenizer):
 @pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])
 def test_empty_texts_have_no_tokens(model, tokenizer, order):
     texts = ["9 10 11", "", "12", "  "]
-    results = score(model, tokenizer, texts, order=order)
+    results = score(model, texts, order=order, tokenizer=tokenizer)
     assert [len(result.pieces) for result in results] == [3, 0, 1, 0]
     assert results[1].total == results[3].total == 0.0
     if order != "random":
-        alone = score(model, tokenizer, ["9 10 11", "12"], order=order)
+        alone = score(model, ["9 10 11", "12"], order=order, tokenizer=tokenizer)
         np.testing.assert_allclose(results[0].total, alone[0].total, rtol=1e-5)
         np.testing.assert_allclose(results[2].total, alone[1].total, rtol=1e-5)
 
 
 def test_wrong_input_is_named(model, tokenizer):
     with pytest.raises(ConfigError, match="order: expected one of left_to_right"):
-        score(model, tokenizer, ["9"], order="backwards")
+        score(model, ["9"], order="backwards", tokenizer=tokenizer)
     with pytest.raises(ConfigError, match="num_orders: expected at least 1"):
-        score(model, tokenizer, ["9"], order="random", num_orders=0)
+        score(model, ["9"], order="random", num_orders=0, tokenizer=tokenizer)
     with pytest.raises(ConfigError, match="seed: expected an integer, got 'x'"):
-        score(model, tokenizer, ["9"], order="random", seed="x")
+        score(model, ["9"], order="random", seed="x", tokenizer=tokenizer)

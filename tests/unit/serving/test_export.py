@@ -294,7 +294,7 @@ def test_language_model(tokenizer, graph_tokenizer, kind):
     service = LanguageModelService(model, pieces, graph_tokenizer, ONE_LENGTH)
     texts = [text for text in mixed_texts(17) if 0 < len(tokenizer.encode(text)) <= 23]
     outputs = service.serve_texts(text=tf.constant([*texts, "", "of " * 40]))
-    for row, expected in enumerate(score(model, tokenizer, texts)):
+    for row, expected in enumerate(score(model, texts, tokenizer=tokenizer)):
         number = len(expected.pieces)
         assert float(outputs["log_likelihood"][row]) == pytest.approx(expected.total, abs=2e-4)
         found = outputs["log_likelihoods"][row].numpy()
