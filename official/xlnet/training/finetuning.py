@@ -6,6 +6,7 @@ that an interrupted run resumes from: the latest weights, the optimizer and the 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +23,7 @@ from official.xlnet.data.lost_rows import MAX_LOST, check_lost
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.locks import only_writer
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
-from official.xlnet.runtime.distribution import prepare_devices, wait_for_workers
+from official.xlnet.runtime.distribution import Devices, prepare_devices, wait_for_workers
 from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.reports import write_report
@@ -34,17 +35,21 @@ from official.xlnet.tokenization.unknown_text import check_unknown
 from official.xlnet.training.finetuning_loop import RUN_DIR, FineTuningLoop
 
 
+@dataclasses.dataclass(frozen=True)
+class RunOptions(Devices):
+    """Options of a fine-tuning run; see `finetune`."""
+
+    vocab: str | None = None
+    max_lost: float = MAX_LOST
+
+
 def finetune(
     config: XLNetConfig,
     train: Sequence[Example],
     dev: Sequence[Example],
     output: str,
-    *,
     init_from: str | None = None,
-    vocab: str | None = None,
-    strategy: str | tf.distribute.Strategy = "one_device",
-    cpu_devices: int = 1,
-    max_lost: float = MAX_LOST,
+    **options: Any,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the checkpoint that is best on `dev`.
 
@@ -59,11 +64,12 @@ def finetune(
       dev: examples for evaluation and checkpoint selection.
       output: model directory to create, or to resume from.
       init_from: model directory to initialize the encoder from. None for random initialization.
-      vocab: vocabulary file; needed only without `init_from`.
-      strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
-        number of replicas.
-      cpu_devices: number of virtual CPU devices; see `create_strategy`.
-      max_lost: largest share of training examples that cannot be trained on.
+      **options: fields of `RunOptions`:
+        vocab: vocabulary file; needed only without `init_from`.
+        max_lost: largest share of training examples that cannot be trained on.
+        strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
+          number of replicas.
+        cpu_devices: number of virtual CPU devices; see `create_strategy`.
 
     Returns:
       The metrics of the task and `loss` on `dev`, `step` of the best checkpoint, `steps` in
@@ -75,14 +81,15 @@ def finetune(
       DivergedError: the loss is not finite.
       PreemptedError: SIGTERM was received; a checkpoint was saved.
     """
-    distribution = prepare_devices(config.training, strategy, cpu_devices)
+    start = RunOptions(**options)
+    distribution = prepare_devices(config.training, start.strategy, start.cpu_devices)
     replicas = distribution.num_replicas_in_sync
     rows = rows_at_once(config.training, replicas)
     require_memory(config.model, rows, config.task.max_length, training=True)
     inputs = inputs_of(train, dev, init_from)
     if has_records(os.path.join(output, RUN_DIR)):
         TASKS[config.task.name].keep(config.task, XLNetConfig.load(output).task)
-    task, batches, counts = _prepare(config, train, dev, init_from, vocab, max_lost)
+    task, batches, counts = _prepare(config, train, dev, init_from, start)
     config.training.require_shares(replicas)
     loop = FineTuningLoop(task, batches, dev, len(train), output, distribution)
     with only_writer(output, loop.is_chief):
@@ -112,8 +119,7 @@ def _prepare(
     train: Sequence[Example],
     dev: Sequence[Example],
     init_from: str | None,
-    vocab: str | None,
-    max_lost: float,
+    options: RunOptions,
 ) -> tuple[Task, TrainingBatches, dict[str, float]]:
     """Validates the input, completes the configuration and creates the task and its batches.
 
@@ -128,7 +134,7 @@ def _prepare(
     require_labels(dev)
     kind = TASKS[config.task.name]
     kind.complete(config, train)
-    vocab = os.path.join(init_from, VOCAB_FILE) if init_from else vocab
+    vocab = os.path.join(init_from, VOCAB_FILE) if init_from else options.vocab
     if vocab is None:
         raise ConfigError("expected init_from or a vocabulary file, got neither")
     tokenizer = Tokenizer(vocab, config.data.lowercase, config.data.keep_accents)
@@ -144,7 +150,7 @@ def _prepare(
     set_num_steps(config, batches.steps_per_epoch)
     config.check()
     lost = {name: task.counts[name] for name in UNUSABLE}
-    check_lost("training data", lost, len(train), max_lost, unit="examples")
+    check_lost("training data", lost, len(train), options.max_lost, unit="examples")
     counts = _counts_of("train", task)
     for example in dev:
         task.units(example)

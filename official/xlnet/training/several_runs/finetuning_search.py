@@ -22,7 +22,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import tensorflow as tf
 import tf_keras
 
 from official.xlnet.analysis.search_report import search_table, write_picture, write_recipe
@@ -30,13 +29,12 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
-from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import DataError, DivergedError
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.progress import Progress
-from official.xlnet.training.finetuning import finetune, inputs_of
+from official.xlnet.training.finetuning import RunOptions, finetune, inputs_of
 from official.xlnet.training.finetuning_loop import metric_of
 from official.xlnet.training.several_runs.finetuning_runs import (
     SEARCH_FILE,
@@ -60,12 +58,8 @@ def search_settings(
     dev: Sequence[Example],
     output: str,
     num_candidates: int,
-    *,
     init_from: str | None = None,
-    vocab: str | None = None,
-    strategy: str | tf.distribute.Strategy = "one_device",
-    cpu_devices: int = 1,
-    max_lost: float = MAX_LOST,
+    **options: Any,
 ) -> dict[str, Any]:
     """Fine-tunes with several learning rates and lengths, and keeps the best model and its recipe.
 
@@ -79,10 +73,7 @@ def search_settings(
       output: model directory of the best run.
       num_candidates: number of candidates.
       init_from: see `finetune`.
-      vocab: see `finetune`.
-      strategy: see `finetune`.
-      cpu_devices: see `finetune`.
-      max_lost: see `finetune`.
+      **options: see `finetune`.
 
     Returns:
       The metrics of the best run, its `learning_rate`, and `candidates`, `runs`, `metric` (the
@@ -94,14 +85,14 @@ def search_settings(
       DataError: no run has a finite loss; or see `finetune`.
       PreemptedError: see `finetune`.
     """
-    distribution = prepare_devices(config.training, strategy, cpu_devices)
+    start = RunOptions(**options)
+    distribution = prepare_devices(config.training, start.strategy, start.cpu_devices)
+    own_options = {**options, "strategy": distribution}
     chief = is_chief(distribution)
-    start: dict[str, Any] = {"init_from": init_from, "vocab": vocab, "strategy": distribution}
-    start["max_lost"] = max_lost
 
     def train_candidate(own: XLNetConfig, directory: str) -> tuple[str, dict[str, float]]:
         tf_keras.backend.clear_session()
-        metrics = finetune(own, train, dev, directory, **start)
+        metrics = finetune(own, train, dev, directory, init_from, **own_options)
         task = TASKS[own.task.name](own, load_tokenizer(directory))
         return metric_of(task, metrics), metrics
 

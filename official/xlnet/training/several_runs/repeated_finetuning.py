@@ -13,18 +13,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 import tf_keras
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
-from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
-from official.xlnet.training.finetuning import finetune, inputs_of
+from official.xlnet.training.finetuning import RunOptions, finetune, inputs_of
 from official.xlnet.training.finetuning_loop import metric_of
 from official.xlnet.training.several_runs.finetuning_runs import (
     RUNS_FILE,
@@ -43,12 +41,8 @@ def finetune_repeatedly(
     dev: Sequence[Example],
     output: str,
     num_runs: int,
-    *,
     init_from: str | None = None,
-    vocab: str | None = None,
-    strategy: str | tf.distribute.Strategy = "one_device",
-    cpu_devices: int = 1,
-    max_lost: float = MAX_LOST,
+    **options: Any,
 ) -> dict[str, Any]:
     """Fine-tunes a model several times and keeps the one with the best metric on `dev`.
 
@@ -63,10 +57,7 @@ def finetune_repeatedly(
       output: model directory of the best run.
       num_runs: number of runs.
       init_from: see `finetune`.
-      vocab: see `finetune`.
-      strategy: see `finetune`.
-      cpu_devices: see `finetune`.
-      max_lost: see `finetune`.
+      **options: see `finetune`.
 
     Returns:
       The metrics of the best run, and `runs`, `best_run`, `metric` (the name of the metric that is
@@ -77,7 +68,9 @@ def finetune_repeatedly(
       DataError: see `finetune`.
       PreemptedError: see `finetune`.
     """
-    distribution = prepare_devices(config.training, strategy, cpu_devices)
+    start = RunOptions(**options)
+    distribution = prepare_devices(config.training, start.strategy, start.cpu_devices)
+    own_options = {**options, "strategy": distribution}
     chief = is_chief(distribution)
     with only_writer(output, chief):
         finished = read_finished(config, output, RUNS_FILE)
@@ -90,16 +83,7 @@ def finetune_repeatedly(
                 tf_keras.backend.clear_session()
                 own = copy.deepcopy(config)
                 own.training.seed += number
-                metrics = finetune(
-                    own,
-                    train,
-                    dev,
-                    directory,
-                    init_from=init_from,
-                    vocab=vocab,
-                    strategy=distribution,
-                    max_lost=max_lost,
-                )
+                metrics = finetune(own, train, dev, directory, init_from, **own_options)
                 task = TASKS[own.task.name](own, load_tokenizer(directory))
                 metric = metric_of(task, metrics)
                 is_best = all(metrics[metric] > other["metrics"][metric] for other in finished)
