@@ -32,7 +32,7 @@ from data_prep.progress import progress_bar
 from data_prep.settings import SampleOptions
 from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.errors import DataError
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tokenization.special_tokens import (
@@ -107,8 +107,7 @@ def train_vocabulary(
     with only_writer(output_dir):
         sample = read_sample(inputs, sampling, lowercase, keep_accents)
         model = train_unigram(sample.sentences, size, progress=sampling.progress)
-        with atomic_write(os.path.join(output_dir, VOCAB_FILE)) as file:
-            file.write(model)
+        write_bytes(os.path.join(output_dir, VOCAB_FILE), model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     return {"vocab_size": processor.vocab_size(), "coverage": sample.coverage(processor)}
 

@@ -33,7 +33,7 @@ from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.checksums import sha256_of
 from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.files.schema import conform
@@ -177,8 +177,7 @@ def open_work_dir(job: Job) -> None:
         file_system.remove(manifest)
     _resume_or_clear(job)
     if sha256_of(job.vocab_file) != job.vocab_sha256:
-        with atomic_write(job.vocab_file, job.work_dir) as file:
-            file.write(job.vocab)
+        write_bytes(job.vocab_file, job.vocab, job.work_dir)
 
 
 def shard_tasks(job: Job) -> list[tuple]:

@@ -27,7 +27,7 @@ from data_prep.records.token_files import (
 )
 from data_prep.settings import Settings
 from official.xlnet.files import file_system
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
 
 TRAIN, HELDOUT = range(2)
 SPLIT_NAMES = ("train", "heldout")
@@ -291,8 +291,8 @@ class _Documents:
                     shard, begin, int(length[index]), rule.pieces[int(hashes[index])]
                 )
             kept[marks] = _DUPLICATE
-            with atomic_write(shard_file(self._work_dir, shard, "split"), self._work_dir) as file:
-                file.write(kept.astype("<u4").tobytes())
+            path = shard_file(self._work_dir, shard, "split")
+            write_bytes(path, kept.astype("<u4").tobytes(), self._work_dir)
             num_divided += int(np.count_nonzero(divided))
             for code, chosen, size in (
                 (TRAIN, (kept > 0) & ~marks, kept + divided),

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 import json
 import string
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from official.xlnet.analysis.attention_maps import AttentionMaps
 from official.xlnet.analysis.attention_patterns import PRESENT, Found, find_patterns
+from official.xlnet.runtime.pictures import new_figure, png
 from official.xlnet.tokenization.tokenizer import WORD_START
 
 _CELL_INCHES = 1.8
@@ -36,8 +34,7 @@ def as_png(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> 
     """
     gallery = find_patterns(maps.weights)
     columns = max(len(heads), len(gallery))
-    figure = Figure(figsize=(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * (len(layers) + 1)))
-    FigureCanvasAgg(figure)
+    figure = new_figure(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * (len(layers) + 1))
     grid = figure.subplots(len(layers) + 1, columns, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
@@ -48,9 +45,7 @@ def as_png(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> 
         title = f"{found.pattern} {found.strength:.2f}\nlayer {found.layer}, head {found.head}"
         _draw(grid[-1, column], maps.weights[found.layer, found.head], title)
     figure.tight_layout()
-    file = io.BytesIO()
-    figure.savefig(file, dpi=120)
-    return file.getvalue()
+    return png(figure)
 
 
 def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
 import yaml
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
+from official.xlnet.runtime.pictures import new_figure, png
 
 _MODEL_KEYS = ("dropout", "activation_dropout", "dropatt", "mem_len")
 
@@ -52,8 +50,7 @@ def _value(run: Run | None) -> str:
 
 def write_picture(path: str, runs: Sequence[Run]) -> None:
     """Plots the metric over the learning rate, a series for each share of the length, as PNG."""
-    figure = Figure(figsize=(7, 4.5))
-    FigureCanvasAgg(figure)
+    figure = new_figure(7, 4.5)
     axes = figure.subplots()
     for share in sorted({run["share"] for run in runs}, reverse=True):
         own = [run for run in runs if run["share"] == share and run["metric"]]
@@ -67,10 +64,7 @@ def write_picture(path: str, runs: Sequence[Run]) -> None:
     metric = next((run["metric"] for run in runs if run["metric"]), "")
     axes.set(xscale="log", xlabel="learning rate", ylabel=f"{metric} on dev")
     axes.legend()
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=120, bbox_inches="tight")
-    with atomic_write(path) as target:
-        target.write(file.getvalue())
+    write_bytes(path, png(figure, bbox_inches="tight"))
 
 
 def write_recipe(path: str, config: XLNetConfig, run: Run) -> None:
@@ -103,5 +97,4 @@ def write_recipe(path: str, config: XLNetConfig, run: Run) -> None:
         "",
         yaml.safe_dump(tree, sort_keys=False),
     ]
-    with atomic_write(path) as file:
-        file.write("\n".join(lines).encode())
+    write_bytes(path, "\n".join(lines).encode())

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from official.xlnet.analysis.attention_maps import load_xlnet, pack_text, pieces_of, read_text
 from official.xlnet.checkpoints.any_format import load_tokenizer
+from official.xlnet.runtime.pictures import new_figure, png
 from official.xlnet.tokenization.tokenizer import WORD_START
 
 _ROW_TOKENS = 32
@@ -70,8 +68,7 @@ def as_png(steps: TokenSteps) -> bytes:
       The image as PNG.
     """
     starts = range(0, len(steps.pieces), _ROW_TOKENS)
-    figure = Figure(figsize=(10, _ROW_INCHES * len(starts)))
-    FigureCanvasAgg(figure)
+    figure = new_figure(10, _ROW_INCHES * len(starts))
     for axes, start in zip(figure.subplots(len(starts), squeeze=False)[:, 0], starts, strict=True):
         row = slice(start, start + _ROW_TOKENS)
         pieces = [piece.replace(WORD_START, " ") for piece in steps.pieces[row]]
@@ -80,6 +77,4 @@ def as_png(steps: TokenSteps) -> bytes:
         axes.set(xlim=(-0.6, _ROW_TOKENS - 0.4), ylim=(0, steps.most), ylabel="steps")
         axes.yaxis.get_major_locator().set_params(integer=True)
     figure.tight_layout()
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=120)
-    return file.getvalue()
+    return png(figure)

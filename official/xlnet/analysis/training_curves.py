@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from official.xlnet.errors import DataError
 from official.xlnet.runtime.history import HISTORY_FILE, read_history
+from official.xlnet.runtime.pictures import new_figure, png
 
 _SMOOTHING = 50  # The moving average spans 1 / _SMOOTHING of a run.
 _MAX_COLORS = 10  # Colors of Matplotlib's default cycle.
@@ -29,8 +27,7 @@ def training_curves(model_dirs: Sequence[str]) -> bytes:
     Raises:
       DataError: a directory has no training history.
     """
-    figure = Figure(figsize=(8, 5))
-    FigureCanvasAgg(figure)
+    figure = new_figure(8, 5)
     axes = figure.subplots()
     names = _short_names(model_dirs)
     for number, (directory, name) in enumerate(zip(model_dirs, names, strict=True)):
@@ -46,9 +43,7 @@ def training_curves(model_dirs: Sequence[str]) -> bytes:
         axes.plot(steps[width - 1 :], smooth, color=color, label=name)
     axes.set(xlabel="step", ylabel="training loss, nats per target")
     axes.legend()
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=120, bbox_inches="tight")
-    return file.getvalue()
+    return png(figure, bbox_inches="tight")
 
 
 def _short_names(paths: Sequence[str]) -> list[str]:

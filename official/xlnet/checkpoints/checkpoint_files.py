@@ -24,7 +24,7 @@ import tensorflow as tf
 from absl import logging
 
 from official.xlnet.errors import DataError
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.checksums import check_sha256, sha256_of
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.paths import plain_folder
@@ -209,8 +209,7 @@ class CheckpointWriter:
         names = [f'"ckpt-{step}"\n' for step in kept]
         state = "".join(f"all_model_checkpoint_paths: {name}" for name in names)
         state = f"model_checkpoint_path: {names[-1]}{state}"
-        with atomic_write(os.path.join(self._model_dir, "checkpoint")) as file:
-            file.write(state.encode())
+        write_bytes(os.path.join(self._model_dir, "checkpoint"), state.encode())
         for step in set(steps) - set(kept):
             old = os.path.join(self._model_dir, f"ckpt-{step}")
             for path in (f"{old}.json", *_files(old)):

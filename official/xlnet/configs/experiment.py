@@ -33,7 +33,7 @@ from official.xlnet.configs.validation import require, require_type
 from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.schema import shown
 from official.xlnet.files.yaml_files import parse_yaml, read_yaml
 
@@ -200,8 +200,7 @@ class XLNetConfig(Config):
         """Writes `config.yaml` to a model directory atomically; creates the directory if needed."""
         file_system.make_dirs(directory)
         path = os.path.join(directory, CONFIG_FILE)
-        with atomic_write(path) as file:
-            file.write(yaml.safe_dump(self.as_dict(), sort_keys=False).encode())
+        write_bytes(path, yaml.safe_dump(self.as_dict(), sort_keys=False).encode())
 
 
 def _assign(section: Section, name: str, key: str, value: Any, source: str) -> None:

@@ -45,6 +45,12 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
         yield file
 
 
+def write_bytes(path: str, content: bytes, temporary_dir: str | None = None) -> None:
+    """Writes a file atomically; see `atomic_write`."""
+    with atomic_write(path, temporary_dir) as file:
+        file.write(content)
+
+
 @contextlib.contextmanager
 def replaced(path: str, temporary_dir: str | None = None) -> Iterator[str]:
     """Context manager that replaces a local file; `atomic_write` for code that opens by itself.

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
 
 CHECKSUMS_FILE = os.path.join("assets.extra", "sha256sums")  # TF Serving leaves it alone.
 _NUM_BLOCKS, _BLOCK_BYTES = 256, 1 << 16  # Files of up to 16 MiB are read as a whole.
@@ -30,8 +30,7 @@ def write_checksums(folder: str) -> None:
         for file in files
     )
     lines = [f"{sha256_of(os.path.join(folder, path))}  {path}\n" for path in found]
-    with atomic_write(os.path.join(folder, CHECKSUMS_FILE)) as file:
-        file.write("".join(lines).encode())
+    write_bytes(os.path.join(folder, CHECKSUMS_FILE), "".join(lines).encode())
 
 
 def check_checksums(folder: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from official.xlnet.errors import DataError
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.schema import conform
 from official.xlnet.files.text import open_text
 
@@ -116,8 +116,7 @@ def write_json(
     path: str, tree: Any, temporary_dir: str | None = None, indent: int | None = 1
 ) -> None:
     """Writes a JSON file; see `atomic_write`."""
-    with atomic_write(path, temporary_dir) as file:
-        file.write(json_text(tree, indent).encode() + b"\n")
+    write_bytes(path, json_text(tree, indent).encode() + b"\n", temporary_dir)
 
 
 def print_json(tree: Any) -> None:

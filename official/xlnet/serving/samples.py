@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.serving.services.base import Service
 
 _IMAGE = "tensorflow/serving:2.20.0"
@@ -95,5 +95,4 @@ def write_samples(output: str, service: Service) -> None:
         "request.json": json.dumps({"instances": [instance]}, indent=1) + "\n",
     }
     for file_name, content in files.items():
-        with atomic_write(os.path.join(output, file_name)) as file:
-            file.write(content.encode("utf-8", "replace"))
+        write_bytes(os.path.join(output, file_name), content.encode("utf-8", "replace"))

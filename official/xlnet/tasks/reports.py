@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from official.xlnet.data.examples import Example
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import atomic_write, write_bytes
 from official.xlnet.files.json_files import json_text, write_json
 from official.xlnet.tasks.task import Prediction, Task
 
@@ -60,11 +60,9 @@ def draw_confusion(axes, labels: Sequence[Any], true: Sequence[Any], predicted: 
 def _draw(path, task, examples, predictions):
     import matplotlib
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    from official.xlnet.runtime.pictures import new_figure, png
 
-    with plt.rc_context({"text.parse_math": False}), atomic_write(path) as file:
-        figure, axes = plt.subplots(figsize=(6, 5))  # A label with a $ is not a formula.
-        task.draw(axes, examples, predictions)
-        figure.savefig(file, format="png", dpi=120, bbox_inches="tight")
-        plt.close(figure)
+    with matplotlib.rc_context({"text.parse_math": False}):  # A label with a $ is not a formula.
+        figure = new_figure(6, 5)
+        task.draw(figure.subplots(), examples, predictions)
+        write_bytes(path, png(figure, bbox_inches="tight"))

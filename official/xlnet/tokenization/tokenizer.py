@@ -27,7 +27,7 @@ import sentencepiece
 from official.xlnet.errors import ArgumentTypeError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.tokenization.graph.packing import cut_columns, input_length, pack_columns
 from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import (
@@ -406,8 +406,7 @@ def write_vocabulary(model_proto: bytes, directory: str) -> None:
     target = os.path.join(directory, VOCAB_FILE)
     record = f"{hashlib.sha256(model_proto).hexdigest()}  {VOCAB_FILE}\n"
     for path, data in ((target, model_proto), (target + _RECORD, record.encode())):
-        with atomic_write(path) as file:
-            file.write(data)
+        write_bytes(path, data)
 
 
 def _check_record(model_file: str, sha256: str) -> None:

@@ -20,7 +20,7 @@ from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_x
 from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import checks_arguments
-from official.xlnet.files.atomic import atomic_write, new_folder
+from official.xlnet.files.atomic import new_folder, write_bytes
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 
 
@@ -73,8 +73,7 @@ def convert(
         else:
             write_tf1(folder, weights, opened.vocab_file)
         if found:
-            with atomic_write(os.path.join(folder, "README.md")) as file:
-                file.write(readme(found).encode())
+            write_bytes(os.path.join(folder, "README.md"), readme(found).encode())
     for sentence in found:
         logging.warning("%s: %s", output, sentence)
     return {

@@ -7,17 +7,9 @@ from __future__ import annotations
 
 from absl import flags
 
-from official.xlnet.files.atomic import atomic_write
-
 
 def check_ending(path: str, endings: tuple[str, ...]) -> str:
     """Returns a path; raises `flags.Error` if it has none of the endings."""
     if not path.endswith(endings):
         raise flags.Error(f"--output: expected a file ending in {' or '.join(endings)}")
     return path
-
-
-def write(path: str, content: bytes) -> None:
-    """Writes a file atomically."""
-    with atomic_write(path) as file:
-        file.write(content)

@@ -12,7 +12,8 @@ from absl import flags
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import INSPECTED_TEXT, MODEL, REQUIRED, comma_list, flag_table, string
-from official.xlnet.commands.inspect import check_ending, write
+from official.xlnet.commands.inspect import check_ending
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flag_table(
@@ -36,10 +37,9 @@ def run() -> dict[str, Any]:
     layers = _numbers("layers", model.num_layers)
     heads = _numbers("heads", model.num_heads)
     maps = attention_maps(FLAGS.model, FLAGS.text, FLAGS.max_tokens, FLAGS.text_pair)
-    if path.endswith(".html"):
-        write(path, as_html(maps, layers, heads).encode())
-    else:
-        write(path, as_png(maps, layers, heads))
+    is_page = path.endswith(".html")
+    content = as_html(maps, layers, heads).encode() if is_page else as_png(maps, layers, heads)
+    write_bytes(path, content)
     return {
         "output": os.path.abspath(path),
         "tokens": len(maps.pieces),

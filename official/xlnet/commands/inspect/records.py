@@ -14,7 +14,8 @@ from absl import flags
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import flag_table, integer, string
-from official.xlnet.commands.inspect import check_ending, write
+from official.xlnet.commands.inspect import check_ending
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
 TAKES_ARGUMENTS = True
@@ -53,7 +54,7 @@ def run(*arguments: str) -> dict[str, Any]:
         FLAGS.index,
         FLAGS.epoch,
     )
-    write(path, as_html(window).encode())
+    write_bytes(path, as_html(window).encode())
     print(as_text(window, color=sys.stdout.isatty()))
     return {
         "output": os.path.abspath(path),

@@ -8,7 +8,8 @@ from typing import Any
 from absl import flags
 
 from official.xlnet.commands import REQUIRED, flag_table, string
-from official.xlnet.commands.inspect import check_ending, write
+from official.xlnet.commands.inspect import check_ending
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
 TAKES_ARGUMENTS = True
@@ -23,5 +24,5 @@ def run(*arguments: str) -> dict[str, Any]:
     if not arguments:
         raise flags.Error("expected model directories, `runs DIR...`, got none")
     path = check_ending(FLAGS.output, (".png",))
-    write(path, training_curves(list(arguments)))
+    write_bytes(path, training_curves(list(arguments)))
     return {"output": os.path.abspath(path), "runs": len(arguments)}

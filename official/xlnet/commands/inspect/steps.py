@@ -6,7 +6,8 @@ import os
 from typing import Any
 
 from official.xlnet.commands import INSPECTED_TEXT, MODEL, REQUIRED, flag_table, string
-from official.xlnet.commands.inspect import check_ending, write
+from official.xlnet.commands.inspect import check_ending
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flag_table(MODEL, INSPECTED_TEXT, string("output", REQUIRED, "Output file, .png."))
@@ -19,7 +20,7 @@ def run() -> dict[str, Any]:
 
     path = check_ending(FLAGS.output, (".png",))
     steps = token_steps(FLAGS.model, FLAGS.text, FLAGS.max_tokens, FLAGS.text_pair)
-    write(path, as_png(steps))
+    write_bytes(path, as_png(steps))
     return {
         "output": os.path.abspath(path),
         "tokens": len(steps.pieces),
