@@ -12,9 +12,10 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.data.schema import MANIFEST_FILE
+from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.ensemble import Ensemble
-from official.xlnet.inference.task_prediction import evaluate_task
+from official.xlnet.inference.task_prediction import task_config
 from official.xlnet.training import evaluation
 
 
@@ -101,23 +102,17 @@ def evaluate(
       >>> evaluate("runs/task", [("A fine film.", "good"), ("Dull.", "bad")])["accuracy"]
       1.0
     """
-    if not isinstance(model, str):
-        return _evaluate_ensemble(model, data, output, max_lost)
-    config = load_config(model)
-    if not isinstance(data, str):
-        return evaluate_task(model, labelled_examples(data, config.task), output)
-    if not config.task.name or os.path.exists(os.path.join(data, MANIFEST_FILE)):
-        return evaluation.evaluate(model, data, split, mem_len)
-    examples, counts = read_task(data, config.task, max_lost)
-    return evaluate_task(model, examples, output) | counts
-
-
-def _evaluate_ensemble(
-    models: Sequence[str], data: str | Sequence[Any], output: str | None, max_lost: float
-) -> dict[str, Any]:
-    ensemble = Ensemble(models)
-    task = ensemble.task.config.task
-    if not isinstance(data, str):
-        return ensemble.evaluate(labelled_examples(data, task), output)
-    examples, counts = read_task(data, task, max_lost)
-    return ensemble.evaluate(examples, output) | counts
+    if isinstance(model, str) and isinstance(data, str):
+        is_data_set = os.path.exists(os.path.join(data, MANIFEST_FILE))
+        if is_data_set or not load_config(model).task.name:
+            return evaluation.evaluate(model, data, split, mem_len)
+    models = [model] if isinstance(model, str) else model
+    counts: dict[str, int] = {}
+    if not models:
+        raise ConfigError("model: expected a fine-tuned model, got an empty list")
+    task = task_config(models[0]).task
+    if isinstance(data, str):
+        examples, counts = read_task(data, task, max_lost)
+    else:
+        examples = labelled_examples(data, task)
+    return Ensemble(models).evaluate(examples, output) | counts

@@ -10,6 +10,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.task_prediction import (
+    evaluate_with,
     load_task,
     packed_forward,
     predict_examples,
@@ -86,17 +87,25 @@ class Ensemble:
     ) -> dict[str, Any]:
         """Returns the metrics of the combined predictions on labelled examples.
 
+        The metrics of one model include `loss`, those of several `models`, their number.
+
         Args:
           examples: the examples.
           report_dir: directory for predictions, metrics and a plot. None for no report.
         """
         require_labels(examples)
-        predictions = list(self.predict(examples))
-        metrics: dict[str, Any] = {
-            name: float(value) for name, value in self.task.evaluate(examples, predictions).items()
-        }
+        metrics: dict[str, Any]
+        if len(self._members) == 1:
+            predictions, metrics = evaluate_with(self._forwards[0], *self._members[0], examples)
+        else:
+            predictions = list(self.predict(examples))
+            metrics = {
+                name: float(value)
+                for name, value in self.task.evaluate(examples, predictions).items()
+            }
+            metrics["models"] = len(self._members)
         counts = {**self.task.counts, **check_unknown(self.task.counts, "data")}
-        metrics |= {"models": len(self._members), "examples": len(examples), **counts}
+        metrics |= {"examples": len(examples), **counts}
         if report_dir:
             write_report(report_dir, self.task, examples, predictions, metrics)
         return metrics

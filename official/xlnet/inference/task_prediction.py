@@ -1,6 +1,6 @@
 """A fine-tuned model on examples: predictions in order, and metrics where there are labels.
 
-`predict_examples` and `evaluate_task`, whose weights stay, run the inference network
+`predict_examples` and `Ensemble`, whose weights stay, run the inference network
 (`TaskNetwork`). Evaluation during fine-tuning runs the Keras layers: the weights have changed
 since the last time, and to pack them and to make new graphs would take longer than many a dev set.
 A property test holds the two equal.
@@ -27,12 +27,22 @@ from official.xlnet.modeling.models.xlnet_task_model import (
 )
 from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.batching import Unit, bucket, collate
-from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
-from official.xlnet.tokenization.unknown_text import check_unknown
 
 Forward = Callable[[Batch], Batch]
 _CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
+
+
+def task_config(model_dir: str) -> XLNetConfig:
+    """The configuration of a fine-tuned model directory.
+
+    Raises:
+      ConfigError, DataError: the directory holds no fine-tuned model.
+    """
+    config = load_config(model_dir)
+    if not config.task.name:
+        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    return config
 
 
 def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
@@ -41,28 +51,12 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     Raises:
       ConfigError, DataError: the directory holds no fine-tuned model.
     """
-    config = load_config(model_dir)
-    if not config.task.name:
-        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    config = task_config(model_dir)
     require_memory(config.model, config.training.batch_size, config.task.max_length)
     task = TASKS[config.task.name](config, load_tokenizer(model_dir))
     model = XLNetTaskModel(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
     return model, task
-
-
-def evaluate_task(
-    model_dir: str, examples: Sequence[Example], report_dir: str | None = None
-) -> dict[str, Any]:
-    """Metrics of a fine-tuned model on labelled examples; files too, with `report_dir`."""
-    require_labels(examples)
-    model, task = load_task(model_dir)
-    predictions, metrics = _evaluate(packed_forward(model), model, task, examples)
-    unknown = check_unknown(task.counts, "data")
-    metrics |= {"examples": len(examples), **task.counts, **unknown}
-    if report_dir:
-        write_report(report_dir, task, examples, predictions, metrics)
-    return metrics
 
 
 def evaluate_examples(
@@ -73,7 +67,7 @@ def evaluate_examples(
     The loss is that of training, unless the task evaluates one of its own. The model may be in
     training: its graphs are kept and read the weights as they are.
     """
-    return _evaluate(_layers(model), model, task, examples)
+    return evaluate_with(_layers(model), model, task, examples)
 
 
 def predict_examples(
@@ -132,9 +126,10 @@ def _rows_of_replica(batch: Batch, replica: tf.distribute.ReplicaContext) -> Bat
     return {name: rows(x) for name, x in batch.items()}
 
 
-def _evaluate(
+def evaluate_with(
     forward: Forward, model: XLNetTaskModel, task: Task, examples: Sequence[Example]
 ) -> tuple[list[Prediction], dict[str, float]]:
+    """See `evaluate_examples`; `forward` computes the outputs, a `packed_forward` for example."""
     loss_sum = num_items = 0.0
 
     def add_loss(batch, outputs):

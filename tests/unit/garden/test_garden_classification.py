@@ -14,7 +14,7 @@ from data_prep.tasks.task_data import read_task
 from official import xlnet
 from official.xlnet import garden
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference.task_prediction import evaluate_task
+from official.xlnet.inference.ensemble import Ensemble
 from tests.helpers.corpora import WORDS, vocabulary_dir
 from tests.helpers.tiny import randomize
 
@@ -113,7 +113,7 @@ def test_validation_counts_each_text_once(folder, trained, tmp_path):
     assert model.config.task.labels == ("bad", "fine", "good")
     xlnet.save_pretrained(model, str(tmp_path), f"{vocabulary_dir()}/spiece.model")
     examples, _ = read_task(str(folder / "dev.tsv"), model.config.task)
-    expected = evaluate_task(str(tmp_path), examples)
+    expected = Ensemble([str(tmp_path)]).evaluate(examples)
     assert expected["examples"] == DEV
     assert metrics["accuracy"] == pytest.approx(expected["accuracy"])
     assert metrics["validation_loss"] == pytest.approx(expected["loss"], rel=1e-4)

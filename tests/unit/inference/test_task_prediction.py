@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.data.examples import TextExample
+from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import (
     evaluate_examples,
-    evaluate_task,
     predict_examples,
 )
 from official.xlnet.tasks.batching import collate
@@ -88,7 +88,7 @@ def test_evaluation_of_a_directory_is_that_of_the_layers(tmp_path, settings):
         dataclasses.replace(example, label=rng.choice(["bad", "fair", "good"]))
         for example in examples_of("classification", 23)
     ]
-    found = evaluate_task(save_task(model, str(tmp_path / "model")), examples)
+    found = Ensemble([save_task(model, str(tmp_path / "model"))]).evaluate(examples)
     _, expected = evaluate_examples(model, task, examples)
     assert expected["loss"] > 0.1
     for metric, value in expected.items():
