@@ -1,7 +1,7 @@
 """Steps of data preparation, independent of how the two passes are executed.
 
 job = describe(...)               validates arguments, finds shards; reads only
-open_work_dir(job)                unless job.is_finished
+open_work_dir(job)                unless job.is_finished()
 write_token_files(...)            pass 1: for every shard, in any order
 plan = plan_lanes(job)            assigns documents to splits and lanes
 write_lane(...)                   pass 2: for every lane, in any order
@@ -64,7 +64,6 @@ class Job:
       identity: hash of everything that determines the output, excluding directory names and the
         content of the text.
       versions: hash of the versions of the input files.
-      is_finished: whether the data set is already complete.
     """
 
     inputs: tuple[str, ...]
@@ -76,7 +75,6 @@ class Job:
     output_dir: str
     identity: str
     versions: str
-    is_finished: bool
 
     @property
     def work_dir(self) -> str:
@@ -92,6 +90,34 @@ class Job:
     def token_dtype(self) -> np.dtype:
         """Data type of token files."""
         return token_files.token_dtype(self.vocab_size)
+
+    def is_finished(self) -> bool:
+        """Whether the output directory holds the output of this job, complete and undamaged.
+
+        Raises:
+          DataError: it holds a data set of other text or settings.
+        """
+        if not file_system.exists(os.path.join(self.output_dir, MANIFEST_FILE)):
+            return False
+        manifest = Manifest.load(self.output_dir)
+        if manifest.source.get("identity") != self.identity:
+            raise DataError(
+                f"{self.output_dir} already holds a data set of other text or settings: choose "
+                "another --output, or remove it"
+            )
+        # Files may have been edited but not resized; copies with other times are fine.
+        content = manifest.source.get("content")  # Data sets of earlier versions do not have it.
+        is_new = content is not None and manifest.source.get("versions") != self.versions
+        if is_new and contents.combined(list(map(contents.checksum, self.shards))) != content:
+            raise DataError(
+                f"{self.output_dir} already holds a data set of other text: the input was edited "
+                f"since (see {contents.newest(self.shards)}); choose another --output, or remove it"
+            )
+        return all(
+            sha256_of(os.path.join(self.output_dir, name)) == sha256
+            for split in manifest.splits.values()
+            for name, sha256 in [*split.files.items(), (VOCAB_FILE, self.vocab_sha256)]
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,8 +153,7 @@ def describe(
       The job.
 
     Raises:
-      DataError: the text or the vocabulary is missing or invalid, or `output_dir` contains a
-        different data set.
+      DataError: the text or the vocabulary is missing or invalid.
       ConfigError: `model.vocab_size` is smaller than the vocabulary.
     """
     vocab_file = os.path.join(vocab, VOCAB_FILE) if file_system.is_dir(vocab) else vocab
@@ -149,7 +174,7 @@ def describe(
         if name not in RECORDED_ONLY
     }
     identity = [SCHEMA_VERSION, relevant, tokenizer.sha256, shard_keys]
-    job = Job(
+    return Job(
         inputs=tuple(inputs),
         shards=shards,
         settings=settings,
@@ -159,9 +184,7 @@ def describe(
         output_dir=output_dir,
         identity=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
         versions=contents.versions(shards),
-        is_finished=False,
     )
-    return dataclasses.replace(job, is_finished=_is_finished(job))
 
 
 def open_work_dir(job: Job) -> None:
@@ -175,7 +198,19 @@ def open_work_dir(job: Job) -> None:
     manifest = os.path.join(job.output_dir, MANIFEST_FILE)
     if file_system.exists(manifest):
         file_system.remove(manifest)
-    _resume_or_clear(job)
+    record = os.path.join(job.work_dir, _JOB_FILE)
+    description = {
+        "identity": job.identity,
+        "inputs": list(job.inputs),
+        "versions": job.versions,
+    }
+    if read_record(record) != description:  # Not that of an interrupted run of the same job.
+        file_system.remove_tree(job.work_dir)
+        file_system.make_dirs(job.work_dir)
+        for name in file_system.names(job.output_dir):
+            if _LANE_FILE.fullmatch(name):
+                file_system.remove(os.path.join(job.output_dir, name))
+        write_json(record, description, job.work_dir)
     if sha256_of(job.vocab_file) != job.vocab_sha256:
         write_bytes(job.vocab_file, job.vocab, job.work_dir)
 
@@ -344,50 +379,3 @@ def data_set_counts(output_dir: str) -> dict[str, int]:
         "heldout_windows": heldout.windows if heldout else 0,
         **conform(manifest.source.get("counts", {}), dict[str, int], f"{output_dir}: counts"),
     }
-
-
-def _is_finished(job: Job) -> bool:
-    """Whether the output directory holds the output of this job, complete and undamaged."""
-    if not file_system.exists(os.path.join(job.output_dir, MANIFEST_FILE)):
-        return False
-    manifest = Manifest.load(job.output_dir)
-    if manifest.source.get("identity") != job.identity:
-        raise DataError(
-            f"{job.output_dir} already holds a data set of other text or settings: choose another "
-            "--output, or remove it"
-        )
-    _check_same_text(job, manifest)
-    return all(
-        sha256_of(os.path.join(job.output_dir, name)) == sha256
-        for split in manifest.splits.values()
-        for name, sha256 in [*split.files.items(), (VOCAB_FILE, job.vocab_sha256)]
-    )
-
-
-def _check_same_text(job: Job, manifest: Manifest) -> None:
-    """Raises `DataError` if files were edited but not resized; copies with other times are fine."""
-    content = manifest.source.get("content")  # Data sets of earlier versions do not have it.
-    if content is None or manifest.source.get("versions") == job.versions:
-        return
-    if contents.combined([contents.checksum(shard) for shard in job.shards]) != content:
-        raise DataError(
-            f"{job.output_dir} already holds a data set of other text: the input was edited since "
-            f"(see {contents.newest(job.shards)}); choose another --output, or remove it"
-        )
-
-
-def _resume_or_clear(job: Job) -> None:
-    """Creates the work directory; reuses that of an interrupted run of the same job."""
-    description = {
-        "identity": job.identity,
-        "inputs": list(job.inputs),
-        "versions": job.versions,
-    }
-    if read_record(os.path.join(job.work_dir, _JOB_FILE)) == description:
-        return
-    file_system.remove_tree(job.work_dir)
-    file_system.make_dirs(job.work_dir)
-    for name in file_system.names(job.output_dir):
-        if _LANE_FILE.fullmatch(name):
-            file_system.remove(os.path.join(job.output_dir, name))
-    write_json(os.path.join(job.work_dir, _JOB_FILE), description, job.work_dir)

@@ -86,7 +86,7 @@ def prepare(
     inputs, vocab, output_dir = list_of_paths(inputs), os.fspath(vocab), os.fspath(output_dir)
     settings = Settings.from_config(config.data, **options)
     job = jobs.describe(inputs, vocab, settings, output_dir, config.model)
-    if job.is_finished:  # Without the lock: the directory may be read-only.
+    if job.is_finished():  # Without the lock: the directory may be read-only.
         return jobs.data_set_counts(output_dir)
     with only_writer(output_dir):
         jobs.open_work_dir(job)
