@@ -16,7 +16,7 @@ import errno
 import importlib
 import io
 import os
-import pkgutil
+import pathlib
 import re
 import sys
 import traceback
@@ -65,23 +65,23 @@ def main(argv: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # Whatever its encoding can write.
-    arguments = sys.argv[1:] if argv is None else argv
+    arguments, verbs = sys.argv[1:] if argv is None else argv, _verbs()
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        verbs = "\n".join(f"  {verb:<17} {line}" for verb, line in _verbs().items())
-        print(_USAGE.format(verbs=verbs), end="")
+        lines = "\n".join(f"  {verb:<17} {line}" for verb, line in verbs.items())
+        print(_USAGE.format(verbs=lines), end="")
         return 0
     if arguments[0] == "--version":
         print(__version__)
         return 0
     verb, *verb_arguments = arguments
-    group = [known for known in _verbs() if known.startswith(f"{verb} ")]
+    group = [known for known in verbs if known.startswith(f"{verb} ")]
     if group:  # A verb of two words.
         verb, verb_arguments = " ".join(arguments[:2]), arguments[2:]
         if verb not in group:
             return _fail(f"xlnet: expected one of {', '.join(group)}, got {verb!r}")
-    if verb not in _verbs():
-        nearest = difflib.get_close_matches(verb, _verbs(), n=1)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected {', '.join(_verbs())}"
+    if verb not in verbs:
+        nearest = difflib.get_close_matches(verb, verbs, n=1)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected {', '.join(verbs)}"
         return _fail(f"xlnet: unknown verb {verb!r}; {hint}")
     try:
         return _run(verb, verb_arguments)
@@ -181,15 +181,10 @@ def _verbs() -> dict[str, str]:
     """{verb: first line of its docstring}, parsed without importing the modules."""
     verbs = {}
     for directory in commands.__path__:
-        for module in pkgutil.iter_modules([directory]):
-            names = [module.name]
-            if module.ispkg:
-                parts = pkgutil.iter_modules([os.path.join(directory, module.name)])
-                names = [f"{module.name} {part.name}" for part in parts]
-            for verb in names:
-                path = os.path.join(directory, *verb.split()) + ".py"
-                with open(path, "rb") as file:
-                    docstring = ast.get_docstring(ast.parse(file.read())) or ""
+        for path in pathlib.Path(directory).rglob("*.py"):
+            if path.stem != "__init__":
+                verb = " ".join(path.relative_to(directory).with_suffix("").parts)
+                docstring = ast.get_docstring(ast.parse(path.read_bytes())) or ""
                 verbs[verb] = docstring.partition("\n")[0]
     return dict(sorted(verbs.items()))
 

@@ -14,7 +14,7 @@ from official.xlnet.commands import REQUIRED, batch_size, choice, flag_table, in
 from official.xlnet.data.text_files import read_rows
 from official.xlnet.data.vector_files import check_ending, vector_file
 from official.xlnet.files.staging import on_local_disk
-from official.xlnet.runtime.progress import Progress, minutes_and_seconds
+from official.xlnet.runtime.progress import Progress, minutes_and_seconds, per_second
 from official.xlnet.tokenization.unknown_text import check_unknown
 
 FLAGS = flag_table(
@@ -63,10 +63,9 @@ def run() -> dict[str, Any]:
             left = (time.monotonic() - start) / done * (len(texts) - done)
             progress.show(f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left")
     progress.keep(f"{len(texts)}/{len(texts)} texts")
-    seconds = max(time.monotonic() - start, 1e-9)
     return {
         "texts": len(texts),
         "width": width,
-        "texts_per_second": round(len(texts) / seconds, 1),
+        "texts_per_second": per_second(len(texts), start),
         **check_unknown(tokenizer.counts, FLAGS.input),
     }

@@ -28,15 +28,13 @@ from official.xlnet.commands import (
 )
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.data.graph_names import columns_of_inputs
+from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import split_options
-from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.json_files import json_text
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.extras import require_extra
+from official.xlnet.runtime.progress import per_second
 from official.xlnet.tokenization.unknown_text import check_unknown
-
-_MIN_SECONDS = 1e-9  # Avoids division by zero.
 
 FLAGS = flag_table(
     repeated("model", [], "Model directory, for local prediction. Repeat it for an ensemble."),
@@ -67,10 +65,11 @@ def run() -> dict[str, Any]:
 def _one_by_one() -> dict[str, Any]:
     predictions, counts = _local() if FLAGS.model else (_remote(), {})
     start = time.monotonic()
-    rows = _write(predictions)
-    seconds = max(time.monotonic() - start, _MIN_SECONDS)
+    os.makedirs(os.path.dirname(os.path.abspath(FLAGS.output)), exist_ok=True)
+    rows = write_json_lines(FLAGS.output, predictions)
+    rate = per_second(rows, start)
     unknown = check_unknown(counts, FLAGS.input) if FLAGS.model else {}
-    return {"rows": rows, "rows_per_second": round(rows / seconds, 1), **counts, **unknown}
+    return {"rows": rows, "rows_per_second": rate, **counts, **unknown}
 
 
 def _local() -> tuple[Iterator[dict[str, Any]], dict[str, int]]:
@@ -112,16 +111,4 @@ def _in_bulk() -> dict[str, Any]:
         FLAGS.batch_size,
         split_options(FLAGS.beam_options, "beam_options"),
     )
-    seconds = max(time.monotonic() - start, _MIN_SECONDS)
-    return {**counts, "rows_per_second": round(counts["rows"] / seconds, 1)}
-
-
-def _write(predictions: Iterator[dict[str, Any]]) -> int:
-    """Writes predictions to the output file atomically; returns their number."""
-    os.makedirs(os.path.dirname(os.path.abspath(FLAGS.output)), exist_ok=True)
-    rows = 0
-    with atomic_write(FLAGS.output) as file:
-        for prediction in predictions:
-            file.write(json_text(prediction).encode() + b"\n")
-            rows += 1
-    return rows
+    return {**counts, "rows_per_second": per_second(counts["rows"], start)}

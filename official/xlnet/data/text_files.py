@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -59,17 +60,19 @@ def _text_of(line: str, where: str) -> str:
     return text
 
 
-def write_json_lines(path: str | None, rows: Iterable[dict[str, Any]]) -> None:
-    """Writes rows as JSON lines.
+def write_json_lines(path: str | None, rows: Iterable[dict[str, Any]]) -> int:
+    """Writes rows as JSON lines; returns their number.
 
     Args:
       path: the output file, written atomically; None for standard output.
       rows: JSON-serializable dictionaries.
     """
-    if path is None:
+    number = 0
+    with contextlib.nullcontext() if path is None else atomic_write(path) as file:
         for row in rows:
-            print_json(row)
-        return
-    with atomic_write(path) as file:
-        for row in rows:
-            file.write(json_text(row).encode() + b"\n")
+            number += 1
+            if file is None:
+                print_json(row)
+            else:
+                file.write(json_text(row).encode() + b"\n")
+    return number

@@ -7,6 +7,7 @@ import time
 from typing import TextIO
 
 _TERMINAL_SECONDS = 0.2  # Minimum time between updates.
+_SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
 _LINE_SECONDS = 30  # The same if the output is not a terminal.
 
 
@@ -46,6 +47,11 @@ class Progress:
         """Terminates the current line."""
         if self._is_terminal:
             self._stream.write("\n")
+
+
+def per_second(number: int, start: float) -> float:
+    """The rate of what was done since `start`, a time of `time.monotonic`."""
+    return round(number / max(time.monotonic() - start, _SHORTEST_SECONDS), 1)
 
 
 def minutes_and_seconds(seconds: float) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from official.xlnet.data.examples import Example
-from official.xlnet.files.atomic import atomic_write, write_bytes
-from official.xlnet.files.json_files import json_text, write_json
+from official.xlnet.data.text_files import write_json_lines
+from official.xlnet.files.atomic import write_bytes
+from official.xlnet.files.json_files import write_json
 from official.xlnet.tasks.task import Prediction, Task
 
 METRICS_FILE = "metrics.json"
@@ -34,9 +35,7 @@ def write_report(
     """
     os.makedirs(directory, exist_ok=True)
     write_json(os.path.join(directory, METRICS_FILE), metrics)
-    path = os.path.join(directory, PREDICTIONS_FILE)
-    with atomic_write(path) as file:
-        file.writelines(json_text(p).encode() + b"\n" for p in predictions)
+    write_json_lines(os.path.join(directory, PREDICTIONS_FILE), predictions)
     _draw(os.path.join(directory, PICTURE_FILE), task, examples, predictions)
 
 
