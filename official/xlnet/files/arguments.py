@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc
-import dataclasses
 import functools
 import inspect
 import numbers
@@ -25,7 +24,7 @@ _T = TypeVar("_T")
 
 
 def checks_arguments(
-    *paths: str, options: type | None = None, **least: int
+    *paths: str, options: Callable | None = None, **least: int
 ) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """Decorator of public functions: arguments have the types of their annotations.
 
@@ -35,7 +34,8 @@ def checks_arguments(
 
     Args:
       paths: the parameters that take a path, several in a list, or a dictionary by path.
-      options: dataclass whose fields are the keywords that the function takes as `**options`.
+      options: dataclass whose fields are the keywords that the function takes as `**options`, or
+        another function, whose parameters they are.
       least: the least value of numbers, by their parameter.
 
     Raises:
@@ -78,26 +78,22 @@ def checks_arguments(
     return decorate
 
 
-def _signature(function: Callable, options: type | None) -> inspect.Signature:
-    """The signature of a function, with the fields of a dataclass in place of `**options`."""
+def _signature(function: Callable, options: Callable | None) -> inspect.Signature:
+    """The signature of a function, with the parameters of another in place of `**options`."""
     signature = inspect.signature(function)
     if options is None:
         return signature
-    *parameters, _ = signature.parameters.values()
-    for field in dataclasses.fields(options):
-        parameters.append(
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=field.type,
-            )
-        )
-    return signature.replace(parameters=parameters)
+    *own, _ = signature.parameters.values()
+    others = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(options).parameters.items()
+        if name not in signature.parameters
+    ]
+    return signature.replace(parameters=[*own, *others])
 
 
 def _types(
-    function: Callable, options: type | None, signature: inspect.Signature
+    function: Callable, options: Callable | None, signature: inspect.Signature
 ) -> dict[str, Any]:
     found = typing.get_type_hints(function)
     if options is not None:
