@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -33,75 +33,6 @@ _CHECKSUM_LIMIT_BYTES = 1 << 30
 _OUT_OF_ORDER = "windows out of order"
 _OTHER_FILE = "the file is damaged, or belongs to another data set"
 _NUM_REPORTED_IDS = 8
-
-
-@checks_arguments("path", "vocab", start_step=0, epochs=1)
-def pretraining_dataset(
-    path: str,
-    batch_size: int,
-    split: str = "train",
-    config: XLNetConfig | None = None,
-    start_step: int = 0,
-    epochs: int | None = None,
-    input_context: tf.distribute.InputContext | None = None,
-    vocab: str | None = None,
-    position: Position | None = None,
-    phrases: Sequence[str] | None = None,
-) -> tf.data.Dataset:
-    """Creates a `tf.data.Dataset` of pre-training batches, ordered for recurrent memory.
-
-    Consecutive batches hold consecutive windows of the same lanes: row i of a batch continues the
-    text of row i of the previous batch.
-
-    Args:
-      path: directory of the data set.
-      batch_size: global batch size B, over all replicas; at most the number of lanes, and even if
-        the data is bidirectional.
-      split: `train` or `heldout`.
-      config: the model's configuration, which is checked against the data set; also supplies
-        `data.phrases`. Its `model.vocab_size` is set to that of the data set, see `ModelConfig`.
-        None skips the check.
-      start_step: first step to read; earlier batches are skipped.
-      epochs: number of passes over the data. None repeats `train` indefinitely and reads any other
-        split once. B has to divide the total number of lanes over all epochs; see
-        `evaluation_batch_size`.
-      input_context: the argument of `strategy.distribute_datasets_from_function`. Each input
-        pipeline reads only its own block of rows, in batches of one replica's rows.
-      vocab: the model's vocabulary file, which is checked against that of the data set.
-      position: position of a run that is resumed with another batch size; `start_step` is relative
-        to it. Requires `epochs=None`.
-      phrases: phrases that are masked as a single word. Default: those of `config`, or none.
-
-    Returns:
-      A dataset of dictionaries with B rows (or the rows of one replica):
-        token_ids       int32 [B, T]
-        segment_ids     int32 [B, T], 0 up to the first SEP, 1 up to the second, 2 for CLS
-        is_word_start   bool [B, T], whether a token starts a word of the text in its original
-                        direction
-        letter_case     int32 [B, T], of tokens that begin a word with a letter: 1 for a capital
-                        letter, 0 for a small one; -1 for all others
-        can_be_target   bool [B, T], False for special tokens
-        is_reversed     bool [B], whether the row holds reversed text
-        context_length  int32 [B], number of tokens directly before the window that belong to the
-                        same document and have been read by the row
-        is_next         int32 [B], 1 if B is the text that follows A
-        window_id       int64 [B]
-        epoch           int32 [B]
-        follows         int64 [B], the window that a row has read before, if context_length is
-                        not 0; a memory of another one is not seen
-
-    Raises:
-      DataError: the data set is missing, damaged, or does not match the configuration or the
-        vocabulary. Checksums of large data sets are not verified here; see `reading_errors`.
-      ConfigError: the batch size does not fit the data set or the number of replicas.
-
-    Example:
-      >>> batch = next(iter(pretraining_dataset("records", batch_size=16)))
-      >>> batch["token_ids"].shape
-      TensorShape([16, 512])
-    """
-    records = Records(path, config, vocab, phrases)
-    return records.batches(batch_size, split, start_step, epochs, input_context, position)
 
 
 class Records:
@@ -208,6 +139,72 @@ class Records:
         policy = tf.data.experimental.AutoShardPolicy.DATA
         options.experimental_distribute.auto_shard_policy = policy
         return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
+
+
+@checks_arguments("path", "vocab", options=Records.batches, start_step=0, epochs=1)
+def pretraining_dataset(
+    path: str,
+    batch_size: int,
+    split: str = "train",
+    config: XLNetConfig | None = None,
+    vocab: str | None = None,
+    phrases: Sequence[str] | None = None,
+    **options: Any,
+) -> tf.data.Dataset:
+    """Creates a `tf.data.Dataset` of pre-training batches, ordered for recurrent memory.
+
+    Consecutive batches hold consecutive windows of the same lanes: row i of a batch continues the
+    text of row i of the previous batch.
+
+    Args:
+      path: directory of the data set.
+      batch_size: global batch size B, over all replicas; at most the number of lanes, and even if
+        the data is bidirectional.
+      split: `train` or `heldout`.
+      config: the model's configuration, which is checked against the data set; also supplies
+        `data.phrases`. Its `model.vocab_size` is set to that of the data set, see `ModelConfig`.
+        None skips the check.
+      vocab: the model's vocabulary file, which is checked against that of the data set.
+      phrases: phrases that are masked as a single word. Default: those of `config`, or none.
+      **options: arguments of `Records.batches`:
+        start_step: first step to read; earlier batches are skipped.
+        epochs: number of passes over the data. None repeats `train` indefinitely and reads any
+          other split once. B has to divide the total number of lanes over all epochs; see
+          `evaluation_batch_size`.
+        input_context: the argument of `strategy.distribute_datasets_from_function`. Each input
+          pipeline reads only its own block of rows, in batches of one replica's rows.
+        position: position of a run that is resumed with another batch size; `start_step` is
+          relative to it. Requires `epochs=None`.
+
+    Returns:
+      A dataset of dictionaries with B rows (or the rows of one replica):
+        token_ids       int32 [B, T]
+        segment_ids     int32 [B, T], 0 up to the first SEP, 1 up to the second, 2 for CLS
+        is_word_start   bool [B, T], whether a token starts a word of the text in its original
+                        direction
+        letter_case     int32 [B, T], of tokens that begin a word with a letter: 1 for a capital
+                        letter, 0 for a small one; -1 for all others
+        can_be_target   bool [B, T], False for special tokens
+        is_reversed     bool [B], whether the row holds reversed text
+        context_length  int32 [B], number of tokens directly before the window that belong to the
+                        same document and have been read by the row
+        is_next         int32 [B], 1 if B is the text that follows A
+        window_id       int64 [B]
+        epoch           int32 [B]
+        follows         int64 [B], the window that a row has read before, if context_length is
+                        not 0; a memory of another one is not seen
+
+    Raises:
+      DataError: the data set is missing, damaged, or does not match the configuration or the
+        vocabulary. Checksums of large data sets are not verified here; see `reading_errors`.
+      ConfigError: the batch size does not fit the data set or the number of replicas.
+
+    Example:
+      >>> batch = next(iter(pretraining_dataset("records", batch_size=16)))
+      >>> batch["token_ids"].shape
+      TensorShape([16, 512])
+    """
+    return Records(path, config, vocab, phrases).batches(batch_size, split, **options)
 
 
 def evaluation_batch_size(

@@ -87,7 +87,7 @@ def _signature(function: Callable, options: Callable | None) -> inspect.Signatur
     others = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for name, parameter in inspect.signature(options).parameters.items()
-        if name not in signature.parameters
+        if name not in ("self", *signature.parameters)
     ]
     return signature.replace(parameters=[*own, *others])
 
