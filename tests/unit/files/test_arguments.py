@@ -62,7 +62,7 @@ TYPED = [
     for name, function in FUNCTIONS.items()
     if hasattr(function, "__wrapped__") and name != "save_pretrained"
     for parameter, kind in {"": Any, **typing.get_type_hints(function)}.items()
-    if kind is not Any and parameter != "return"
+    if kind is not Any and not isinstance(kind, typing.TypeVar) and parameter != "return"
 ]
 
 
