@@ -79,6 +79,7 @@ class SampleOptions(ReadOptions):
       DataError: a value is not allowed.
     """
 
+    document_start: str = dataclasses.field(default="", init=False)  # Lines are sampled.
     sample_bytes: int = 100_000_000
     seed: int = 0
     progress: bool = False
