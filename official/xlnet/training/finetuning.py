@@ -11,8 +11,6 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import weights_checksum
 from official.xlnet.checkpoints.checkpoint_files import has_records
