@@ -10,7 +10,8 @@ def look_up(table_VD: tf.Tensor, token_ids_BT: tf.Tensor) -> tuple[tf.Tensor, tf
     """Rows of a table, and the table itself for a tied head.
 
     The gradient of the table is one array: that of the head, to which those of the rows are
-    added in place. Summed as two gradients of one variable they would cost three more copies.
+    added in place. Summed as two gradients of one variable they would cost three more copies in
+    memory, but no time that can be measured.
     It is computed last, so that this largest of all gradients does not lie in memory during the
     backward pass.
 
