@@ -1,5 +1,6 @@
 """Journeys with a language model: vocabulary, records, pre-training, and what reads the model."""
 
+import json
 import pathlib
 import re
 import shutil
@@ -114,7 +115,9 @@ def make_source(world: World, vocab: str, config: str) -> str | None:
     settings = XLNetConfig.load(config)
     if not _others_have(settings):
         return None
-    model = settings.model
+    model, data = settings.model, settings.data
+    if source == "tf1" and (data.lowercase or data.keep_accents):
+        return None  # A folder of TF1 has no place for them.
     sizes = {"n_layer": model.num_layers, "d_model": model.d_model, "n_head": model.num_heads}
     sizes |= {"d_head": model.d_head, "d_inner": model.d_inner}
     names = {"sizes": sizes, "vocab_size": model.vocab_size}
@@ -124,7 +127,10 @@ def make_source(world: World, vocab: str, config: str) -> str | None:
         return write_tf1(path, f"{vocab}/spiece.model", values, model.untie_r, **names)
     sizes |= {"vocab_size": model.vocab_size, "untie_r": model.untie_r}
     values = hf_of_tf1(values, model.num_layers)
-    return write_hf(path, f"{vocab}/spiece.model", values, **sizes)
+    write_hf(path, f"{vocab}/spiece.model", values, **sizes)
+    text = {"do_lower_case": data.lowercase, "keep_accents": data.keep_accents}
+    pathlib.Path(path, "tokenizer_config.json").write_text(json.dumps(text))
+    return path
 
 
 def _others_have(config: XLNetConfig) -> bool:
