@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.ops import gen_xla_ops
-from tensorflow.python.ops import control_flow_util
 
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled, optimization_barrier
 
 
 def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -52,12 +51,7 @@ def used_after(first: tf.Tensor, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor
     that were computed first. So a step that is compiled for an accelerator has an optimization
     barrier.
     """
-    if has_accelerator() and _is_compiled():
-        return gen_xla_ops.xla_optimization_barrier([first, *tensors])[1:]
+    if has_accelerator() and is_compiled():
+        return optimization_barrier([first, *tensors])[1:]
     with tf.control_dependencies([first]):
         return [tf.identity(x) for x in tensors]
-
-
-def _is_compiled() -> bool:
-    """Whether XLA compiles the graph under construction; there is no public way to ask."""
-    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())

@@ -1,6 +1,7 @@
 """Custom gradients live as long as their graph, no longer, and are otherwise as in TensorFlow."""
 
 import gc
+import re
 import weakref
 
 import numpy as np
@@ -8,7 +9,17 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-from official.xlnet.modeling.kernels import gradient_registry as gradient_registry
+from tests.helpers.documents import ROOT
+
+
+def test_private_modules_are_imported_in_one_file_which_is_known_to_fit_this_version():
+    assert tf.__version__.startswith("2.20."), "try tensorflow_internals.py with this version"
+    private = re.compile(
+        r"^\s*(from|import) (tensorflow\.(python|compiler|core)|tf_keras\.src)", re.M
+    )
+    files = [*ROOT.glob("official/xlnet/**/*.py"), *ROOT.glob("data_prep/**/*.py")]
+    (found,) = (path for path in files if private.search(path.read_text(encoding="utf-8")))
+    assert found.name == "tensorflow_internals.py"
 
 
 class Scaled(tf.Module):

@@ -1,0 +1,48 @@
+"""What TensorFlow has no public way to do; nothing else imports its private modules.
+
+Custom gradients are freed with the graph they belong to. In a graph, every call of a
+`tf.custom_gradient` function adds its backward pass to a global registry of TensorFlow, which
+nothing removes: it keeps the graph, and with it the model, for as long as the process runs.
+TensorFlow's own `all_reduce` and Keras' optimizers do so too. Importing this module makes the
+operation hold its backward pass; the registry only refers to it, for as long as it exists.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import control_flow_util, custom_gradient
+
+_register = custom_gradient._graph_mode_decorator
+
+
+def is_compiled() -> bool:
+    """Returns whether XLA compiles the graph under construction."""
+    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+
+
+def optimization_barrier(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns the tensors, each computed after all of them; only where XLA compiles the graph."""
+    return gen_xla_ops.xla_optimization_barrier(tensors)
+
+
+def _freed_with_graph(function, arguments, keywords):
+    """Calls a function with a custom gradient in a graph."""
+    outputs = _register(function, arguments, keywords)
+    tensors = tf.nest.flatten(outputs, expand_composites=True)
+    if tensors and tensors[0].op.type == "IdentityN":
+        operation = tensors[0].op
+        name = operation.get_attr("_gradient_op_type").decode()
+        entries = ops.gradient_registry._registry
+        gradient = operation._gradient_function = entries[name]["type"]
+        reference: Callable = weakref.ref(gradient)
+        entries[name]["type"] = lambda *arguments: reference()(*arguments)
+        weakref.finalize(gradient, entries.pop, name)
+    return outputs
+
+
+custom_gradient._graph_mode_decorator = _freed_with_graph
