@@ -16,6 +16,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from absl import logging
+
 from data_prep.corpus.corpus import Paths, list_of_paths
 from data_prep.pipelines import job as jobs
 from data_prep.pipelines.local_workers import LocalWorkers
@@ -85,6 +87,14 @@ def prepare(
     """
     inputs, vocab, output_dir = list_of_paths(inputs), os.fspath(vocab), os.fspath(output_dir)
     settings = Settings.from_config(config.data, **options)
+    if config.training.batch_size > settings.num_lanes:
+        logging.warning(
+            "data.num_lanes: expected at least training.batch_size, %d, got %d; pre-training on "
+            "these records needs --set=training.batch_size=%d or less",
+            config.training.batch_size,
+            settings.num_lanes,
+            settings.num_lanes,
+        )
     job = jobs.describe(inputs, vocab, settings, output_dir, config.model)
     if job.is_finished():  # Without the lock: the directory may be read-only.
         return jobs.data_set_counts(output_dir)

@@ -73,7 +73,8 @@ def data_config(**changes) -> types.SimpleNamespace:
     )
     assert changes.keys() <= data.keys()
     data_section = types.SimpleNamespace(**(data | changes))
-    return types.SimpleNamespace(model=ModelConfig(), data=data_section)
+    training = types.SimpleNamespace(batch_size=16)
+    return types.SimpleNamespace(model=ModelConfig(), data=data_section, training=training)
 
 
 _TERMS = (  # noqa: SIM905

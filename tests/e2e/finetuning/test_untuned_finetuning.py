@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from official.xlnet import cli
-from official.xlnet.api import baselines
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import BASELINES
 from official.xlnet.errors import DivergedError, PreemptedError
 from official.xlnet.training.several_runs import finetuning_search
 from tests.helpers.corpora import vocabulary_dir
@@ -71,7 +71,8 @@ def test_a_run_of_another_version_is_resumed_as_it_was(files, tmp_path, capfd):
 
 def test_an_error_in_the_baselines_costs_no_model(files, tmp_path, capfd):
     few = [f"--set={x}" for x in ("num_steps=4", "task.num_buckets=1")]
-    with mock.patch.object(baselines, "text_baselines", side_effect=MemoryError("too large")):
+    too_large = mock.Mock(side_effect=MemoryError("too large"))
+    with mock.patch.dict(BASELINES, {"text": too_large}):
         result = run(capfd, *arguments(files, tmp_path / "model", *few))
     assert result["baselines"] is None and result["steps"] == 4
     assert "baselines" not in read_json(tmp_path / "model", "metrics.json")
@@ -83,22 +84,22 @@ def test_search_is_resumed_and_writes_a_recipe(files, tmp_path, capfd):
     command = arguments(files, output, *few)
     original = finetuning_search.finetune
 
-    def preempted(config, train, dev, directory, **start):
+    def preempted(config, train, dev, directory, *start, **options):
         if directory.endswith("2-3"):
             raise PreemptedError("told to leave")
         if directory.endswith("3-3"):
             raise DivergedError("step 1: expected a finite loss")
-        return original(config, train, dev, directory, **start)
+        return original(config, train, dev, directory, *start, **options)
 
     with mock.patch.object(finetuning_search, "finetune", preempted):
         assert cli.main([*command, "--search=4"]) == 75
     assert [r["candidate"] for r in read_json(output, "search.json")["runs"]] == [0, 1]
 
-    def diverged(config, train, dev, directory, **start):
+    def diverged(config, train, dev, directory, *start, **options):
         started.append(os.path.basename(directory))
         if directory.endswith("3-3"):
             raise DivergedError("step 1: expected a finite loss")
-        return original(config, train, dev, directory, **start)
+        return original(config, train, dev, directory, *start, **options)
 
     started = []
     with mock.patch.object(finetuning_search, "finetune", diverged):

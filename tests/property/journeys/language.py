@@ -360,7 +360,10 @@ def _export(world: World, model: str) -> None:
         path = f"{out}.{n}"
         world("score", f"--model={model}", f"--text={text}", f"--output={path}")
         [row] = oracles.json_lines(path)
-        got = float(answers["log_likelihood"][n])
+        got, length = float(answers["log_likelihood"][n]), int(answers["num_tokens"][n])
+        if answers["is_truncated"][n]:
+            promise(length < len(row["tokens"]), "what is truncated was longer", (length, row))
+            continue
         promise(close(got, row["total"], 1e-3), "the exported model scores alike", (got, row))
 
 

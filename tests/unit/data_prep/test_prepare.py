@@ -244,6 +244,14 @@ def test_bad_text(tmp_path, text, message):
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
+@pytest.mark.parametrize(("num_lanes", "is_warned"), [(14, True), (16, False)])
+def test_batches_of_more_rows_than_lanes_are_warned_of(
+    num_lanes, is_warned, tmp_path, text_file, caplog
+):
+    run(text_file, tmp_path / "out", num_lanes=num_lanes)
+    assert ("--set=training.batch_size=14 or less" in caplog.text) == is_warned
+
+
 def test_a_small_corpus_may_have_fewer_lanes(tmp_path):
     (tmp_path / "text.txt").write_text("the time of all the people. " * 5)
     with pytest.raises(DataError, match="--allow_fewer_lanes reduces the number of lanes"):
