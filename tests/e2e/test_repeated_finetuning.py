@@ -36,10 +36,10 @@ def test_the_best_of_three_is_kept_and_resumed(files, tmp_path, capfd):
     output = tmp_path / "model"
     original = repeated_finetuning.finetune
 
-    def preempted_in_the_second(config, train, dev, directory, **start):
+    def preempted_in_the_second(config, train, dev, directory, *start, **options):
         if directory.endswith("1"):
             raise PreemptedError("told to leave")
-        return original(config, train, dev, directory, **start)
+        return original(config, train, dev, directory, *start, **options)
 
     with mock.patch.object(repeated_finetuning, "finetune", preempted_in_the_second):
         assert repeat(files, output, 3) == 75

@@ -276,5 +276,5 @@ def test_wrong_input_is_named(model, tokenizer):
         score(model, ["9"], order="backwards", tokenizer=tokenizer)
     with pytest.raises(ConfigError, match="num_orders: expected at least 1"):
         score(model, ["9"], order="random", num_orders=0, tokenizer=tokenizer)
-    with pytest.raises(ConfigError, match="seed: expected an integer, got 'x'"):
+    with pytest.raises(ConfigError, match="seed: expected an integer, got str 'x'"):
         score(model, ["9"], order="random", seed="x", tokenizer=tokenizer)
