@@ -100,7 +100,7 @@ SECTIONS = {
         "official.xlnet.extensions.text_baselines",
         "official.xlnet.configs.finetuning_defaults",
         "official.xlnet.training.finetuning",
-        "official.xlnet.training.several_runs.finetuning_search",
+        "official.xlnet.extensions.several_runs.search",
         "official.xlnet.inference.task_prediction",
     ),
     "Scoring and generation": (

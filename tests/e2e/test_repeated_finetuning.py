@@ -10,7 +10,7 @@ import pytest
 
 from official.xlnet import cli
 from official.xlnet.errors import PreemptedError
-from official.xlnet.training.several_runs import repeated_finetuning
+from official.xlnet.extensions.several_runs import runs as several_runs
 from tests.helpers.finetune_command import finetune, read_json, run
 from tests.helpers.task_corpora import labelled, write_table
 
@@ -34,17 +34,17 @@ def repeat(files, output, runs, **changes):
 
 def test_the_best_of_three_is_kept_and_resumed(files, tmp_path, capfd):
     output = tmp_path / "model"
-    original = repeated_finetuning.finetune
+    original = several_runs.finetune
 
     def preempted_in_the_second(config, train, dev, directory, *start, **options):
         if directory.endswith("1"):
             raise PreemptedError("told to leave")
         return original(config, train, dev, directory, *start, **options)
 
-    with mock.patch.object(repeated_finetuning, "finetune", preempted_in_the_second):
+    with mock.patch.object(several_runs, "finetune", preempted_in_the_second):
         assert repeat(files, output, 3) == 75
     assert len(read_json(output, "runs.json")["runs"]) == 1
-    with mock.patch.object(repeated_finetuning, "finetune", side_effect=original) as started:
+    with mock.patch.object(several_runs, "finetune", side_effect=original) as started:
         assert repeat(files, output, 3) == 0
     assert [os.path.basename(call.args[3]) for call in started.call_args_list] == ["1", "2"]
     result = json.loads(capfd.readouterr().out.splitlines()[-1])
@@ -67,7 +67,7 @@ def test_a_finished_set_of_runs_is_left_alone_and_can_grow(files, tmp_path, capf
     output = tmp_path / "model"
     assert repeat(files, output, 2) == 0
     first = json.loads(capfd.readouterr().out.splitlines()[-1])
-    with mock.patch.object(repeated_finetuning, "finetune") as started:
+    with mock.patch.object(several_runs, "finetune") as started:
         assert repeat(files, output, 2) == 0
     assert not started.called
     assert json.loads(capfd.readouterr().out.splitlines()[-1]) == first

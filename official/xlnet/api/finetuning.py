@@ -20,7 +20,7 @@ from official.xlnet.configs.finetuning_defaults import (
     given_settings,
     keep_settings,
 )
-from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example
@@ -30,9 +30,6 @@ from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training import finetuning
 from official.xlnet.training.finetuning import RunOptions
-from official.xlnet.training.several_runs.finetuning_runs import saved_configuration
-from official.xlnet.training.several_runs.finetuning_search import search_settings
-from official.xlnet.training.several_runs.repeated_finetuning import finetune_repeatedly
 
 Rows = str | Iterable[Any]
 
@@ -134,7 +131,7 @@ def finetune(
     else:
         dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
     keys = given_settings(config, overrides)
-    saved = saved_configuration(output)
+    saved = finetuning.saved_configuration(output)
     if saved is not None and saved.task.name == settings.task.name:
         keep_settings(settings, keys, saved)
     else:
@@ -144,9 +141,9 @@ def finetune(
     start = {"init_from": model, **vars(RunOptions(distribution, vocab=vocab, max_lost=max_lost))}
     data = train_examples, dev_examples
     if given.search:
-        metrics = search_settings(settings, *data, output, given.search, **start)
+        metrics = SEVERAL_RUNS["search"](settings, *data, output, given.search, **start)
     elif num_runs > 1:
-        metrics = finetune_repeatedly(settings, *data, output, num_runs, **start)
+        metrics = SEVERAL_RUNS["runs"](settings, *data, output, num_runs, **start)
     else:
         metrics = finetuning.finetune(settings, *data, output, **start)
     if is_chief(distribution):

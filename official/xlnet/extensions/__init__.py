@@ -12,6 +12,7 @@ from official.xlnet.configs.registry import (
     DEPTHS,
     NETWORKS,
     SETTINGS,
+    SEVERAL_RUNS,
     TASK_LOSSES,
 )
 from official.xlnet.modeling.ops import keras_names
@@ -29,6 +30,10 @@ AUXILIARY.modules |= {
     "next_sentence": "extensions.next_sentence.auxiliary",
     "capitalization": "extensions.ernie.capitalization",
     "token_document": "extensions.ernie.token_document",
+}
+SEVERAL_RUNS.modules |= {
+    "runs": "extensions.several_runs.repeated",
+    "search": "extensions.several_runs.search",
 }
 # Keys of the configuration, and names that have some; these modules import no TensorFlow.
 SETTINGS.modules |= {

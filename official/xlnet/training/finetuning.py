@@ -14,12 +14,14 @@ from typing import Any
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import weights_checksum
 from official.xlnet.checkpoints.checkpoint_files import has_records
-from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
+from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example, examples_checksum
 from official.xlnet.data.lost_rows import MAX_LOST, check_lost
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import only_writer
+from official.xlnet.files.schema import conform
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
 from official.xlnet.runtime.distribution import Devices, prepare_devices, wait_for_workers
 from official.xlnet.runtime.memory import require_memory, rows_at_once
@@ -154,6 +156,32 @@ def _prepare(
         task.units(example)
     counts |= _counts_of("dev", task)
     return task, batches, counts
+
+
+@dataclasses.dataclass
+class RunsFile:
+    """Schema of the file of several runs.
+
+    Attributes:
+      config: the configuration that all of them began with.
+      runs: their results.
+    """
+
+    config: dict[str, Any]
+    runs: list[dict[str, Any]]
+
+
+def saved_configuration(output: str) -> XLNetConfig | None:
+    """Returns the configuration that a run, or several, in a directory began with.
+
+    None if there is no run in the directory.
+    """
+    for name in SEVERAL_RUNS.names():
+        path = os.path.join(output, f"{name}.json")
+        if os.path.exists(path):
+            return XLNetConfig.from_dict(conform(read_json(path), RunsFile, path).config, path)
+    has_config = os.path.exists(os.path.join(output, CONFIG_FILE))
+    return XLNetConfig.load(output) if has_config else None
 
 
 def inputs_of(

@@ -12,7 +12,7 @@ from official.xlnet import cli
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import BASELINES
 from official.xlnet.errors import DivergedError, PreemptedError
-from official.xlnet.training.several_runs import finetuning_search
+from official.xlnet.extensions.several_runs import runs as several_runs
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.finetune_command import read_json, run
 from tests.helpers.task_corpora import labelled, task_config, write_table
@@ -82,7 +82,7 @@ def test_search_is_resumed_and_writes_a_recipe(files, tmp_path, capfd):
     output = tmp_path / "model"
     few = [f"--set={x}" for x in ("num_steps=36", "task.num_buckets=1", "learning_rate=0.01")]
     command = arguments(files, output, *few)
-    original = finetuning_search.finetune
+    original = several_runs.finetune
 
     def preempted(config, train, dev, directory, *start, **options):
         if directory.endswith("2-3"):
@@ -91,7 +91,7 @@ def test_search_is_resumed_and_writes_a_recipe(files, tmp_path, capfd):
             raise DivergedError("step 1: expected a finite loss")
         return original(config, train, dev, directory, *start, **options)
 
-    with mock.patch.object(finetuning_search, "finetune", preempted):
+    with mock.patch.object(several_runs, "finetune", preempted):
         assert cli.main([*command, "--search=4"]) == 75
     assert [r["candidate"] for r in read_json(output, "search.json")["runs"]] == [0, 1]
 
@@ -102,7 +102,7 @@ def test_search_is_resumed_and_writes_a_recipe(files, tmp_path, capfd):
         return original(config, train, dev, directory, *start, **options)
 
     started = []
-    with mock.patch.object(finetuning_search, "finetune", diverged):
+    with mock.patch.object(several_runs, "finetune", diverged):
         result = run(capfd, *command, "--search=4")
     assert started[:2] == ["2-3", "3-3"] and {"0-1"} < set(started[2:]) and len(started) >= 4
     runs = read_json(output, "search.json")["runs"]
@@ -124,7 +124,7 @@ def test_search_is_resumed_and_writes_a_recipe(files, tmp_path, capfd):
     found = run(capfd, *other, f"--config={tmp_path / 'with_model.yaml'}")
     assert found["loss"] == pytest.approx(result["loss"], rel=1e-4)
 
-    with mock.patch.object(finetuning_search, "finetune") as started_again:
+    with mock.patch.object(several_runs, "finetune") as started_again:
         assert run(capfd, *command, "--search=4") == result
     assert not started_again.called
 

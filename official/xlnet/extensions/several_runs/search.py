@@ -18,48 +18,34 @@ import copy
 import math
 import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import tf_keras
-
-from official.xlnet.analysis.search_report import search_table, write_picture, write_recipe
-from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.data.examples import Example
-from official.xlnet.data.run_inputs import check_inputs
-from official.xlnet.errors import DataError, DivergedError
-from official.xlnet.files.locks import only_writer
-from official.xlnet.runtime.distribution import is_chief, prepare_devices
-from official.xlnet.runtime.progress import Progress
-from official.xlnet.training.finetuning import RunOptions, finetune, inputs_of
-from official.xlnet.training.finetuning_loop import metric_of
-from official.xlnet.training.several_runs.finetuning_runs import (
-    SEARCH_FILE,
-    publish,
-    read_finished,
-    remove_weights,
-    write_finished,
+from official.xlnet.errors import DataError
+from official.xlnet.extensions.several_runs.runs import Run, several_runs, value_of
+from official.xlnet.extensions.several_runs.search_report import (
+    search_table,
+    write_picture,
+    write_recipe,
 )
+from official.xlnet.runtime.progress import Progress
 
-SEARCH_DIR = "search"
 _KEPT = 3  # One candidate in so many goes on, with so many times the length.
 _MOST_ROUNDS = 3
 _RATE_FACTOR, _LENGTH_FACTOR = 10.0, 2.0  # Candidates are up to so many times more, or less.
 
-Run = dict[str, Any]
 
-
+@SEVERAL_RUNS.register("search")
 def search_settings(
     config: XLNetConfig,
     train: Sequence[Example],
     dev: Sequence[Example],
     output: str,
     num_candidates: int,
-    init_from: str | None = None,
-    **options: Any,
+    **start: Any,
 ) -> dict[str, Any]:
     """Fine-tunes with several learning rates and lengths, and keeps the best model and its recipe.
 
@@ -72,8 +58,7 @@ def search_settings(
       dev: examples for evaluation and selection.
       output: model directory of the best run.
       num_candidates: number of candidates.
-      init_from: see `finetune`.
-      **options: see `finetune`.
+      **start: further arguments of `finetune`.
 
     Returns:
       The metrics of the best run, its `learning_rate`, and `candidates`, `runs`, `metric` (the
@@ -85,27 +70,29 @@ def search_settings(
       DataError: no run has a finite loss; or see `finetune`.
       PreemptedError: see `finetune`.
     """
-    start = RunOptions(**options)
-    distribution = prepare_devices(config.training, start.strategy, start.cpu_devices)
-    own_options = {**options, "strategy": distribution}
-    chief = is_chief(distribution)
+    with several_runs("search", "a search", config, (train, dev), output, start, True) as runs:
 
-    def train_candidate(own: XLNetConfig, directory: str) -> tuple[str, dict[str, float]]:
-        tf_keras.backend.clear_session()
-        metrics = finetune(own, train, dev, directory, init_from, **own_options)
-        task = TASKS[own.task.name](own, load_tokenizer(directory))
-        return metric_of(task, metrics), metrics
+        def run_of(candidate: int, share: int) -> Run:
+            key = {"candidate": candidate, "share": share}
+            found = next((run for run in runs.finished if key.items() <= run.items()), None)
+            own = candidate_config(config, candidate, share)
+            folder = os.path.join("search", f"{candidate}-{share}")
+            run = runs.result(found, folder, own, **key, **_settings(own))
+            if found is None and runs.writes:
+                value = f"{run['metric']} {value_of(run):.4f}" if run["metric"] else "not finite"
+                Progress(sys.stderr).keep(
+                    f"search: candidate {candidate}, 1/{share} of its length, "
+                    f"learning rate {run['learning_rate']:.2g}: {value}"
+                )
+            return run
 
-    with only_writer(output, chief):
-        runs = _Runs(config, output, train_candidate, chief)
-        check_inputs(output, inputs_of(train, dev, init_from), bool(runs.finished), chief)
-        finalists = successive_halving(num_candidates, runs.value)
-        best = max(finalists, key=lambda candidate: runs.value(candidate, 1))
-        run = runs.run(best, 1)
+        finalists = successive_halving(num_candidates, lambda *which: value_of(run_of(*which)))
+        best = max(finalists, key=lambda candidate: value_of(run_of(candidate, 1)))
+        run = run_of(best, 1)
         if run["metric"] is None:
             raise DataError(f"{output}: expected a run with a finite loss, got none")
         recipe = os.path.join(output, "recipe.yaml")
-        if chief:
+        if runs.writes:
             write_recipe(recipe, candidate_config(config, best), run)
             write_picture(os.path.join(output, "search.png"), runs.finished)
             Progress(sys.stderr).keep(search_table(runs.finished, best))
@@ -117,6 +104,16 @@ def search_settings(
             "metric": run["metric"],
             "recipe": recipe,
         }
+
+
+def _settings(config: XLNetConfig) -> Run:
+    """What a search varies."""
+    training = config.training
+    return {
+        "learning_rate": training.learning_rate,
+        "epochs": config.task.epochs,
+        "num_steps": training.num_steps,
+    }
 
 
 def successive_halving(num_candidates: int, value: Callable[[int, int], float]) -> list[int]:
@@ -171,65 +168,3 @@ def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLN
     training.warmup_steps = min(training.num_steps, round(training.warmup_steps * length_factor))
     training.checkpoint_steps = max(1, round(training.checkpoint_steps * length_factor))
     return own
-
-
-class _Runs:
-    """Runs of candidates, each of them once; those finished earlier are read from the file."""
-
-    def __init__(self, config: XLNetConfig, output: str, train_candidate: Callable, chief: bool):
-        self._config, self._output, self._chief = config, output, chief
-        self._train_candidate = train_candidate
-        self.finished = read_finished(config, output, SEARCH_FILE)
-        if chief:
-            write_finished(config, output, SEARCH_FILE, self.finished)
-
-    def value(self, candidate: int, share: int) -> float:
-        """The metric that candidates are compared by; minus infinity if the run diverged."""
-        run = self.run(candidate, share)
-        return -math.inf if run["metric"] is None else run["metrics"][run["metric"]]
-
-    def run(self, candidate: int, share: int) -> Run:
-        """The finished run of a candidate, after training it if necessary."""
-        directory = os.path.join(self._output, SEARCH_DIR, f"{candidate}-{share}")
-        for run in self.finished:
-            if (run["candidate"], run["share"]) == (candidate, share):
-                if self._chief:
-                    remove_weights(directory)
-                return run
-        own = candidate_config(self._config, candidate, share)
-        settings = {
-            "candidate": candidate,
-            "share": share,
-            "learning_rate": own.training.learning_rate,
-            "epochs": own.task.epochs,
-            "num_steps": own.training.num_steps,
-        }
-        start = time.monotonic()
-        metric: str | None = None
-        metrics: dict[str, float] = {}
-        try:
-            metric, metrics = self._train_candidate(own, directory)
-        except DivergedError as error:
-            Progress(sys.stderr).keep(str(error))
-        seconds = round(time.monotonic() - start)
-        self._finish(settings | {"metric": metric, "metrics": metrics, "seconds": seconds})
-        return self.finished[-1]
-
-    def _finish(self, run: Run) -> None:
-        """Publishes the model of a run if it is the best of full length so far."""
-        directory = os.path.join(self._output, SEARCH_DIR, f"{run['candidate']}-{run['share']}")
-        metric = run["metric"]
-        others = [r for r in self.finished if r["share"] == 1 and r["metric"]]
-        is_best = run["share"] == 1 and metric is not None
-        is_best &= all(run["metrics"][metric] > other["metrics"][metric] for other in others)
-        self.finished.append(run)
-        if self._chief:
-            if is_best:
-                publish(directory, self._output)
-            write_finished(self._config, self._output, SEARCH_FILE, self.finished)
-            remove_weights(directory)
-            shown = "not finite" if metric is None else f"{metric} {run['metrics'][metric]:.4f}"
-            Progress(sys.stderr).keep(
-                f"search: candidate {run['candidate']}, 1/{run['share']} of its length, "
-                f"learning rate {run['learning_rate']:.2g}: {shown}"
-            )

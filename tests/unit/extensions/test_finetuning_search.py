@@ -4,11 +4,12 @@ import math
 
 import pytest
 
-from official.xlnet.analysis.search_report import search_table, write_picture, write_recipe
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.training.several_runs.finetuning_search import (
-    candidate_config,
-    successive_halving,
+from official.xlnet.extensions.several_runs.search import candidate_config, successive_halving
+from official.xlnet.extensions.several_runs.search_report import (
+    search_table,
+    write_picture,
+    write_recipe,
 )
 from tests.helpers.task_corpora import task_config
 

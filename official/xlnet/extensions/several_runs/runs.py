@@ -1,0 +1,204 @@
+"""Several fine-tuning runs under one directory, each of them once; it keeps the best model.
+
+output/             the model directory of the best run so far
+output/NAME.json    the configuration, and the finished runs with their metrics
+output/FOLDER/…     logs and report of each run; its weights only until it is finished
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import math
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tf_keras
+
+from official.xlnet.checkpoints.any_format import load_tokenizer
+from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
+from official.xlnet.configs.registry import TASKS
+from official.xlnet.data.examples import Example
+from official.xlnet.data.run_inputs import check_inputs
+from official.xlnet.errors import ConfigError, DivergedError
+from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.locks import only_writer
+from official.xlnet.files.schema import conform
+from official.xlnet.runtime.distribution import is_chief, prepare_devices
+from official.xlnet.runtime.progress import Progress
+from official.xlnet.training.finetuning import RunsFile, finetune, inputs_of
+from official.xlnet.training.finetuning_loop import RUN_DIR, metric_of
+
+Run = dict[str, Any]
+
+
+class Runs:
+    """Several fine-tuning runs of one command; see `several_runs`.
+
+    Args:
+      path: the JSON file of the finished runs.
+      config: the configuration of the command.
+      data: training and dev examples.
+      start: further arguments of `finetune`.
+      may_diverge: whether a run without a finite loss is a result, the worst, and not an error.
+      writes: whether this process writes files.
+
+    Attributes:
+      finished: the finished runs, each with `metric`, `metrics` and `seconds`.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        config: XLNetConfig,
+        data: tuple[Sequence[Example], Sequence[Example]],
+        start: dict[str, Any],
+        may_diverge: bool,
+        writes: bool,
+    ):
+        self._path, self._config, self._data, self._start = path, config, data, start
+        self._may_diverge, self.writes = may_diverge, writes
+        self.finished: list[Run] = []
+
+    def read(self, kind: str) -> None:
+        """Reads the finished runs.
+
+        Args:
+          kind: what the directory holds, for the message.
+
+        Raises:
+          ConfigError: it holds something else, or runs with another configuration.
+        """
+        output = os.path.dirname(self._path)
+        if not os.path.exists(self._path):
+            if os.path.exists(os.path.join(output, CONFIG_FILE)):
+                raise ConfigError(f"{output}: expected {kind} or nothing, got a model directory")
+            return
+        saved = conform(read_json(self._path), RunsFile, self._path)
+        begun_with = XLNetConfig.from_dict(saved.config, self._path)
+        if not begun_with.task.text_columns:  # Earlier versions kept none of several tasks.
+            begun_with.task.text_columns = self._config.task.text_columns
+        if _as_json(begun_with) != _as_json(self._config):
+            raise ConfigError(
+                f"{output}: expected the configuration of its earlier runs, got another one; "
+                "choose another directory"
+            )
+        self.finished = saved.runs
+
+    def write(self) -> None:
+        """Writes the finished runs."""
+        if self.writes:
+            write_json(self._path, {"config": _as_json(self._config), "runs": self.finished})
+
+    def result(self, finished: Run | None, folder: str, config: XLNetConfig, **facts: Any) -> Run:
+        """Returns the result of a run, after training unless it is finished.
+
+        The model of the best run of full length is published: it becomes that of the directory.
+
+        Args:
+          finished: the run, if it is finished.
+          folder: its folder in the directory.
+          config: its configuration, which changes.
+          **facts: what is stored with its result. With a `share` other than 1, the run has only
+            that part of its length.
+        """
+        output = os.path.dirname(self._path)
+        directory = os.path.join(output, folder)
+        run = finished
+        if run is None:
+            run = {**facts, **self._train(config, directory)}
+            best = max(map(_whole_value, self.finished), default=-math.inf)
+            self.finished.append(run)
+            if self.writes and _whole_value(run) > best:
+                _publish(directory, output)
+            self.write()
+        if self.writes:
+            _remove_weights(directory)
+        return run
+
+    def _train(self, config: XLNetConfig, directory: str) -> Run:
+        tf_keras.backend.clear_session()
+        start = time.monotonic()
+        metric, metrics = None, {}
+        try:
+            metrics = finetune(config, *self._data, directory, **self._start)
+            metric = metric_of(TASKS[config.task.name](config, load_tokenizer(directory)), metrics)
+        except DivergedError as error:
+            if not self._may_diverge:
+                raise
+            Progress(sys.stderr).keep(str(error))
+        seconds = round(time.monotonic() - start)
+        return {"metric": metric, "metrics": metrics, "seconds": seconds}
+
+
+@contextlib.contextmanager
+def several_runs(
+    name: str,
+    kind: str,
+    config: XLNetConfig,
+    data: tuple[Sequence[Example], Sequence[Example]],
+    output: str,
+    start: dict[str, Any],
+    may_diverge: bool = False,
+) -> Iterator[Runs]:
+    """Context manager that holds a directory for several runs, with those that are finished.
+
+    Args:
+      name: name of their JSON file, without its suffix.
+      kind: what the directory holds, for messages.
+      config: the configuration; unchanged.
+      data: training and dev examples.
+      output: the directory.
+      start: further arguments of `finetune`.
+      may_diverge: whether a run without a finite loss is a result, the worst, and not an error.
+
+    Raises:
+      ConfigError: the directory holds something else, runs with another configuration or runs on
+        other data.
+    """
+    start = {"strategy": "one_device", "cpu_devices": 1, **start}
+    start["strategy"] = prepare_devices(config.training, start["strategy"], start["cpu_devices"])
+    chief = is_chief(start["strategy"])
+    path = os.path.join(output, f"{name}.json")
+    with only_writer(output, chief):
+        runs = Runs(path, config, data, start, may_diverge, chief)
+        runs.read(kind)
+        inputs = inputs_of(*data, start.get("init_from"))
+        check_inputs(output, inputs, bool(runs.finished), chief)
+        runs.write()
+        yield runs
+
+
+def value_of(run: Run) -> float:
+    """The metric that runs are compared by; minus infinity if the run diverged."""
+    return -math.inf if run["metric"] is None else run["metrics"][run["metric"]]
+
+
+def _whole_value(run: Run) -> float:
+    return value_of(run) if run.get("share", 1) == 1 else -math.inf
+
+
+def _as_json(config: XLNetConfig) -> Any:
+    return json.loads(json.dumps(config.as_dict()))
+
+
+def _publish(directory: str, output: str) -> None:
+    """Makes the model of a run that of the output directory."""
+    for old in glob.glob(os.path.join(glob.escape(output), "ckpt-*")):
+        os.remove(old)
+    for entry in os.scandir(directory):
+        if entry.is_file():
+            shutil.copy2(entry.path, output)
+
+
+def _remove_weights(directory: str) -> None:
+    """Removes the weights of a finished run, and the state that it resumes from."""
+    shutil.rmtree(os.path.join(directory, RUN_DIR), ignore_errors=True)
+    for name in ("ckpt-*", "checkpoint"):
+        for path in glob.glob(os.path.join(glob.escape(directory), name)):
+            os.remove(path)
