@@ -177,7 +177,9 @@ def test_several_tasks_read_their_own_texts_each(tmp_path):
     for number, (task, its) in enumerate(columns.items()):
         rows = list(zip(*(texts[name] for name in its), strict=True))
         path, _ = write_rows(tmp_path / f"{number}.csv", its, rows, rng)
-        with mock.patch.dict("official.xlnet.configs.registry.DATASETS", {"a-b": {"name": "regression"}}):
+        with mock.patch.dict(
+            "official.xlnet.configs.registry.DATASETS", {"a-b": {"name": "regression"}}
+        ):
             expected = predictions_of(tmp_path, f"--model={directory}", f"--input={task}={path}")
         local = Local(report["path"], names[number])
         found = predictions_of(tmp_path, "--endpoint=x:1", f"--input={path}", local=local)
