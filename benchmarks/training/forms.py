@@ -21,10 +21,18 @@ from absl import app, flags
 
 from benchmarks.harness.workload import SHAPES
 from benchmarks.training import ours
-from official.xlnet.modeling.kernels import attend, attention, relative_shift, xla_kernels
+from official.xlnet.modeling.kernels import (
+    attend,
+    attention,
+    relative_shift,
+    stateless_dropout,
+    xla_kernels,
+)
+from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.layers import attention as reference
-from official.xlnet.modeling.layers import relative_attention, xlnet_block
+from official.xlnet.modeling.layers import feed_forward, relative_attention, xlnet_block
 from official.xlnet.modeling.networks import xlnet_encoder
+from official.xlnet.modeling.ops.visibility import can_attend
 
 _SHAPE = flags.DEFINE_enum("shape", "small", sorted(SHAPES), "Sizes of model and batch.")
 _ROUNDS = flags.DEFINE_integer("rounds", 12, "Steps of each form.", lower_bound=1)
@@ -49,6 +57,19 @@ def _plain_shift_back(self, score_BNPK, position_BP):
     )
     score_BNPR = tf.gather(score_BNPK, key_BNPR, batch_dims=3)
     return tf.where(has_key_BPR[:, None], score_BNPR, tf.zeros([], score_BNPK.dtype))
+
+
+def _plain_attend(terms, value_BNKH, rows, keys, pattern, rate, seed):
+    p_BNQK = tf.nn.softmax(
+        attend._masked_scores(pattern, terms.content, terms.positional, terms.segment, rows, keys)
+    )
+    output_BNQH = tf.matmul(tf.cast(dropout(p_BNQK, rate, seed), value_BNKH.dtype), value_BNKH)
+    sees_any_BQ = tf.reduce_any(can_attend(rows, keys, pattern.causal), axis=-1)
+    return output_BNQH * tf.cast(sees_any_BQ, output_BNQH.dtype)[:, None, :, None]
+
+
+def _plain_keep_mask(shape, rate, seed):
+    return tf.random.stateless_uniform(shape, seed) >= rate
 
 
 def _plain_sums(x):
@@ -78,6 +99,12 @@ def _uncompiled(function: Callable, *static) -> Callable:
 # What is replaced by what: object, name, plain form.
 FORMS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "attention": ((relative_attention, "_attention", _plain_attention),),
+    "gradients of attention": ((attention, "attend", _plain_attend),),
+    "bits of dropout": (
+        (attend, "keep_mask", _plain_keep_mask),
+        (stateless_dropout, "keep_mask", _plain_keep_mask),
+    ),
+    "padded inner rows": ((feed_forward, "inner_width", lambda d_inner, dtype: d_inner),),
     "merged projections": (
         (attention, "to_heads", _to_heads),
         (attention, "from_heads", _from_heads),

@@ -113,14 +113,14 @@ def finetune(
     settings = task_configuration(task, config, overrides, model)
     if vocab and not model:
         settings.model.fit_vocabulary(num_pieces(vocab), vocab)
-    # First of all, as some readers use TensorFlow.
-    distribution = prepare_devices(settings.training, given.strategy, given.cpu_devices)
-    train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
-    if given.extra_train and not hasattr(train_examples[0], "weight"):
+    if given.extra_train and not settings.task.weighs_examples:
         raise ConfigError(
             f"extra_train: expected a task whose examples have weights, got {settings.task.name}; "
             "join the files of other tasks into one"
         )
+    # First of all, as some readers use TensorFlow.
+    distribution = prepare_devices(settings.training, given.strategy, given.cpu_devices)
+    train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
     for examples, counts in _extra_examples(given.extra_train or {}, settings.task, max_lost):
         train_examples += examples
         train_counts |= counts

@@ -84,6 +84,7 @@ class TaskConfig(Section):
     may_change: ClassVar[tuple[str, ...]] = ("patience",)
     from_data: ClassVar[tuple[str, ...]] = ("text_columns",)
     shortest_input: ClassVar[int] = 0  # Tokens of the shortest input that the head takes.
+    weighs_examples: ClassVar[bool] = False  # Whether each example has a weight in the loss.
     has_text_columns: ClassVar[bool] = False  # Whether tables have texts and a label by these keys.
 
     def check(self) -> None:
@@ -107,11 +108,13 @@ class TaskConfig(Section):
           Values of `name`; an empty list for a key of every task.
         """
         owner: Any = SETTINGS.get(f"task.{key}")
-        names = [name for name in SETTINGS.names() if name.startswith("task.name=") and owner]
+        if owner is None:
+            return []
         return [
             name.removeprefix("task.name=")
-            for name in names
-            if issubclass(SETTINGS[name], owner) or issubclass(owner, SETTINGS[name])
+            for name in SETTINGS.names()
+            if name.startswith("task.name=")
+            and (issubclass(SETTINGS[name], owner) or issubclass(owner, SETTINGS[name]))
         ]
 
     def target(self, number: int = 0) -> tuple[float, float]:

@@ -58,7 +58,7 @@ def attend(
     A row that attends to no key gets zeros. The backward pass is written out, so that of all
     [B, N, Q, K] tensors only the probabilities p are kept: dropout is drawn again from its seed,
     and Σ_j p_j dp_j = output · d_output. What it earns: with TensorFlow's own gradients, a training
-    step of `small` takes 1.48 times the CPU time.
+    step of `small` takes 1.50 times the CPU time.
 
     Args:
       terms: the terms of the scores.

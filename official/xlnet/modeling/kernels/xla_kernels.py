@@ -81,7 +81,7 @@ def row_sums(x: tf.Tensor) -> tf.Tensor:
 
     On a CPU written as a product with ones, whose operand XLA computes on the way; for
     `tf.reduce_sum` it would write the operand to memory and read it again, and a step of `small`
-    would take 1.03 to 1.06 times the CPU time. An accelerator fuses the sum, and a TPU would round
+    would take 1.03 times the CPU time. An accelerator fuses the sum, and a TPU would round
     the operands of the product to bfloat16.
 
     Args:

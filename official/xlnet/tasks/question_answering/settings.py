@@ -28,6 +28,7 @@ class AnswerConfig(QueryConfig):
     }
 
     may_change = ("patience", "null_threshold")
+    weighs_examples = True
 
     answer_length: int = 64
     start_n_top: int = 5
