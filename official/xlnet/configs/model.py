@@ -25,7 +25,8 @@ class ModelConfig(Section):
     """Hyperparameters of the encoder.
 
     Attributes:
-      network: `xlnet`, or the name of an extension: `bert` or `gpt`, to compare with.
+      network: `xlnet`, or the name of an extension: `bert`, `gpt` or `gpt2`, to compare
+        with.
       vocab_size: vocabulary size, V; 0: that of the vocabulary that the model is trained with. A
         larger number is the number of rows of the word embedding, see `embedding_rows`.
       embedding_rows: number of rows of the word embedding, if it has more than V, e.g. a multiple

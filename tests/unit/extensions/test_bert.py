@@ -14,13 +14,13 @@ from official.xlnet.training.optimization import create_optimizer, layer_of
 from tests.helpers.tiny import LAYERS, TOKENS, VOCAB, WIDTH, random_windows, randomize, tiny_config
 
 POSITIONS = 17
-KINDS = {"bert": "denoising", "gpt": "causal"}
+KINDS = {"bert": "denoising", "gpt": "causal", "gpt2": "causal"}
 
 
 def rival(network="bert", **changes):
     """The tiny configuration with another network."""
     sizes = {"mem_len": 0, "bidirectional": False, "max_positions": POSITIONS}
-    sizes["attention_type"] = "uni" if network == "gpt" else "bi"
+    sizes["attention_type"] = "bi" if network == "bert" else "uni"
     config = tiny_config(kind=KINDS[network], network=network, **{**sizes, **changes})
     assert config.model.network == network
     return config
@@ -173,7 +173,7 @@ def test_parameters_are_counted_and_every_layer_is_known(network):
     # Names as they are in a model, below the encoder's.
     names = [v.name for v in XLNetPretrainer(rival(network)).trainable_variables]
     layers_of = [layer_of(name, LAYERS) for name in names]
-    own = {"bert": 5, "gpt": 2}[network]  # Embeddings and their layer norm.
+    own = {"bert": 5, "gpt": 2, "gpt2": 2}[network]  # Embeddings and their layer norm.
     assert layers_of[:own] == [0] * own
     assert layers_of[own:] == [1] * 16 + [2] * 16 + [2] * (len(names) - own - 32)
 

@@ -1,1 +1,1 @@
-"""BERT's and GPT's networks, to compare with: learned absolute positions, one stream, no memory."""
+"""Networks of BERT, GPT and GPT-2: learned absolute positions, one stream, no memory."""

@@ -70,6 +70,7 @@ class BertEncoder(BertEncoderV2, Encoder):
     """
 
     lm_head_class: type[LMHead] = MaskedLMHead
+    norm_first = False  # Whether layer normalization comes before each part of a block.
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         config = XLNetConfig.of(config)
@@ -89,6 +90,7 @@ class BertEncoder(BertEncoderV2, Encoder):
                 output_dropout=model.dropout,
                 attention_dropout=model.dropatt,
                 initializer=tf_keras.initializers.TruncatedNormal(stddev=model.init_std),
+                norm_first=self.norm_first,
                 **kwargs,
             )
 
@@ -125,12 +127,17 @@ class BertEncoder(BertEncoderV2, Encoder):
             # The garden's blocks end in float32.
             hidden_BTD = tf.cast(block([hidden_BTD, mask_BTT], training=training), dtype)
             hidden_states.append(hidden_BTD)
-        outputs = {"content": hidden_BTD}
+        hidden_states[-1] = self._finish(hidden_BTD)
+        outputs = {"content": hidden_states[-1]}
         if return_word_embedding:
             outputs["word_embedding"] = self.get_embedding_table()
         if return_hidden_states:
             outputs["hidden_states"] = tf.stack(hidden_states)
         return outputs
+
+    def _finish(self, hidden_BTD: tf.Tensor) -> tf.Tensor:
+        """What follows the last block."""
+        return hidden_BTD
 
     def _embed(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
         """Word, position and segment embedding, normalized: [B, T, D]."""

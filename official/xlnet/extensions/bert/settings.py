@@ -1,4 +1,4 @@
-"""Keys of BERT's and GPT's networks in the `model` section."""
+"""Keys of the networks of BERT, GPT and GPT-2 in the `model` section."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.validation import COUNT, require
 
+_NETWORKS = ("bert", "gpt", "gpt2")
 
-@register_settings("model", network=("bert", "gpt"))
+
+@register_settings("model", network=_NETWORKS)
 class BertModelConfig(ModelConfig):
-    """`network` may be `bert` or `gpt`.
+    """`network` may be `bert`, `gpt` or `gpt2`.
 
     Attributes:
       max_positions: number of learned positions: the longest input.
@@ -18,13 +20,19 @@ class BertModelConfig(ModelConfig):
     """
 
     allowed = {"max_positions": COUNT, "num_segments": COUNT}
+    unread_with = {
+        "max_positions": ("network", ("xlnet",)),
+        "num_segments": ("network", ("xlnet", "gpt", "gpt2")),
+        "untie_r": ("network", _NETWORKS),
+        "attention_init": ("network", _NETWORKS),
+    }
 
     max_positions: int = 512
     num_segments: int = 3
 
     @property
     def _is_chosen(self) -> bool:
-        return self.network in ("bert", "gpt")
+        return self.network in _NETWORKS
 
     @property
     def longest_input(self) -> int | None:
@@ -34,13 +42,13 @@ class BertModelConfig(ModelConfig):
     def num_parameters(self) -> int:
         """As in `ModelConfig`: embeddings of words and positions; 4·D² + 4·D in attention.
 
-        In `bert` also the embeddings of segments and a layer norm.
+        In `bert` also the embeddings of segments and a layer norm; in `gpt2` a layer norm.
         """
         if not self._is_chosen:
             return super().num_parameters
         width, inner = self.d_model, self.d_inner
         rows = self.num_embeddings + self.max_positions
-        rows += self.num_segments + 2 if self.network == "bert" else 0
+        rows += {"bert": self.num_segments + 2, "gpt": 0, "gpt2": 2}[self.network]
         layer = 4 * width**2 + 4 * width + 2 * width * inner + inner + width + 4 * width
         return rows * width + self.num_layers * layer
 
@@ -49,7 +57,7 @@ class BertModelConfig(ModelConfig):
         if not self._is_chosen:
             return
         only_xlnet = {"mem_len": 0, "clamp_len": 0, "recompute": "none", "depth": "stacked"}
-        only_gpt = {"attention_type": "uni"} if self.network == "gpt" else {}
+        only_gpt = {"attention_type": "uni"} if self.network != "bert" else {}
         for key, expected in (only_xlnet | only_gpt).items():
             got = getattr(self, key)
             where = f"{expected!r} with model.network={self.network}"
