@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from official.xlnet.configs.base import Section
+from official.xlnet.configs.registry import INPUT_FORMATS
 from official.xlnet.configs.validation import (
     COUNT_OR_NONE,
     NOT_NEGATIVE,
@@ -40,6 +41,8 @@ class ObjectiveConfig(Section):
         1 is static masking, BERT uses 10; 0 samples new targets in every epoch.
       mask_share: for `denoising`, probability that a target is replaced by `<mask>`.
       random_share: for `denoising`, probability that a target is replaced by a random token.
+      input_format: `pairs` (the reuse part, A and B), or the name of an extension, for `denoising`:
+        `full_sentences` or `doc_sentences`, as in RoBERTa.
       auxiliary: objectives that are learned besides `kind`, by name, in the order of their stages;
         see `official.xlnet.modeling.objectives.auxiliary`.
       auxiliary_steps: for each of them, number of steps before it begins; empty: all from the
@@ -52,12 +55,18 @@ class ObjectiveConfig(Section):
         "target_draws": COUNT_OR_NONE,
         "mask_share": SHARE,
         "random_share": SHARE,
+        "input_format": INPUT_FORMATS,
+    }
+    unread_with = {
+        "mask_share": ("kind", ("permutation", "causal")),
+        "random_share": ("kind", ("permutation", "causal")),
     }
 
     kind: str = "permutation"
     target_draws: int = 0
     mask_share: float = 0.8
     random_share: float = 0.1
+    input_format: str = "pairs"
     auxiliary: tuple[str, ...] = ()
     auxiliary_steps: tuple[str, ...] = ()
     auxiliary_weights: tuple[str, ...] = ()

@@ -97,6 +97,8 @@ OBJECTIVES = Registry[Any](
     denoising="modeling.objectives.denoising",
     causal="modeling.objectives.causal_lm",
 )
+# Functions (function that creates the objective, its sections) to the objective on other inputs.
+INPUT_FORMATS = Registry[Any]("objective.input_format", pairs="modeling.objectives.base")
 AUXILIARY = Registry[Any]("objective.auxiliary")
 # Parts of tasks; `official.xlnet.tasks` enters those of its folders.
 TASKS = Registry[Any]("task.name")

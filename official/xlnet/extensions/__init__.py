@@ -10,6 +10,7 @@ from official.xlnet.configs.registry import (
     AUXILIARY,
     BASELINES,
     DEPTHS,
+    INPUT_FORMATS,
     NETWORKS,
     SETTINGS,
     SEVERAL_RUNS,
@@ -17,12 +18,20 @@ from official.xlnet.configs.registry import (
 )
 from official.xlnet.modeling.ops import keras_names
 
-NETWORKS.modules |= {"bert": "extensions.bert.bert_encoder", "gpt": "extensions.bert.gpt_encoder"}
+NETWORKS.modules |= {
+    "bert": "extensions.bert.bert_encoder",
+    "gpt": "extensions.bert.gpt_encoder",
+    "gpt2": "extensions.bert.gpt2_encoder",
+}
 ANSWER_MODULES.modules |= {"san": "extensions.stochastic_answer.head"}
 TASK_LOSSES.modules |= {"language_model": "extensions.language_model_loss.loss"}
 DEPTHS.modules |= {
     "shared": "extensions.universal.shared_depth",
     "adaptive": "extensions.universal.adaptive_depth",
+}
+INPUT_FORMATS.modules |= {
+    "full_sentences": "extensions.contiguous.formats",
+    "doc_sentences": "extensions.contiguous.formats",
 }
 BASELINES.modules |= {"text": "extensions.text_baselines"}
 ATTENTION_INITS.modules |= {"neighbors": "extensions.neighbors"}
@@ -39,6 +48,7 @@ SEVERAL_RUNS.modules |= {
 SETTINGS.modules |= {
     "model.network=bert": "extensions.bert.settings",
     "model.network=gpt": "extensions.bert.settings",
+    "model.network=gpt2": "extensions.bert.settings",
     "model.max_positions": "extensions.bert.settings",
     "model.num_segments": "extensions.bert.settings",
     "model.depth=shared": "extensions.universal.settings",
@@ -49,9 +59,12 @@ SETTINGS.modules |= {
     "objective.auxiliary=capitalization": "extensions.ernie.settings",
     "objective.auxiliary=token_document": "extensions.ernie.settings",
     "objective.auxiliary=next_sentence": "extensions.next_sentence.settings",
+    "objective.input_format=full_sentences": "extensions.contiguous.settings",
+    "objective.input_format=doc_sentences": "extensions.contiguous.settings",
     "task.answer_module=san": "extensions.stochastic_answer.settings",
     "task.answer_steps": "extensions.stochastic_answer.settings",
     "task.answer_dropout": "extensions.stochastic_answer.settings",
+    "task.both_orders": "extensions.both_orders.settings",
     "task.lm_weight": "extensions.language_model_loss.settings",
     "objective.next_sentence": "extensions.next_sentence.settings",
 }
@@ -59,6 +72,7 @@ SETTINGS.modules |= {
 keras_names.MODULES |= {
     "AdaptiveDepth": "extensions.universal.adaptive_depth",
     "BertEncoder": "extensions.bert.bert_encoder",
+    "Gpt2Encoder": "extensions.bert.gpt2_encoder",
     "GptEncoder": "extensions.bert.gpt_encoder",
     "MaskedLMHead": "extensions.bert.masked_lm_head",
     "SharedDepth": "extensions.universal.shared_depth",

@@ -15,7 +15,7 @@ of them. `objective.kind` selects one:
 
 from __future__ import annotations
 
-from official.xlnet.configs.registry import OBJECTIVES
+from official.xlnet.configs.registry import INPUT_FORMATS, OBJECTIVES
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.base import (
     Objective,
@@ -38,4 +38,5 @@ def create_objective(config: ObjectiveSections) -> Objective:
     Raises:
       ConfigError: no objective is registered under `objective.kind`.
     """
-    return OBJECTIVES[config.objective.kind](config)
+    create = OBJECTIVES[config.objective.kind]
+    return INPUT_FORMATS[config.objective.input_format](create, config)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from official.xlnet.configs.registry import OBJECTIVES
+from official.xlnet.configs.registry import INPUT_FORMATS, OBJECTIVES
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives.permutation_sampling import (
@@ -88,6 +88,12 @@ def register_objective(name: str) -> Callable[[CreateObjective], CreateObjective
       ...     return objective
     """
     return OBJECTIVES.register(name)
+
+
+@INPUT_FORMATS.register("pairs")
+def pairs(create: CreateObjective, config: ObjectiveSections) -> Objective:
+    """Inputs as they are in the records: the reuse part, A and B."""
+    return create(config)
 
 
 def draw_targets(batch: dict[str, tf.Tensor], config: ObjectiveSections) -> Targets:

@@ -1,0 +1,1 @@
+"""RoBERTa's inputs: contiguous text in one segment, across documents or within each."""

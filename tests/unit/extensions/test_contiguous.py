@@ -1,0 +1,76 @@
+"""RoBERTa's input formats, against what the records hold."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.configs.sections import ObjectiveSections
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, SEP_ID
+from tests.helpers.tiny import TOKENS, random_windows, tiny_config
+
+REUSED = 8
+ENDS = np.array([[3, 5], [0, 7], [6, 6]])  # Where documents end, in each row.
+
+
+def inputs_of(name):
+    config = tiny_config(
+        kind="denoising",
+        network="bert",
+        mem_len=0,
+        bidirectional=False,
+        reuse_len=REUSED,
+        input_format=name,
+    )
+    batch = dict(random_windows(1, batch=3, tokens=TOKENS))
+    ids, can_be_target = batch["token_ids"].numpy(), batch["can_be_target"].numpy()
+    for row, places in enumerate(ENDS):
+        ids[row, places], can_be_target[row, places] = EOD_ID, False
+    is_reversed = np.array([False, True, False])
+    changes = {"token_ids": ids, "can_be_target": can_be_target, "is_reversed": is_reversed}
+    batch |= {key: tf.constant(value) for key, value in changes.items()}
+    return batch, create_objective(ObjectiveSections.of(config))(batch)
+
+
+@pytest.mark.parametrize("name", ["full_sentences", "doc_sentences"])
+def test_inputs_are_contiguous_text_in_one_segment(name):
+    batch, task = inputs_of(name)
+    ends = np.tile([SEP_ID, CLS_ID], [3, 1])
+    text = np.concatenate([batch["token_ids"][:, :REUSED], ends], axis=1)
+    places, mask = task.inputs["content_positions"].numpy(), task.mask_BP.numpy() > 0
+    is_target = np.zeros(text.shape, bool)
+    for row in range(3):
+        is_target[row, places[row][mask[row]]] = True
+        np.testing.assert_array_equal(
+            task.labels_BP[row][mask[row]], text[row, places[row][mask[row]]]
+        )
+    assert is_target.sum(axis=1).min() > 0
+    assert not is_target[:, REUSED:].any() and not (is_target & (text == EOD_ID)).any()
+    found = task.inputs["token_ids"].numpy()
+    np.testing.assert_array_equal(found[~is_target], text[~is_target])
+    assert not task.inputs["segment_ids"].numpy().any()
+
+
+def test_documents_do_not_see_each_other():
+    assert "perm_mask" not in inputs_of("full_sentences")[1].inputs
+    found = inputs_of("doc_sentences")[1].inputs["perm_mask"].numpy()
+    for row, document in enumerate(
+        [[0] * 4 + [1] * 2 + [2] * 4, [1] * 7 + [2] * 3, [0] * 7 + [1] * 3]
+    ):
+        document = np.array(document)
+        np.testing.assert_array_equal(found[row], document[:, None] != document)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("kind=causal", r"objective.kind: expected denoising with objective.input_format=doc_sent"),
+        ("next_sentence=true", r"objective.auxiliary: expected none with .*, which has no B"),
+        ("mem_len=3", r"model.mem_len: expected 0 with objective.input_format=doc_sentences"),
+    ],
+)
+def test_what_the_formats_do_not_have_is_refused(change, sentence):
+    settings = ["input_format=doc_sentences", "kind=denoising", "mem_len=0", change]
+    with pytest.raises(ConfigError, match=sentence):
+        tiny_config().apply(settings)
