@@ -101,11 +101,6 @@ class Task:
           saved: settings of the run that is resumed.
         """
 
-    @property
-    def num_sequences(self) -> int:
-        """Number of sequences of a unit, S."""
-        return 1
-
     def units(self, example: Example) -> list[Unit]:
         """Converts an example to units, with labels if the example has one.
 
@@ -205,12 +200,13 @@ class Task:
           texts: the texts.
 
         Returns:
-          One sequence, or `task.max_windows` windows of a long text (see `task.long_texts`).
+          One sequence, or as many as `TaskConfig.orders` or, for windows of a long text,
+          `task.max_windows` say.
         """
         task = self.config.task
         ids = [self.tokenizer.encode(text) for text in texts]
         if task.long_texts == "truncate":
-            return [self.pack(ids)]
+            return [self.pack([ids[i] for i in order]) for order in task.orders(len(ids))]
         sequences = self._windows(ids) if task.long_texts == "windows" else self._segments(ids)
         return sequences
 

@@ -53,12 +53,6 @@ class TextTask(Task):
                     f"({', '.join(task.text_columns)}), got {found}"
                 )
 
-    @property
-    def num_sequences(self) -> int:
-        """Number of windows of a long text; 1 if long texts are truncated."""
-        task = self.config.task
-        return 1 if task.long_texts == "truncate" else task.max_windows
-
     def units(self, example):
         labels = {} if example.label is None else {"label": self.label(example)}
         if self.empty(example.texts):

@@ -372,14 +372,21 @@ def test_command_prints_the_report(tmp_path, hf, capsys):
 CONVERTED = {"name", "labels", "scope", "target_means", "target_scales", "start_n_top"}
 CONVERTED |= {"end_n_top", "max_length", "subtasks"}
 SAID_OR_REFUSED = {"summary", "long_texts", "text_columns", "null_threshold", "truncation_side"}
-SAID_OR_REFUSED |= {"answer_module"}
+SAID_OR_REFUSED |= {"answer_module", "both_orders"}
 OF_SETTINGS_THAT_ARE_SAID = {"max_windows", "window_stride", "pooling", "pooled_segments"}
 OF_SETTINGS_THAT_ARE_SAID |= {"answer_steps", "answer_dropout"}
 OF_TRAINING = {"patience", "class_weights", "label_smoothing", "lm_weight", "epochs", "metric"}
 OF_TRAINING |= {"freeze_encoder", "num_buckets"}
 OF_READING_FILES = {"columns", "label_column", "num_choices", "query_length", "answer_length"}
 OF_READING_FILES |= {"n_best", "regressions"}
-OF_HEADS_THAT_ARE_SAID = {"scoring", "num_candidates", "cutoff", "highest_grade", "rerank_depth"}
+OF_HEADS_THAT_ARE_SAID = {
+    "rankings",
+    "scoring",
+    "num_candidates",
+    "cutoff",
+    "highest_grade",
+    "rerank_depth",
+}
 
 
 def test_it_is_known_what_becomes_of_every_setting_of_a_task():
@@ -399,6 +406,7 @@ def test_it_is_known_what_becomes_of_every_setting_of_a_task():
         ("regression", {"long_texts": "windows"}, "one sequence.* 128 tokens", "one sequence"),
         ("regression", {"long_texts": "memory"}, "as one sequence", "as one sequence"),
         ("regression", {"text_columns": ("a", "b", "c")}, "at most two texts", "at most two"),
+        ("regression", {"both_orders": True}, "texts in one order", "texts in one order"),
         ("regression", {"truncation_side": "left"}, "", "truncates texts on the right"),
         ("question_answering", {"null_threshold": 0.25}, "exceed 0.25", "exceed 0.25"),
         ("multi_label", {}, "", "no head for multi_label; only the encoder"),

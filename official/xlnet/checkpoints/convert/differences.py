@@ -89,6 +89,9 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
         f"than {task.max_length} tokens have other logits": (
             has_summary and task.long_texts != "truncate"
         ),
+        f"task.text_columns: {name} reads texts in one order, this model in both": (
+            len(task.orders(number)) > 1
+        ),
         f"task.text_columns: {name} takes at most two texts, this model {number}": number > 2,
         **dict.fromkeys(head.differences(task, name), True),
         f"task.truncation_side: {name} truncates texts on the right": (

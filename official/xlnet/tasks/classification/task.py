@@ -101,6 +101,7 @@ class MultiLabel(TextTask):
     def complete(cls, config, examples):
         found = sorted({label for example in examples for label in example.label or ()})
         config.task.labels = complete_labels(config, found)
+        config.task.check_examples(examples)
 
     def label(self, example):
         labels = self.labels
@@ -181,6 +182,7 @@ class Regression(TextTask):
 
     @classmethod
     def complete(cls, config, examples):
+        config.task.check_examples(examples)
         target = target_of([example.label for example in examples], "training data")
         if not config.task.target_means:
             config.task.target_means, config.task.target_scales = (target[0],), (target[1],)
