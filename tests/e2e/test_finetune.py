@@ -250,14 +250,20 @@ def test_long_texts_are_read_to_their_end(settings, files, tmp_path, capfd):
 def test_several_data_sets_at_once_then_one_of_them(files, tmp_path, capfd):
     rng = random.Random(7)
     numbers = kind_files("regression", tmp_path, rng, 23)
-    parts = f"words={files / 'train.tsv'},stsb={_as_stsb(numbers)}"
-    dev = f"words={files / 'dev.tsv'},stsb={_as_stsb(numbers)}"
+    queries = [(f"q{n}", text, int(y == "good")) for n in range(20) for y, text in labelled(rng, 2)]
+    pairs = [(text, "is it good", label) for label, text in labelled(rng, 41)]
+    ranked = write_table(tmp_path / "ranked.tsv", ("query", "document", "relevance"), queries)
+    pairs = write_table(tmp_path / "pairs.tsv", ("one", "two", "label"), pairs)
+    others = f"stsb={_as_stsb(numbers)},ranked={ranked},pairs={pairs}"
     both = str(tmp_path / "both")
-    assert finetune("multitask", parts, dev, both) == 0, capfd.readouterr().err
+    settings = {"rankings": "[ranked]", "answer_module": "san", "num_steps": 100}
+    settings["text_columns"] = "[words/text,pairs/one,pairs/two]"
+    parts, dev = (f"words={files / f'{split}.tsv'},{others}" for split in ("train", "dev"))
+    assert finetune("multitask", parts, dev, both, **settings) == 0, capfd.readouterr().err
     figures = json.loads(capfd.readouterr().out.splitlines()[-1])
-    assert figures["words/accuracy"] > 0.8
-    mean = (figures["words/accuracy"] + figures["stsb/pearson"]) / 2
-    assert figures["mean"] == pytest.approx(mean)
+    assert figures["words/accuracy"] > 0.8 and figures["ranked/pair_accuracy"] > 0.8
+    names = ("words/accuracy", "stsb/pearson", "ranked/ndcg@20", "pairs/accuracy")
+    assert figures["mean"] == pytest.approx(np.mean([figures[name] for name in names]))
     source = f"--input=words={files / 'dev.tsv'}"
     output = tmp_path / "p.jsonl"
     assert run(capfd, "predict", f"--model={both}", source, f"--output={output}")["rows"] == 41

@@ -196,9 +196,7 @@ def task_configuration(
         base.task.max_length = min(base.task.max_length, base.model.longest_input)
     if path is None:
         config = base
-        for override in overrides:
-            config.set(override)
-        config.check()
+        config.apply(overrides)
     else:
         config = load_config(path, list(overrides), base)
         if os.path.isdir(path) and not any("target_" in override for override in overrides):

@@ -74,9 +74,7 @@ def load_config(
         )
     source = foreign_source(path)
     if source is not None:
-        for override in overrides:
-            source.config.set(override)
-        source.config.check()
+        source.config.apply(overrides)
         return source.config
     config = XLNetConfig.load(path, overrides, base)
     vocabulary = os.path.join(path, VOCAB_FILE)

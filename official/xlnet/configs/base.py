@@ -15,11 +15,11 @@ import importlib
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from official.xlnet.configs.registry import SETTINGS
-from official.xlnet.configs.validation import Allowed, check_values
+from official.xlnet.configs.validation import Allowed, check_values, require
 
 
 class _LazyModule(types.ModuleType):
@@ -60,11 +60,32 @@ class Section(hyperparams.Config):
     section: ClassVar[str]
     # {key: its range, the words that it may be, or the registry of its names}
     allowed: ClassVar[Mapping[str, Allowed]] = {}
+    # {key: (another key, values of that one with which nothing reads the first)}
+    unread_with: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {}
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
         for part in type(self).__mro__:
             check_values(self.section, self, vars(part).get("allowed", {}))
+
+    def require_read(self, keys: Collection[str]) -> None:
+        """Raises `ConfigError` if a key has another value than its default, and nothing reads it.
+
+        Args:
+          keys: the keys that were given.
+        """
+        for part in type(self).__mro__:
+            for key, (other, values) in vars(part).get("unread_with", {}).items():
+                value, default, choice = (
+                    getattr(self, key),
+                    getattr(type(self), key),
+                    getattr(self, other),
+                )
+                if key in keys and value != default and choice in values:
+                    expected = (
+                        f"{default!r}, as nothing reads it with {self.section}.{other}={choice}"
+                    )
+                    require(False, f"{self.section}.{key}", expected, value)
 
     def check_with(self, config: Any) -> None:
         """Raises `ConfigError` if values are incompatible with those of other sections.

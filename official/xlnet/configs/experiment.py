@@ -19,6 +19,7 @@ import copy
 import dataclasses
 import difflib
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -87,7 +88,8 @@ class XLNetConfig(Config):
           ConfigError: the file is missing or is not a YAML mapping, a key is unknown, or values
             are out of range or incompatible.
         """
-        if file_system.is_dir(path):
+        is_model = file_system.is_dir(path)
+        if is_model:
             path = os.path.join(path, CONFIG_FILE)
         if not file_system.is_file(path):
             raise ConfigError(
@@ -98,9 +100,10 @@ class XLNetConfig(Config):
         if not isinstance(tree, dict):
             raise ConfigError(f"{path}: expected a mapping of sections, got {type(tree).__name__}")
         config = cls.from_dict(tree, source=path, base=base)
-        for override in overrides:
-            config.set(override)
-        config.check()
+        for name, values in tree.items():
+            if not is_model:  # Directories of earlier versions have keys that nothing reads.
+                getattr(config, name).require_read(values)
+        config.apply(overrides)
         return config
 
     @classmethod
@@ -140,8 +143,22 @@ class XLNetConfig(Config):
         require_type("config", config, XLNetConfig | dict)
         return cls.from_dict(config) if isinstance(config, dict) else config
 
-    def set(self, override: str) -> None:
+    def apply(self, overrides: Sequence[str]) -> None:
+        """Applies `key=value` overrides, see `load`, and validates the configuration.
+
+        Raises:
+          ConfigError: an override or its result is invalid, or nothing reads the key.
+        """
+        given = [self.set(override) for override in overrides]
+        self.check()
+        for section, key in given:
+            getattr(self, section).require_read([key])
+
+    def set(self, override: str) -> tuple[str, str]:
         """Applies one `key=value` override; see `load`.
+
+        Returns:
+          The section and the key.
 
         Raises:
           ConfigError: the key is unknown or ambiguous, or the value has the wrong type.
@@ -171,6 +188,7 @@ class XLNetConfig(Config):
             )
         value = parse_yaml(text, f"--set={override}")
         _assign(sections[section], section, name, value, f"--set={override}")
+        return section, name
 
     @property
     def reads_left_to_right(self) -> bool:

@@ -99,7 +99,7 @@ class TaskConfig(Section):
                 )
 
     def tasks_with(self, key: str) -> list[str]:
-        """Returns the tasks that a key is for: those with its class, or whose it extends.
+        """Returns the tasks that a key is for: those with its class, or with that it extends.
 
         Args:
           key: the key, without its section.
@@ -107,29 +107,32 @@ class TaskConfig(Section):
         Returns:
           Values of `name`; an empty list for a key of every task.
         """
-        owner: Any = SETTINGS.get(f"task.{key}")
-        if owner is None:
-            return []
-        return [
-            name.removeprefix("task.name=")
-            for name in SETTINGS.names()
-            if name.startswith("task.name=")
-            and (issubclass(SETTINGS[name], owner) or issubclass(owner, SETTINGS[name]))
-        ]
+        owner: Any = SETTINGS.get(f"task.{key}", TaskConfig)
+        prefix = "task.name="
+        names = [name for name in SETTINGS.names() if name.startswith(prefix)]
+        while owner is not TaskConfig:
+            if owners := [name for name in names if issubclass(SETTINGS[name], owner)]:
+                return [name.removeprefix(prefix) for name in owners]
+            owner = owner.__base__
+        return []
 
-    def target(self, number: int = 0) -> tuple[float, float]:
-        """Returns mean and scale of the labels of a regression; 0 and 1 if they are unscaled.
-
-        Args:
-          number: index of the subtask, for a task that has several.
-        """
+    def target(self) -> tuple[float, float]:
+        """Returns mean and scale of the labels of a regression; 0 and 1 if they are unscaled."""
         if not self.target_means:
             return 0.0, 1.0
-        return self.target_means[number], self.target_scales[number]
+        return self.target_means[0], self.target_scales[0]
 
     def auxiliary_losses(self) -> dict[str, float]:
         """Returns the weight of each loss beside that of the head, by its name in `TASK_LOSSES`."""
         return {}
+
+    def orders(self, num_texts: int) -> list[list[int]]:
+        """Returns the orders in which the texts of an input are read, each as one sequence.
+
+        Args:
+          num_texts: number of texts.
+        """
+        return [list(range(num_texts))]
 
     def check_examples(self, examples: Sequence[Any]) -> None:
         """Raises `DataError` if training examples do not suit the settings."""

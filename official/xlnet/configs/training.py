@@ -89,6 +89,7 @@ class TrainingConfig(Section):
         "on_bad_step": ("stop", "skip"),
         "seed": SEED,
     }
+    unread_with = {"muon_scale": ("optimizer", ("adamw", "lamb"))}
 
     batch_size: int = 16
     num_steps: int = 10000

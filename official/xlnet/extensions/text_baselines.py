@@ -10,11 +10,12 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from official.xlnet.configs.registry import BASELINES
+from official.xlnet.data.examples import TextExample
 from official.xlnet.tasks.classification.task import Classification, MultiLabel, Regression
 from official.xlnet.tasks.multitask.task import MultiTask
 from official.xlnet.tasks.task import Task
@@ -55,11 +56,14 @@ def text_baselines(
     Returns:
       Metrics as `bag_of_words` and `majority` (the most frequent class, or the mean of numbers);
       and `train_examples` and `dev_examples`, how many were used. None for a task that does not
-      label texts.
+      label texts; rankings of a multi-task model are left out.
     """
     if not isinstance(task, Classification | MultiLabel | Regression | MultiTask):
         return None
-    train, dev = (_sample(examples, max_examples, max_characters) for examples in (train, dev))
+    texts = [[x for x in examples if isinstance(x, TextExample)] for examples in (train, dev)]
+    train, dev = (_sample(examples, max_examples, max_characters) for examples in texts)
+    if not dev:
+        return None
     logits = _logits_of_parts(task, train, dev)
     results: dict[str, Any] = {}
     for name, outputs in logits.items():
@@ -96,7 +100,7 @@ def _logits_of_parts(task, train, dev) -> dict[str, list[Logits]]:
         own = [index for index, example in enumerate(dev) if example.subtask == subtask]
         if own:
             found = _logits(
-                part,
+                cast(TextTask, part),
                 [example for example in train if example.subtask == subtask],
                 [dev[index] for index in own],
             )

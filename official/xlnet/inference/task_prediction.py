@@ -140,9 +140,9 @@ def evaluate_with(
 
     predictions = list(_predict(forward, task, examples, add_loss))
     metrics = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
-    if not num_items:
+    if not num_items and "loss" not in metrics:
         raise DataError("expected examples to evaluate with, got none whose labels the model reads")
-    return predictions, {"loss": loss_sum / num_items} | metrics
+    return predictions, {"loss": loss_sum / max(num_items, 1.0)} | metrics
 
 
 def _predict(

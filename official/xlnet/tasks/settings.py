@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import COUNT, RATE, require
+from official.xlnet.configs.validation import COUNT, RATE, Range, require
 
 
 @register_settings("task")
@@ -24,6 +25,7 @@ class LabelConfig(TaskConfig):
     """
 
     allowed = {"label_smoothing": RATE}
+    unread_with = {"label_smoothing": ("name", ("regression", "multi_label"))}
     from_data = ("text_columns", "target_means", "target_scales")
 
     label_smoothing: float = 0.0
@@ -49,6 +51,21 @@ class LabelConfig(TaskConfig):
 
 
 @register_settings("task")
+class AnswerConfig(LabelConfig):
+    """Tasks that predict one class of each text.
+
+    Attributes:
+      answer_module: the head: `summary` (dense layer on the sequence summary) or that of an
+        extension. `multitask` has an extension's head for its data sets of two texts and classes.
+    """
+
+    allowed = {"answer_module": ANSWER_MODULES}
+    unread_with = {"answer_module": ("name", ("regression", "multi_label"))}
+
+    answer_module: str = "summary"
+
+
+@register_settings("task")
 class QueryConfig(TaskConfig):
     """Tasks about a question or query.
 
@@ -59,3 +76,21 @@ class QueryConfig(TaskConfig):
     allowed = {"query_length": COUNT}
 
     query_length: int = 64
+
+
+@register_settings("task")
+class CandidatesConfig(QueryConfig):
+    """Tasks that rank the documents of a query.
+
+    Attributes:
+      num_candidates: number of documents of a query that the loss compares: one and, if there are
+        so many, `num_candidates` - 1 less relevant ones; 2: pairs.
+      cutoff: rank cutoff k of NDCG@k and ERR@k.
+      highest_grade: highest possible relevance grade, for ERR@k; 0: the highest in the data.
+    """
+
+    allowed = {"num_candidates": Range(2, 1000), "cutoff": COUNT, "highest_grade": Range(0, 100)}
+
+    num_candidates: int = 2
+    cutoff: int = 20
+    highest_grade: int = 0

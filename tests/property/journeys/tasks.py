@@ -16,6 +16,7 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.inference.task_prediction import load_task, unit_lengths
 from official.xlnet.tasks.batching import collate
 from tests.property.journeys import oracles
+from tests.property.journeys.draws.configuration import is_read
 from tests.property.journeys.draws.task_files import TABLES, TaskFile, is_doubtful, write_task_file
 from tests.property.journeys.language import training_of
 from tests.property.journeys.promises import close, promise
@@ -43,7 +44,9 @@ def _finetune(world: World, model, vocab: str, config: str, files) -> str:
     sections["task"] = {
         key: world.journey["config"][f"task.{key}"]
         for section, key in drawn
-        if section == "task" and task["kind"] in (TaskConfig().tasks_with(key) or [task["kind"]])
+        if section == "task"
+        and task["kind"] in (TaskConfig().tasks_with(key) or [task["kind"]])
+        and is_read(f"task.{key}", world.journey["config"], name=task["kind"])
     }
     if model:  # Its own sizes.
         del sections["model"]

@@ -183,13 +183,14 @@ def test_labels_that_yaml_reads_as_booleans_are_refused():
 TEXTS = {"classification", "multi_label", "regression"}
 # {key of some tasks: (these, its default, another value)}
 KEYS_OF_TASKS = {
-    "answer_steps": (TEXTS, 5, 3),
+    "answer_steps": (TEXTS | {"multitask"}, 5, 3),
     "class_weights": (TEXTS, "none", "balanced"),
     "label_smoothing": (TEXTS | {"multitask"}, 0.0, 0.1),
     "lm_weight": (set(TASKS.names()), 0.0, 0.5),
     "null_threshold": ({"question_answering"}, 0.0, -2.5),
     "num_choices": ({"multiple_choice"}, 4, 7),
-    "query_length": ({"question_answering", "ranking"}, 64, 11),
+    "num_candidates": ({"ranking", "multitask"}, 2, 3),
+    "query_length": ({"question_answering", "ranking", "multitask"}, 64, 11),
     "scoring": ({"ranking"}, "kernel", "summary"),
     "subtasks": ({"multitask"}, (), ("a", "b")),
 }
@@ -215,3 +216,35 @@ def test_a_key_of_another_task_is_left_out_or_says_whose_it_is(name, tmp_path):
             sentence = f"^task.{key}: a key of {owners}; task.name is {name}$"
             with pytest.raises(ConfigError, match=sentence):
                 config.check()
+
+
+UNREAD = [
+    ("task.answer_module=san", "task.name=regression", "task.name=classification"),
+    ("task.class_weights=balanced", "task.name=multi_label", "task.name=classification"),
+    ("task.answer_steps=3", "task.answer_module=summary", "task.answer_module=san"),
+    ("training.muon_scale=0.5", "training.optimizer=adamw", "training.optimizer=muon"),
+    ("objective.mask_share=0.5", "objective.kind=permutation", "objective.kind=denoising"),
+    ("model.ponder_weight=0.5", "model.depth=shared", "model.depth=adaptive"),
+]
+
+
+@pytest.mark.parametrize(("setting", "unread", "read"), UNREAD)
+def test_a_key_that_nothing_reads_is_refused(setting, unread, read, tmp_path):
+    sentence = f"^{setting.split('=')[0]}: expected .*, as nothing reads it with {unread}, got"
+    for settings in ([setting, unread], [unread, setting]):
+        with pytest.raises(ConfigError, match=sentence):
+            XLNetConfig().apply(settings)
+    XLNetConfig().apply([read, setting])
+    config = XLNetConfig()
+    for each in (setting, unread):
+        config.set(each)
+    config.save(str(tmp_path))
+    file = f"{tmp_path}/config.yaml"
+    with pytest.raises(ConfigError, match=sentence):
+        XLNetConfig.load(file)
+    config.set(read)
+    config.save(str(tmp_path))
+    XLNetConfig.load(file, [unread])  # What a recipe has for its own choice.
+    config.set(unread)
+    config.save(str(tmp_path))
+    XLNetConfig.load(str(tmp_path))  # A model of an earlier version.

@@ -13,6 +13,8 @@ from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService
+from official.xlnet.tasks.batching import collate
+from official.xlnet.tasks.ranking.examples import RankingExample
 from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -95,6 +97,32 @@ def test_memory_in_few_bytes(tokenizer, graph_tokenizer):
         assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=0.03)
 
 
+def test_both_orders(graph_tokenizer):
+    model, task = random_task("classification", both_orders=True, text_columns=("a", "b"))
+    settings = Settings((23,), text_columns=("a", "b"))
+    service = task_service(model, graph_tokenizer, settings)
+    a, b = mixed_texts(13), mixed_texts(13, seed=1)
+    examples = [TextExample(str(n), pair) for n, pair in enumerate(zip(a, b, strict=True))]
+    first, second = task.units(examples[12])[0].sequences
+    for ids, other in ((0, 1), (1, 0)):
+        np.testing.assert_array_equal(
+            first["token_ids"][:-1][first["segment_ids"][:-1] == ids],
+            second["token_ids"][:-1][second["segment_ids"][:-1] == other],
+        )
+    outputs = service.serve_texts(a=tf.constant(a), b=tf.constant(b))
+    mirrored = service.serve_texts(a=tf.constant(b), b=tf.constant(a))
+    np.testing.assert_allclose(outputs["logits"], mirrored["logits"], atol=1e-5)
+    for row, prediction in enumerate(predict_examples(model, task, examples)):
+        assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
+    # W · (summary(A | B) + summary(B | A)) / 2 + b, of GPT's two inputs by themselves.
+    batch = collate(task.units(examples[12]), 23, 1)
+    alone = [
+        model({name: tf.constant(x[:, [s]]) for name, x in batch.items() if x.ndim == 3})["logits"]
+        for s in (0, 1)
+    ]
+    np.testing.assert_allclose(outputs["logits"][12], np.mean(alone, axis=0)[0], atol=1e-5)
+
+
 @pytest.mark.parametrize("long_texts", ["truncate", "windows", "memory"])
 @pytest.mark.parametrize("number", [2, 4, 5])
 def test_several_texts(tokenizer, graph_tokenizer, number, long_texts):
@@ -154,6 +182,35 @@ def test_several_tasks(served):
         found = by_label(outputs, row, "tone_")
         assert found == pytest.approx(prediction["probabilities"], abs=1e-5)
     assert outputs["length_score"].shape == (len(expected),)
+
+
+def test_tasks_of_mt_dnn(graph_tokenizer):
+    columns = ("one", "two"), ("document", "query")
+    texts = [f"{name}/{x}" for name, of in zip(("nli", "found"), columns, strict=True) for x in of]
+    model, task = random_task(
+        "multitask",
+        subtasks=("nli", "found"),
+        labels=("nli/no", "nli/yes"),
+        text_columns=tuple(texts),
+        rankings=("found",),
+        answer_module="san",
+        query_length=5,
+    )
+    settings = Settings((23,), text_columns=sum(columns, ()), texts_of_subtasks=columns)
+    service = task_service(model, graph_tokenizer, settings)
+    texts = mixed_texts(13), mixed_texts(13, seed=1)
+    inputs = dict(zip(settings.text_columns, map(tf.constant, texts + texts), strict=True))
+    outputs = {name: x.numpy() for name, x in service.serve_texts(**inputs).items()}
+    pairs = list(zip(*texts, strict=True))
+    nli = [TextExample(str(n), pair, subtask="nli") for n, pair in enumerate(pairs)]
+    found = [RankingExample(str(n), "q", b, a, subtask="found") for n, (a, b) in enumerate(pairs)]
+    for row, prediction in enumerate(predict_examples(model, task, nli)):
+        assert by_label(outputs, row, "nli_") == pytest.approx(
+            prediction["probabilities"], abs=1e-5
+        )
+    scores = [prediction["score"] for prediction in predict_examples(model, task, found)]
+    np.testing.assert_allclose(outputs["found_score"], scores, atol=1e-5)
+    assert np.ptp(scores) > 1e-3
 
 
 def test_answers(served):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.validation import RATE, Range
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.classification.settings import ClassificationConfig
+from official.xlnet.tasks.settings import AnswerConfig
 
 
 @register_settings("task", answer_module=["san"])
-class StochasticAnswerConfig(ClassificationConfig):
+class StochasticAnswerConfig(AnswerConfig):
     """`answer_module` may be `san` (stochastic answer network of MT-DNN, for pairs of texts).
 
     Attributes:
@@ -18,6 +18,7 @@ class StochasticAnswerConfig(ClassificationConfig):
     """
 
     allowed = {"answer_steps": Range(1, 100), "answer_dropout": RATE}
+    unread_with = dict.fromkeys(allowed, ("answer_module", ("summary",)))
 
     answer_steps: int = 5
     answer_dropout: float = 0.1

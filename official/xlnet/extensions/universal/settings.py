@@ -20,6 +20,11 @@ class UniversalModelConfig(ModelConfig):
     """
 
     allowed = {"halting_threshold": Range(0, 1), "ponder_weight": Range(0, 1000)}
+    unread_with = {
+        "step_encoding": ("depth", ("stacked",)),
+        "halting_threshold": ("depth", ("stacked", "shared")),
+        "ponder_weight": ("depth", ("stacked", "shared")),
+    }
 
     step_encoding: bool = True
     halting_threshold: float = 0.99

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.inference.network.length_buckets import Tensors
-from official.xlnet.serving.services.base import TaskService, with_sequence_axis
+from official.xlnet.serving.services.base import TaskService
 from official.xlnet.tokenization.graph.ragged import slices
 from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
 
@@ -21,6 +21,8 @@ class TextService(TaskService):
         self.num_texts = settings.num_texts
         if self._task.long_texts != "truncate":
             self.sequences = self._task.max_windows
+        elif len(self._task.orders(self.num_texts)) > 1:
+            self.sequences = len(self._task.orders(self.num_texts))
 
     @staticmethod
     def answer(logits_BC: tf.Tensor, labels: tuple[str, ...]) -> Tensors:
@@ -32,11 +34,17 @@ class TextService(TaskService):
 
     def _read(self, texts: list[tf.Tensor]) -> Tensors:
         """Converts texts to inputs of the network [U, S, T]."""
+        return self._packed([self.tokenizer(text) for text in texts])
+
+    def _packed(self, columns: list[tf.RaggedTensor]) -> Tensors:
+        """Converts ids of texts, ragged int32 [B, (tokens)], to inputs of the network."""
         readers = {"truncate": self._cut, "windows": self._windows, "memory": self._segments}
-        return readers[self._task.long_texts]([self.tokenizer(text) for text in texts])
+        return readers[self._task.long_texts](columns)
 
     def _cut(self, columns):
-        return with_sequence_axis(self.pack(columns))
+        orders = self._task.orders(len(columns))
+        packed = [self.pack([columns[i] for i in order]) for order in orders]
+        return {name: tf.stack([x[name] for x in packed], axis=1) for name in packed[0]}
 
     def _segments(self, columns):
         """Splits one long sequence into segments; see `Task._segments`."""

@@ -54,13 +54,11 @@ class RegressionHead(SummaryHead):
 
     Args:
       config: sections of the experiment; uses `model` and `task`.
-      number: index in `task.target_means` and `task.target_scales`.
     """
 
-    def __init__(self, config: HeadSections, num_logits: int = 1, number: int = 0, **kwargs):
+    def __init__(self, config: HeadSections, num_logits: int = 1, **kwargs):
         super().__init__(config, num_logits, **kwargs)
-        self.number = number
-        self.mean, self.scale = config.task.target(number)
+        self.mean, self.scale = config.task.target()
 
     def call(self, content_USTD, inputs, seed=None):
         return {
@@ -70,6 +68,3 @@ class RegressionHead(SummaryHead):
     def loss(self, outputs, labels):
         label_U = tf.cast(labels["label"], tf.float32)
         return tf.square((outputs["logits"][:, 0] - label_U) / self.scale)
-
-    def get_config(self):
-        return {**super().get_config(), "number": self.number}

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from official.xlnet.configs.base import register_settings
-from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.tasks.classification import NAMES
-from official.xlnet.tasks.settings import LabelConfig
+from official.xlnet.tasks.settings import AnswerConfig
 
 
 @register_settings("task", name=NAMES)
-class ClassificationConfig(LabelConfig):
+class ClassificationConfig(AnswerConfig):
     """Classes or numbers of texts.
 
     Attributes:
       scope: data set name in variable names of the TF1 release, e.g. `mnli`.
       class_weights: `none`, or `balanced` (loss weights inversely proportional to class counts).
-      answer_module: the head of `classification`: `summary` (dense layer on the sequence summary)
-        or that of an extension.
     """
 
-    allowed = {"class_weights": ("none", "balanced"), "answer_module": ANSWER_MODULES}
+    allowed = {"class_weights": ("none", "balanced")}
+    unread_with = {"class_weights": ("name", ("regression", "multi_label"))}
     has_text_columns = True
 
     scope: str = ""
     class_weights: str = "none"
-    answer_module: str = "summary"

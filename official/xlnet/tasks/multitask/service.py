@@ -44,16 +44,26 @@ class MultiTaskService(TextService):
 
     def from_texts(self, texts):
         outputs: Tensors = {}
-        for names in dict.fromkeys(self._texts):  # Texts that tasks share are read once.
-            logits = self._network(self._read([texts[name] for name in names]))
-            numbers = [number for number, its in enumerate(self._texts) if its == names]
-            outputs |= self._answers_of(numbers, logits)
+        reads = [(names, self._is_ranking(number)) for number, names in enumerate(self._texts)]
+        for read in dict.fromkeys(reads):  # Texts that tasks share are read once.
+            numbers = [number for number, its in enumerate(reads) if its == read]
+            outputs |= self._answers_of(numbers, self._outputs(numbers[0], texts))
         return outputs
 
     def _serve_one(self, number, **texts):
         texts = self.checked(texts)
-        logits = self._network(self._read([texts[name] for name in self._texts[number]]))
-        return self._answer_of(number, logits)
+        return self._answer_of(number, self._outputs(number, texts))
+
+    def _outputs(self, number, texts):
+        """Outputs of the network for the texts of a task."""
+        columns = [self.tokenizer(texts[name]) for name in self._texts[number]]
+        if self._is_ranking(number):
+            document, query = columns
+            columns = [document, query[:, : self._task.query_length]]
+        return self._network(self._packed(columns))
+
+    def _is_ranking(self, number):
+        return self._task.subtasks[number] in self._task.rankings
 
     def _answer(self, inputs):
         return self._answers_of(range(len(self._names)), self._network(inputs))
@@ -67,6 +77,5 @@ class MultiTaskService(TextService):
 
     def _answer_of(self, number, logits):
         name = self._task.subtasks[number]
-        labels = [label for label in self._task.labels if label.startswith(f"{name}/")]
-        own = tuple(label.removeprefix(f"{name}/") for label in labels)
-        return SERVICES["classification" if own else "regression"].answer(logits[name], own)
+        own = self._task.part(name)
+        return SERVICES[own.name].answer(logits[name], own.labels)

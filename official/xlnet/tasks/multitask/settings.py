@@ -8,21 +8,55 @@ from typing import Any
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.tasks.settings import LabelConfig
+from official.xlnet.tasks.settings import AnswerConfig, CandidatesConfig
+
+_RANKED = ("document", "query")  # Texts of a ranking, as they are packed.
 
 
 @register_settings("task", name=["multitask"])
-class MultitaskConfig(LabelConfig):
+class MultitaskConfig(AnswerConfig, CandidatesConfig):
     """Several data sets. `NAME/COLUMN` in `text_columns` is a column of one of them.
 
     Attributes:
       subtasks: names of the data sets in the order of the heads.
       regressions: names of own data sets whose labels are numbers.
+      rankings: names of own data sets whose documents are ranked; those of the others are added.
     """
 
     subtasks: tuple[str, ...] = ()
     regressions: tuple[str, ...] = ()
+    rankings: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        super().check()
+        if self.rankings:
+            require_one_of("task.long_texts with rankings", self.long_texts, ("truncate",))
+
+    def part(self, subtask: str) -> TaskConfig:
+        """Returns the settings of a subtask as those of a task of its own.
+
+        Args:
+          subtask: name of the subtask.
+        """
+        prefix, number = f"{subtask}/", self.subtasks.index(subtask)
+        labels = [label for label in self.labels if label.startswith(prefix)]
+        own = {
+            "name": "classification" if labels else "regression",
+            "labels": tuple(label.removeprefix(prefix) for label in labels),
+            "text_columns": self.columns_of(subtask),
+            "metric": DATASETS.get(subtask, {}).get("metric", ""),
+            "target_means": self.target_means[number : number + 1],
+            "target_scales": self.target_scales[number : number + 1],
+        }
+        if subtask in self.rankings:
+            own |= {"name": "ranking", "scoring": "summary"}
+        if not (labels and len(self.columns_of(subtask)) == 2):  # MT-DNN: a pair is compared.
+            own["answer_module"] = "summary"
+        apart = {"subtasks", "regressions", "rankings"}
+        shared = {key: value for key, value in self.as_dict().items() if key not in apart}
+        return TaskConfig.of(shared | own)
 
     def columns_of(self, subtask: str) -> tuple[str, ...]:
         """Returns the text columns of a subtask: those that begin with its name.
@@ -67,16 +101,18 @@ class MultitaskConfig(LabelConfig):
         own = self.columns_of(name)
         known = DATASETS.get(name)
         if known is None:
+            kinds = {name: "regression" for name in self.regressions}
+            kinds |= {name: "ranking" for name in self.rankings}
             return TaskConfig(
-                name="regression" if name in self.regressions else "classification",
+                name=kinds.get(name, "classification"),
                 columns=self.columns,
                 text_columns=own or of_all,
                 label_column=self.label_column,
             )
-        if known["name"] not in ("classification", "regression"):
+        if known["name"] not in ("classification", "regression", "ranking"):
             raise DataError(
-                f"multitask data: expected classification or regression data, got {name} "
-                f"({known['name']})"
+                "multitask data: expected data of classification, regression or ranking, got "
+                f"{name} ({known['name']})"
             )
         return TaskConfig.of(known | ({"text_columns": own} if own else {}))
 
@@ -86,8 +122,12 @@ class MultitaskConfig(LabelConfig):
                 _check_classes(path, name, examples)
         if not self.subtasks:
             self.subtasks = tuple(name for name, *_ in parts)
-            columns = [f"{name}/{c}" for name, _, task, _ in parts for c in task.text_columns]
-            self.text_columns = tuple(columns)
+            texts = {
+                name: _RANKED if task.name == "ranking" else task.text_columns
+                for name, _, task, _ in parts
+            }
+            self.text_columns = tuple(f"{name}/{c}" for name in texts for c in texts[name])
+            self.rankings = tuple(name for name, _, task, _ in parts if task.name == "ranking")
 
 
 def _check_classes(path: str, name: str, examples: Sequence[Any]) -> None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import keep_targets, target_of
 from official.xlnet.tasks.task import Task, register_task
-from official.xlnet.tasks.text_task import TextTask
+
+_JOINING = 2  # Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
+_OUTPUTS = ("logits", "score")  # Names of the output of a head.
 
 
 @register_task("multitask")
 class MultiTask(Task):
-    """Joint training of text classification and regression on several data sets.
+    """Joint training of text classification, regression and ranking on several data sets.
 
     Each batch is of one data set. Every example is seen once per epoch, so data sets are sampled
     in proportion to their sizes. `task.labels` lists classes as `subtask/class`. A data set with
-    numeric labels, which has no classes there, is a regression.
+    numeric labels, which has no classes there, is a regression; `task.rankings` are ranked.
     """
 
     metric = "mean"
@@ -30,12 +33,11 @@ class MultiTask(Task):
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
-        self.parts: dict[str, TextTask] = {}
+        self.parts: dict[str, Task] = {}
         for name in config.task.subtasks:
-            labels = [x.removeprefix(f"{name}/") for x in self.labels if _is_of(name, x)]
-            part = TASKS["classification" if labels else "regression"](config, tokenizer)
-            part.labels = tuple(labels)
-            self.parts[name] = part
+            own = XLNetConfig.from_dict({}, base=config)
+            own.task = config.task.part(name)
+            self.parts[name] = TASKS[own.task.name](own, tokenizer)
 
     @classmethod
     def complete(cls, config, examples):
@@ -48,6 +50,10 @@ class MultiTask(Task):
                     f"classes and metrics, got {name!r}"
                 )
             own = [example for example in examples if example.subtask == name]
+            if name in config.task.rankings:
+                TASKS["ranking"].complete(config, own)
+                targets.append((0.0, 1.0))
+                continue
             found = {example.label for example in own}
             if len(found) < 2:
                 raise DataError(
@@ -63,11 +69,13 @@ class MultiTask(Task):
         config.task.labels = tuple(labels)
         if not config.task.target_means:
             config.task.target_means, config.task.target_scales = zip(*targets, strict=True)
-
-    @property
-    def num_sequences(self) -> int:
-        """Number of windows of a long text; 1 if long texts are truncated."""
-        return next(iter(self.parts.values())).num_sequences
+        module = config.task.answer_module
+        modules = {config.task.part(name).answer_module for name in config.task.subtasks}
+        if module not in modules:
+            raise DataError(
+                f"multitask data: expected a data set with two text columns and classes, which "
+                f"task.answer_module={module} compares, got none"
+            )
 
     def units(self, example):
         units = self._part(example).units(example)
@@ -76,14 +84,34 @@ class MultiTask(Task):
         return units
 
     def training_units(self, examples):
-        units = []
-        for name, part in self.parts.items():
-            own = [example for example in examples if example.subtask == name]
-            units += [self._finish(unit, name) for unit in part.training_units(own)]
+        """Returns units of one example, or, with rankings, a function from the epoch to units.
+
+        All batches have as many sequences then: `task.num_candidates` in each unit. They are the
+        documents of a query, or other examples, which are joined at random in each epoch.
+        """
+        task, seed = self.config.task, self.config.training.seed
+        parts = {
+            name: part.training_units([x for x in examples if x.subtask == name])
+            for name, part in self.parts.items()
+        }
+        if not task.rankings:
+            return [self._finish(unit, name) for name in parts for unit in parts[name]]
+
+        def units(epoch: int) -> list[Unit]:
+            rng = np.random.default_rng([seed, _JOINING, epoch])
+            drawn = []
+            for name, of_part in parts.items():
+                if callable(of_part):
+                    joined = [_with_label(unit) for unit in of_part(epoch)]
+                else:
+                    joined = _joined(of_part, task.num_candidates, rng)
+                drawn += [self._finish(unit, name) for unit in joined]
+            return drawn
+
         return units
 
     def predict(self, example, outputs):
-        own = [{"logits": output[example.subtask]} for output in outputs]
+        own = [dict.fromkeys(_OUTPUTS, output[example.subtask]) for output in outputs]
         return {"subtask": example.subtask, **self._part(example).predict(example, own)}
 
     def combine(self, predictions):
@@ -100,18 +128,22 @@ class MultiTask(Task):
             own = [k for k, example in enumerate(examples) if example.subtask == name]
             if own:
                 of_part = part.evaluate([examples[k] for k in own], [predictions[k] for k in own])
-                main.append(of_part[part.metric])
+                main.append(of_part[_metric(part)])
                 metrics |= {f"{name}/{metric}": value for metric, value in of_part.items()}
+        keys = [f"{name}/loss" for name in self.config.task.rankings]
+        if len(main) == len(keys) and metrics.keys() >= set(keys):  # Nothing but rankings.
+            metrics["loss"] = float(np.mean([metrics[key] for key in keys]))
         return {"mean": float(np.mean(main)), **metrics}
 
     def draw(self, axes, examples, predictions):
         """Plots the main metric of each data set."""
         metrics = self.evaluate(examples, predictions)
-        names = [name for name in self.parts if f"{name}/{self.parts[name].metric}" in metrics]
-        axes.bar(names, [metrics[f"{name}/{self.parts[name].metric}"] for name in names])
+        keys = {name: f"{name}/{_metric(part)}" for name, part in self.parts.items()}
+        names = [name for name in keys if keys[name] in metrics]
+        axes.bar(names, [metrics[keys[name]] for name in names])
         axes.set(ylim=(0, 1), title="Main metrics")
 
-    def _part(self, example: TextExample) -> TextTask:
+    def _part(self, example: TextExample) -> Task:
         if example.subtask not in self.parts:
             raise DataError(
                 f"{example.id}: expected one of the data sets {', '.join(self.parts)}, got "
@@ -127,5 +159,24 @@ class MultiTask(Task):
         return unit
 
 
-def _is_of(name: str, label: str) -> bool:
-    return label.startswith(f"{name}/")
+def _metric(part: Task) -> str:
+    """The main metric of a data set: that of its recipe, or of its kind of task."""
+    return part.config.task.metric or part.metric
+
+
+def _joined(units: list[Unit], size: int, rng: np.random.Generator) -> list[Unit]:
+    """Units of `size` examples in a random order; the last is filled up with padding."""
+    order = rng.permutation(len(units))
+    joined = []
+    for start in range(0, len(units), size):
+        members = [units[i] for i in order[start : start + size]]
+        label = np.zeros(size, np.float32)
+        label[: len(members)] = [unit.labels["label"] for unit in members]
+        sequences = [unit.sequences[0] for unit in members] + [{}] * (size - len(members))
+        joined.append(Unit(sequences, {"label": label}))
+    return joined
+
+
+def _with_label(unit: Unit) -> Unit:
+    """A unit of a ranking, whose label says nothing, with the arrays of all units."""
+    return Unit(unit.sequences, {"label": np.zeros(len(unit.sequences), np.float32)})

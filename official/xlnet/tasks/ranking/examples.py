@@ -19,6 +19,7 @@ class RankingExample(Example):
       relevance: relevance grade; 0 is irrelevant, below 0 is junk.
       not_ranked: (document, grade) pairs of the query's judged documents that are not candidates;
         they count in the ideal ranking of NDCG.
+      subtask: name of its data set in multi-task training.
     """
 
     label_field = "relevance"
@@ -28,3 +29,4 @@ class RankingExample(Example):
     document: str
     relevance: float | None = None
     not_ranked: tuple[tuple[str, float], ...] = ()
+    subtask: str = ""

@@ -34,5 +34,10 @@ class RankingService(TaskService):
         apart = [self.pack([column]) for column in (query, document)]
         return self._answer({name: tf.stack([x[name] for x in apart], 1) for name in apart[0]})
 
+    @staticmethod
+    def answer(score_U1, labels=()):
+        """Converts the head's scores, float32 [B, 1], to the outputs of the service."""
+        return {"score": score_U1[:, 0]}
+
     def _answer(self, inputs):
-        return {"score": self._network(inputs)["score"][:, 0]}
+        return self.answer(self._network(inputs)["score"])

@@ -12,6 +12,7 @@ import random
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import Registry
 from official.xlnet.configs.validation import Range
+from official.xlnet.errors import ConfigError
 
 BASE = {
     "model.num_layers": 1,
@@ -104,7 +105,7 @@ _TINY = {
 _DRAWN_ELSEWHERE = ("model.vocab_size", "model.embedding_rows", "task.num_choices")
 # Each pair of values of these is forced on a journey, by turns.
 IMPORTANT = {
-    "model.network": ("xlnet", "bert", "gpt"),
+    "model.network": ("xlnet", "bert", "gpt", "gpt2"),
     "objective.kind": ("permutation", "denoising", "causal"),
     "model.mem_len": (0, 7),
     "model.depth": ("stacked", "shared", "adaptive"),
@@ -201,13 +202,13 @@ def repair(config: dict, strategy: str, replicas: int) -> None:
     if of("model.network") != "xlnet":
         config |= {"model.mem_len": 0, "model.clamp_len": 0, "model.recompute": "none"}
         config |= {"model.depth": "stacked", "data.bidirectional": False}
-        config["model.attention_type"] = "uni" if of("model.network") == "gpt" else "bi"
+        config["model.attention_type"] = "bi" if of("model.network") == "bert" else "uni"
         config["model.max_positions"] = max(config["model.max_positions"], of("data.seq_len"))
         config["model.max_positions"] = max(config["model.max_positions"], of("task.max_length"))
         if of("task.long_texts") == "memory":
             config["task.long_texts"] = "windows"
         if of("objective.kind") == "permutation":
-            config["objective.kind"] = "causal" if of("model.network") == "gpt" else "denoising"
+            config["objective.kind"] = "denoising" if of("model.network") == "bert" else "causal"
     if of("task.long_texts") == "memory" and of("model.mem_len") == 0:
         config["model.mem_len"] = 7
     config["data.reuse_len"] = min(of("data.reuse_len"), of("data.seq_len") - 6)
@@ -236,3 +237,16 @@ def repair(config: dict, strategy: str, replicas: int) -> None:
     config["training.batch_size"] = -(-of("training.batch_size") // multiple) * multiple
     config["data.num_lanes"] = max(of("data.num_lanes"), config["training.batch_size"])
     config["data.num_lanes"] += config["data.num_lanes"] % directions
+    for key in [key for key in config if not is_read(key, config)]:
+        del config[key]
+
+
+def is_read(key: str, config: dict, **more) -> bool:
+    """Whether anything reads a key of a configuration, with more keys of its section."""
+    section, name = key.split(".")
+    own = {k.split(".")[1]: v for k, v in config.items() if k.startswith(f"{section}.")}
+    try:
+        type(getattr(_defaults(), section)).of(own | more).require_read([name])
+    except ConfigError:
+        return False
+    return True
