@@ -41,6 +41,8 @@ class Gpt2Encoder(GptEncoder):
         )
 
     def build(self, input_shape=None):
+        if self.built:
+            return
         super().build(input_shape)
         scale = (2 * self.model.num_layers) ** -0.5
         for variable in self.trainable_variables:
