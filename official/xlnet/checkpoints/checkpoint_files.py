@@ -24,6 +24,7 @@ import tensorflow as tf
 from absl import logging
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.checksums import check_sha256, sha256_of
 from official.xlnet.files.json_files import read_json, write_json
@@ -38,6 +39,7 @@ _UNRESTORED = (
     "An attribute in the restored object",
 )
 
+_MAX_STATE_BYTES = 1 << 20  # Of the file `checkpoint`.
 _RECORD = re.compile(r"ckpt-(\d+)\.json$")
 _FILE = re.compile(r"(ckpt-\d+)(_temp|\.index|\.data-.*|\.json\.tmp)$")
 
@@ -102,8 +104,7 @@ def latest_checkpoint(directory: str) -> str | None:
     """
     path = os.path.join(directory, "checkpoint")
     try:
-        with open(path, encoding="utf-8") as file:
-            named = _LATEST.search(file.read())
+        named = _LATEST.search(file_system.read_bytes(path, _MAX_STATE_BYTES).decode())
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
@@ -135,6 +136,8 @@ def reading_checkpoint(path: str) -> Iterator[str]:
       The prefix as TensorFlow can read it, see `plain_folder`.
     """
     folder, name = os.path.split(path)
+    if os.path.isdir(folder or "."):
+        file_system.require_regular(*_files(path))
     try:
         with plain_folder(folder) as plain:
             yield os.path.join(plain, name)

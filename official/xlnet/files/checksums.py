@@ -37,8 +37,11 @@ def check_checksums(folder: str) -> None:
     """Checks the files of a folder against `CHECKSUMS_FILE`, where there is one.
 
     Raises:
-      DataError: a file is missing or has changed, or the checksums are damaged.
+      DataError: a file is missing, has changed or is not a regular file, or the checksums are
+        damaged.
     """
+    for directory, _, files in os.walk(folder):
+        file_system.require_regular(*(os.path.join(directory, file) for file in files))
     path = os.path.join(folder, CHECKSUMS_FILE)
     try:
         with file_system.open(path, encoding="utf-8") as file:

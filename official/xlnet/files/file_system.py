@@ -19,11 +19,12 @@ import io
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from official.xlnet.errors import ConfigError, how_to_install
+from official.xlnet.errors import ConfigError, DataError, how_to_install
 
 if TYPE_CHECKING:
     import fsspec
@@ -89,9 +90,10 @@ def open(path: str, mode: str = "r", buffering: int = -1, **options: Any) -> IO[
 
     Raises:
       FileNotFoundError: there is no file.
+      DataError: it is a pipe, a device or a socket, which may never end.
     """
     if not is_remote(path):
-        return builtins.open(path, mode, buffering, **options)
+        return builtins.open(path, mode, buffering, opener=_open_regular, **options)
     raw = _RemoteFile(path)
     if buffering == 0:
         return raw  # type: ignore[return-value]
@@ -99,10 +101,38 @@ def open(path: str, mode: str = "r", buffering: int = -1, **options: Any) -> IO[
     return file if "b" in mode else io.TextIOWrapper(file, **options)
 
 
-def read_bytes(path: str) -> bytes:
-    """The content of a file."""
+def read_bytes(path: str, most: int | None = None) -> bytes:
+    """The content of a file.
+
+    Args:
+      path: a path of any kind.
+      most: largest size of a file of its format, in bytes.
+
+    Raises:
+      DataError: the file is larger, or is not a regular file.
+    """
     with open(path, "rb") as file:
-        return file.read()
+        content = file.read() if most is None else file.read(most + 1)
+    if most is not None and len(content) > most:
+        raise DataError(f"{path}: expected at most {most:,} bytes, got a larger file")
+    return content
+
+
+def require_regular(*paths: str) -> None:
+    """Opens and closes files that another library is about to open by their path; see `open`."""
+    for path in paths:
+        open(path, "rb").close()
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """A descriptor of a regular file, or of a directory, which Python refuses."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)  # A pipe does not wait for its writer.
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return descriptor
+    os.close(descriptor)
+    kind = "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+    raise DataError(f"{path}: expected a regular file, got {kind}; copy its content to a file")
 
 
 def exists(path: str) -> bool:

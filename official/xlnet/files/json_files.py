@@ -15,9 +15,10 @@ from typing import Any, NoReturn
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.schema import conform
-from official.xlnet.files.text import open_text
+from official.xlnet.files.text import open_text, printable
 
 MAX_DEPTH = 64
+MAX_CHARS = 1 << 30  # Of a file.
 MAX_DIGITS = 20  # Those of an unsigned 64-bit number.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -86,7 +87,10 @@ def read_json(path: str, schema: Any = Any) -> Any:
       FileNotFoundError: there is no file.
     """
     with open_text(path) as file:
-        return conform(parse_json(file.read(), path), schema, path)
+        text = file.read(MAX_CHARS + 1)
+    if len(text) > MAX_CHARS:
+        raise DataError(f"{path}: expected at most {MAX_CHARS:,} characters")
+    return conform(parse_json(text, path), schema, path)
 
 
 def read_record(path: str) -> dict[str, Any]:
@@ -120,8 +124,8 @@ def write_json(
 
 
 def print_json(tree: Any) -> None:
-    """Prints a tree as one line of JSON, in ASCII where standard output is not UTF-8."""
-    text = json_text(tree)
+    """Prints a tree as one line of JSON that `printable` text is, in ASCII if the output is."""
+    text = printable(json_text(tree))
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     print(text if encoding == "utf8" else json.dumps(json.loads(text)))
 

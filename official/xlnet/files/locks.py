@@ -220,7 +220,8 @@ def _put_aside(path: str, other: _Owner) -> None:
 def _read(path: str) -> _Owner | None:
     """Who holds a lock; None where it has just been given up. An unreadable one has no host."""
     try:
-        return _parsed(file_system.read_bytes(path))
+        with file_system.open(path, "rb") as file:
+            return _parsed(file.read(_MAX_BYTES))
     except FileNotFoundError:
         return None
 

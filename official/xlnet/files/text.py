@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import io
+import re
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -20,6 +21,22 @@ _OTHER_FORMATS = {
     b"PAR1": "a Parquet file",
     b"%PDF": "a PDF document; extract its text with: pdftotext",
 }
+
+
+# Control characters but tab and new line; marks that turn the direction of text, or break lines.
+_NOT_SHOWN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+
+
+def printable(text: str) -> str:
+    r"""A text that may be shown on a terminal, whoever wrote it: what steers one is escaped.
+
+    Example:
+      >>> printable("a\x1b[2Jb")
+      'a\\u001b[2Jb'
+    """
+    return _NOT_SHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 @contextlib.contextmanager

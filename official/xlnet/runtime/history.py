@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.schema import conform
@@ -28,7 +29,7 @@ def read_history(model_dir: str) -> list[dict[str, Any]]:
     """
     path = os.path.join(model_dir, HISTORY_FILE)
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with file_system.open(path, encoding="utf-8", errors="replace") as file:
             lines = [line for line in file if line.endswith("\n")]
     except FileNotFoundError:
         return []

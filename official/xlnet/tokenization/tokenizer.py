@@ -55,6 +55,7 @@ _CONTINUATION_BYTES = range(0x80, 0xC0)
 _FIRST_BYTES_OF_UNSPACED = range(0xE3, 0xEA)
 
 _RECORD = ".sha256"  # Added to the name of a vocabulary.
+_MAX_BYTES = 1 << 28  # Of a vocabulary.
 
 
 class Tokenizer:
@@ -442,8 +443,7 @@ def _kind(value: object) -> str:
 
 def _read(model_file: str) -> bytes:
     try:
-        with file_system.open(model_file, "rb") as file:
-            model_proto = file.read()
+        model_proto = file_system.read_bytes(model_file, _MAX_BYTES)
     except OSError as error:
         raise DataError(
             f"no vocabulary at {model_file!r}: expected a SentencePiece model "

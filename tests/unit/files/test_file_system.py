@@ -6,10 +6,16 @@ import sys
 
 import pytest
 
+from official.xlnet.checkpoints.convert.hf_format import _SafetensorsFile
+from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.checksums import check_checksums, sha256_of
+from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import only_writer
+from official.xlnet.files.yaml_files import read_yaml
+from official.xlnet.tokenization.tokenizer import num_pieces
 from tests.helpers.file_systems.flaky import FlakyFileSystem
 
 TEXT = b"first\nsecond\r\n\xc3\xa4third"
@@ -172,3 +178,27 @@ def test_a_missing_library_says_what_to_install(scheme, library, monkeypatch):
     extra = {"s3": "s3", "gs": "gcs"}[scheme]
     with pytest.raises(ConfigError, match=rf"pip install '\.\[{extra}\]' in its checkout"):
         file_system.exists(f"{scheme}://bucket/x")
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+def test_only_regular_files_are_opened(kind, tmp_path):
+    """A pipe would wait for its writer, an endless device fill the memory."""
+    path = tmp_path / "file"
+    os.mkfifo(path) if kind == "a pipe" else path.symlink_to("/dev/zero")
+    readers = [
+        file_system.read_bytes,
+        file_system.require_regular,
+        read_json,
+        read_yaml,
+        num_pieces,
+        TorchFile,
+        sha256_of,
+        lambda path: check_checksums(os.path.dirname(path)),
+        _SafetensorsFile,
+    ]
+    for reader in readers:
+        with pytest.raises((DataError, ConfigError), match=f"regular file, got {kind}"):
+            reader(str(path))
+    (tmp_path / "large").write_bytes(b"12345")
+    with pytest.raises(DataError, match="at most 4 bytes"):
+        file_system.read_bytes(str(tmp_path / "large"), most=4)
