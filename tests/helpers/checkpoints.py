@@ -3,6 +3,8 @@
 import json
 import pathlib
 import shutil
+import struct
+import zipfile
 
 import numpy as np
 import safetensors.numpy
@@ -164,6 +166,27 @@ def write_hf(folder, vocab_file, values, vocab_size=VOCAB_SIZE, **settings):
     (folder / "config.json").write_text(json.dumps(config))
     safetensors.numpy.save_file(values, folder / "model.safetensors", metadata={"format": "pt"})
     return str(folder)
+
+
+def write_torch(path, values):
+    """A file of PyTorch, written opcode by opcode: `c` names, `(…t` is a tuple, `R` calls."""
+
+    def text(value):
+        return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+    def numbers(values):
+        return b"(" + b"".join(b"J" + struct.pack("<i", value) for value in values) + b"t"
+
+    pickled = b"\x80\x02}("
+    with zipfile.ZipFile(path, "w") as archive:
+        for key, (name, value) in enumerate(values.items()):
+            steps = [stride // value.itemsize for stride in value.strides]
+            pickled += text(name) + b"ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage")
+            pickled += b"ctorch\nFloatStorage\n" + text(str(key)) + text("cpu")
+            pickled += b"J" + struct.pack("<i", value.size) + b"tQK\x00"
+            pickled += numbers(value.shape) + numbers(steps) + b"\x89}tR"
+            archive.writestr(f"a/data/{key}", np.ascontiguousarray(value, np.float32).tobytes())
+        archive.writestr("a/data.pkl", pickled + b"u.")
 
 
 def read_hf(folder):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
@@ -24,9 +26,9 @@ from official.xlnet.checkpoints.checkpoint_files import (
 from official.xlnet.checkpoints.classifier_directory import head_parts, task_configuration
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.configs.data import TEXT_SETTINGS
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.paths import plain_folder
 from official.xlnet.files.staging import local_copy
@@ -53,6 +55,9 @@ ARCHITECTURE = (
 
 # The parts of a model that a model directory keeps, by their attribute.
 PARTS = ("encoder", "lm_head", "auxiliary", "head")
+
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_VARIABLE = re.compile(rf"model/(([^/]+)/(?!.*\.OPTIMIZER_SLOT).*){re.escape(_VALUE)}")
 
 # What to say of a model without a part.
 _LACKING = {
@@ -204,7 +209,8 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
       **parts: built objects to restore, by their attribute name in the model, e.g. `encoder=…`.
 
     Raises:
-      DataError: the checkpoint is missing, damaged, or lacks a variable of a part.
+      DataError: the checkpoint is missing, damaged, lacks a variable of a part, has one more, or
+        has values that are no finite numbers.
     """
     with local_copy(model_dir) as directory:
         _restore(directory, parts)
@@ -224,10 +230,25 @@ def _restore(model_dir: str, parts: dict[str, tf.Module]) -> None:
     path = saved.prefix
     names = variable_names(path)
     _check_has(parts, [name.removeprefix("model/") for name in names], model_dir)
-    checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
+    model = tf.train.Checkpoint(**parts)
     with reading_checkpoint(path) as plain:
         # Partial first: TensorFlow would warn about every value if the check failed.
+        checkpoint = tf.train.Checkpoint(model=model)
         checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
+    for match in filter(None, map(_VARIABLE.fullmatch, names)):
+        name, part = match.groups()
+        if part in parts:
+            _check_variable(_variable(model, name), part, f"checkpoint {path}: {name}")
+
+
+def _check_variable(variable: Any, part: str, where: str) -> None:
+    """Raises `DataError` unless a model has a variable of a checkpoint, with finite values."""
+    is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
+    expected = f"a variable of the model that {CONFIG_FILE} describes"
+    require_data(is_known, where, expected, "one more")
+    if variable is not None and variable.dtype.is_floating:
+        is_finite = bool(tf.reduce_all(tf.math.is_finite(variable)))
+        require_data(is_finite, where, "finite numbers", "NaN or infinity")
 
 
 def _assign(source: Source, parts: dict[str, tf.Module]) -> None:
@@ -239,13 +260,19 @@ def _assign(source: Source, parts: dict[str, tf.Module]) -> None:
     weights = Weights(source, "xlnet")
     _check_has(parts, weights.shapes, source.path)
     model = tf.train.Checkpoint(**parts)
-    view = tf.train.TrackableView(model)
     for path in weights.shapes:
         if path.partition("/")[0] in parts:
-            node = model
-            for name in path.split("/"):
-                node = view.children(node)[name]
-            node.assign(weights.read(path))
+            _variable(model, path).assign(weights.read(path))
+
+
+def _variable(model: tf.train.Checkpoint, path: str) -> Any:
+    """The variable at a path of attributes; None if there is none."""
+    view, node = tf.train.TrackableView(model), model
+    for name in path.split("/"):
+        node = view.children(node).get(name)
+        if node is None:
+            return None
+    return node
 
 
 def _check_has(parts: Iterable[str], paths: Collection[str], source: str) -> None:

@@ -8,8 +8,8 @@ A `hyperparams.Config` of tf-models-official with five sections:
 * `training`: batch size, optimizer, learning rate schedule, checkpointing and evaluation;
 * `task`: the fine-tuning task; `task.name` is empty for a pre-trained model.
 
-It is saved as `config.yaml` in every model directory. An unknown key is an error that suggests
-the closest known key.
+It is saved as `config.yaml` in every model directory, with a record of what the weights depend on
+in `weights.json` beside it. An unknown key is an error that suggests the closest known key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 import yaml
 
 from official.xlnet.configs.base import Config, Section
-from official.xlnet.configs.data import DataConfig
+from official.xlnet.configs.data import TEXT_SETTINGS, DataConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.objective import ObjectiveConfig
 from official.xlnet.configs.task import TaskConfig
@@ -35,10 +35,17 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
+from official.xlnet.files.json_files import json_text, parse_json, read_json, write_json
 from official.xlnet.files.schema import shown
 from official.xlnet.files.yaml_files import parse_yaml, read_yaml
 
 CONFIG_FILE = "config.yaml"
+WEIGHTS_FILE = "weights.json"
+# Keys of `model` that change a training run alone, or how much is kept of the text before.
+_NOT_OF_WEIGHTS = (
+    *("activation_dropout", "attention_init", "dropatt", "dropout", "init_std"),
+    *("mem_len", "recompute"),
+)
 
 
 @dataclasses.dataclass
@@ -86,7 +93,7 @@ class XLNetConfig(Config):
 
         Raises:
           ConfigError: the file is missing or is not a YAML mapping, a key is unknown, or values
-            are out of range or incompatible.
+            are out of range, incompatible, or not those that the weights were made with.
         """
         is_model = file_system.is_dir(path)
         if is_model:
@@ -100,6 +107,8 @@ class XLNetConfig(Config):
         if not isinstance(tree, dict):
             raise ConfigError(f"{path}: expected a mapping of sections, got {type(tree).__name__}")
         config = cls.from_dict(tree, source=path, base=base)
+        if os.path.basename(path) == CONFIG_FILE:
+            config._check_weights(path)
         for name, values in tree.items():
             if not is_model:  # Directories of earlier versions have keys that nothing reads.
                 getattr(config, name).require_read(values)
@@ -217,8 +226,31 @@ class XLNetConfig(Config):
     def save(self, directory: str) -> None:
         """Writes `config.yaml` to a model directory atomically; creates the directory if needed."""
         file_system.make_dirs(directory)
-        path = os.path.join(directory, CONFIG_FILE)
+        path, record = (os.path.join(directory, name) for name in (CONFIG_FILE, WEIGHTS_FILE))
+        with contextlib.suppress(FileNotFoundError):
+            file_system.remove(record)  # A kill leaves no record rather than another one's.
         write_bytes(path, yaml.safe_dump(self.as_dict(), sort_keys=False).encode())
+        write_json(record, self._of_weights())
+
+    def _of_weights(self) -> dict[str, Any]:
+        """{section.key: value} of what weights depend on, which reads them otherwise."""
+        found = {f"model.{key}": value for key, value in self.model.as_dict().items()}
+        found |= {f"data.{key}": getattr(self.data, key) for key in TEXT_SETTINGS}
+        found |= {"task.name": self.task.name, "task.labels": list(self.task.labels)}
+        found = {key: found[key] for key in found if key[6:] not in _NOT_OF_WEIGHTS}
+        return parse_json(json_text(found), WEIGHTS_FILE)
+
+    def _check_weights(self, path: str) -> None:
+        """Raises `ConfigError` where a configuration is not that of the weights beside it."""
+        record, found = os.path.join(os.path.dirname(path), WEIGHTS_FILE), self._of_weights()
+        if file_system.is_file(record):  # Models of earlier versions have none.
+            for key, expected in read_json(record, dict[str, Any]).items():
+                require(
+                    found.get(key, expected) == expected,
+                    f"{path}: {key}",
+                    f"{expected!r}, which the weights beside it were made with ({WEIGHTS_FILE})",
+                    found.get(key),
+                )
 
 
 def _assign(section: Section, name: str, key: str, value: Any, source: str) -> None:

@@ -12,6 +12,7 @@ from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
     NOT_NEGATIVE,
+    require,
 )
 from official.xlnet.errors import ConfigError
 
@@ -90,6 +91,12 @@ class TaskConfig(Section):
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range, or a key is that of another task."""
         super().check()
+        require(
+            len(set(self.labels)) == len(self.labels),
+            "task.labels",
+            "every label once",
+            self.labels,
+        )
         for field in dataclasses.fields(self):
             owners = self.tasks_with(field.name)
             is_other = bool(self.name and owners) and self.name not in owners

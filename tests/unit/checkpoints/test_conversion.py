@@ -1,10 +1,12 @@
 """Conversion between the TF1 release's form, HF's and ours: every weight, every wrong input."""
 
+import collections
 import json
 import os
 import pathlib
 import pickle
 import re
+import shutil
 import struct
 import zipfile
 
@@ -15,9 +17,10 @@ import tensorflow as tf
 
 from official.xlnet import cli
 from official.xlnet.checkpoints.any_format import load_config
-from official.xlnet.checkpoints.convert import convert
+from official.xlnet.checkpoints.convert import convert, open_source
 from official.xlnet.checkpoints.convert.differences import differences
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
+from official.xlnet.checkpoints.convert.variable_map import Weights
 from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
@@ -162,7 +165,7 @@ def test_shards_and_an_encoder_without_a_head(tmp_path, vocab_file):
     assert read_json(f"{tmp_path}/hf_again/config.json")["architectures"] == ["XLNetModel"]
 
     os.unlink(f"{folder}/model-00002-of-00003.safetensors")
-    with pytest.raises(DataError, match=r"names model-00002-of-00003\.safetensors, .* missing"):
+    with pytest.raises(DataError, match=r"beside it, got .model-00002-of-00003\.safetensors"):
         convert(folder, f"{tmp_path}/never")
     assert not os.path.exists(f"{tmp_path}/never")
 
@@ -321,7 +324,7 @@ WRONG = {
     ),
     "another width in the weights": (
         "hf",
-        lambda d: change_json(d, "config.json", d_model=24),
+        lambda d: change_json(d, "config.json", d_model=24, d_head=12),
         "'transformer.word_embedding.weight': expected shape [2000, 24], got [2000, 22]",
     ),
     "no vocabulary": ("hf", lambda d: os.unlink(f"{d}/spiece.model"), "no vocabulary at"),
@@ -343,6 +346,115 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(case, request, tmp_path,
     error = capsys.readouterr().err
     assert sentence in error and len(error.splitlines()) == 1
     assert os.listdir(tmp_path) == [form]
+
+
+def safetensors_of(dtype, num_bytes):
+    """A file with one tensor of 4 numbers of a type."""
+    entry = {"dtype": dtype, "shape": [4], "data_offsets": [0, num_bytes]}
+    header = json.dumps({"transformer.mask_emb": entry}).encode()
+    return struct.pack("<Q", len(header)) + header + bytes(num_bytes)
+
+
+def with_weights(**changes):
+    """Changes variables of a folder, each by a function."""
+
+    def spoil(folder):
+        values = dict(safetensors.numpy.load_file(f"{folder}/model.safetensors"))
+        for name, change in changes.items():
+            name = name.replace("__", ".")
+            values[name] = change(values.get(name))
+        safetensors.numpy.save_file(values, f"{folder}/model.safetensors")
+
+    return spoil
+
+
+def with_index(weight_map):
+    def spoil(folder):
+        shutil.copy(f"{folder}/model.safetensors", f"{folder}/../stolen.safetensors")
+        os.unlink(f"{folder}/model.safetensors")
+        path = f"{folder}/model.safetensors.index.json"
+        pathlib.Path(path).write_text(json.dumps({"weight_map": weight_map}))
+
+    return spoil
+
+
+def with_labels(folder):
+    change_json(folder, "config.json", id2label={"0": "a", "1": "a", "2": "b"})
+    with_weights(logits_proj__weight=lambda _: np.ones((3, 22), np.float32))(folder)
+
+
+def ones(*shape):
+    return lambda _: np.ones(shape, np.float32)
+
+
+STRANGERS = {
+    "two heads": (
+        with_weights(classifier__weight=ones(3, 22), logits_proj__weight=ones(3, 22)),
+        "expected one head, got classifier.weight and logits_proj.weight",
+    ),
+    "a head of no dimensions": (with_weights(logits_proj__weight=ones()), "expected 2 dimensions"),
+    "a head of three": (with_weights(classifier__weight=ones(3, 2, 1)), "expected 2 dimensions"),
+    "a head that predicts nothing": (with_weights(classifier__weight=ones(0, 22)), "one label"),
+    "labels of other outputs": (
+        lambda d: (
+            change_json(d, "config.json", id2label={"0": "a", "1": "b"}),
+            with_weights(classifier__weight=ones(3, 22))(d),
+        ),
+        "a label for each of the 3 outputs",
+    ),
+    "a label twice": (with_labels, "task.labels: expected every label once"),
+    "architectures": (
+        lambda d: (
+            change_json(d, "config.json", architectures=5),
+            with_weights(classifier__weight=ones(3, 22))(d),
+        ),
+        "architectures: expected list, got 5",
+    ),
+    "another head size": (lambda d: change_json(d, "config.json", d_head=7), "d_head: expected"),
+    "a layer left over": (
+        lambda d: change_json(d, "config.json", n_layer=2),
+        "expected 2 layers, as in its configuration, got also a variable 'transformer.layer.2.",
+    ),
+    "NaN": (with_weights(transformer__mask_emb=lambda x: x * np.nan), "mask_emb: expected finite"),
+    "beyond float32": (
+        with_weights(transformer__mask_emb=lambda x: x.astype(np.float64) + 1e39),
+        "mask_emb: expected finite numbers in float32",
+    ),
+    **{
+        f"a weight map that is {value!r}": (with_index(value), sentence)
+        for value, sentence in (
+            (5, "weight_map: expected an object, got 5"),
+            (["a"], "weight_map: expected an object"),
+            ({"a": 5}, "weight_map: a: expected text, got 5"),
+            ({"a": "../stolen.safetensors"}, "expected names of files beside it"),
+            ({"a": "/dev/zero"}, "expected names of files beside it, got '/dev/zero'"),
+        )
+    },
+    **{
+        dtype: (
+            lambda d, dtype=dtype, size=size: edit(
+                f"{d}/model.safetensors",
+                lambda _: safetensors_of(dtype, size),
+            ),
+            "transformer.",
+        )
+        for dtype, size in (("F8_E4M3", 4), ("F4", 2), ("I64", 32))
+    },
+}
+
+
+@pytest.mark.parametrize("case", STRANGERS)
+def test_a_stranger_s_folder_is_read_or_refused_in_a_sentence(case, hf):
+    spoil, sentence = STRANGERS[case]
+    spoil(hf)
+    with pytest.raises((ConfigError, DataError), match=re.escape(sentence)):
+        source = open_source(hf)
+        source.config.check()
+        if case in ("F8_E4M3", "F4", "I64"):
+            source.read("transformer.mask_emb")
+        weights = Weights(source, "xlnet")
+        for name in weights.shapes:
+            weights.read(name)
 
 
 def test_vocabulary_of_another_size(tmp_path, vocab_file):
@@ -508,6 +620,7 @@ TENSOR = (
         (1, 2, (2, 1), False),
         (0, 2, (2, 3), False),
         (0, 200, (0, 100), False),
+        (0, 200, (0, 0), False),  # Would repeat a number without end.
     ],
 )
 def test_a_tensor_stays_inside_its_storage(tmp_path, offset, rows, strides, is_inside):
@@ -523,3 +636,42 @@ def test_a_tensor_stays_inside_its_storage(tmp_path, offset, rows, strides, is_i
     else:
         with pytest.raises(DataError, match="w: expected a tensor inside its storage"):
             TorchFile(str(tmp_path / "model.bin"))
+
+
+class Attributes(dict):
+    """Unpickled, it would set an attribute."""
+
+    def __reduce__(self):
+        return collections.OrderedDict, (), {"items": 5, "_metadata": {}}, None, iter(self.items())
+
+
+def test_pickles_that_are_more_than_tensors(tmp_path):
+    """A key that takes long to hash is refused; attributes, which PyTorch writes, are left out."""
+    path = str(tmp_path / "model.bin")
+    with zipfile.ZipFile(path, "w") as archive:
+        # `2\\x86` doubles: a pair of the tuple on the stack and itself, 60 times.
+        archive.writestr("a/data.pkl", b"\x80\x02}" + b")" + b"2\x86" * 60 + b"K\x01s.")
+    with pytest.raises(DataError, match="expected a name, got tuple"):
+        TorchFile(path)
+    as_archive(path, Attributes())
+    assert TorchFile(path).shapes == {}
+
+
+@pytest.mark.parametrize("kind", ["compressed", "encrypted", "unknown", "larger than the file"])
+def test_entries_of_an_archive_are_as_pytorch_writes_them(tmp_path, kind):
+    path = tmp_path / "model.bin"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/data.pkl", TENSOR % (0, 2, 2, 1))
+        zipped = zipfile.ZIP_DEFLATED if kind == "compressed" else zipfile.ZIP_STORED
+        archive.writestr("a/data/0", struct.pack("<4f", 2, 3, 5, 7), zipped)
+    data = bytearray(path.read_bytes())
+    start = data.rindex(b"PK\x01\x02")  # The entry of the storage in the directory of the archive.
+    if kind == "encrypted":
+        data[start + 8] |= 1
+    elif kind == "unknown":
+        data[start + 10] = 99
+    elif kind == "larger than the file":
+        data[start + 24 : start + 28] = struct.pack("<I", 2**31)
+    path.write_bytes(data)
+    with pytest.raises(DataError, match="neither compressed nor encrypted, and not larger"):
+        TorchFile(str(path))

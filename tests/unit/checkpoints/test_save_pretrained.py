@@ -1,15 +1,17 @@
 """`save_pretrained`: `load_encoder`, `load_pretrainer` and the commands read what it writes."""
 
+import copy
 import os
 
 import numpy as np
 import pytest
 import tensorflow as tf
+import yaml
 
 from official import xlnet
 from official.xlnet.checkpoints.model_directory import load_pretrainer, restore
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.language_model import load_language_model
 from official.xlnet.inference.scoring import score
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -177,3 +179,35 @@ def test_the_directory_of_a_run_is_left_alone(tmp_path, vocabulary):
     with pytest.raises(ConfigError, match="got that of a run"):
         xlnet.save_pretrained(tiny_encoder(vocab_size=VOCAB_SIZE), str(tmp_path), vocabulary)
     assert os.listdir(tmp_path) == ["ckpt-7.json"]
+
+
+def test_weights_and_the_configuration_beside_them_are_of_one_model(tmp_path, vocabulary):
+    """The record names what was changed; without it, as in old directories, no layer is left."""
+    encoder = tiny_encoder(1, vocab_size=VOCAB_SIZE)
+    folder = str(tmp_path / "model")
+    xlnet.save_pretrained(encoder, folder, vocabulary)
+    config = XLNetConfig.load(folder)
+    layers = config.model.num_layers
+    for key, value in (("num_layers", layers - 1), ("activation", "relu"), ("clamp_len", 3)):
+        changed = copy.deepcopy(config.as_dict())
+        changed["model"][key] = value
+        (tmp_path / "model/config.yaml").write_text(yaml.safe_dump(changed))
+        with pytest.raises(ConfigError, match=rf"config.yaml: model.{key}: expected .*weights"):
+            xlnet.load_encoder(folder)
+    changed["model"] |= {"clamp_len": 0, "num_layers": layers - 1}
+    (tmp_path / "model/config.yaml").write_text(yaml.safe_dump(changed))
+    os.unlink(tmp_path / "model/weights.json")
+    with pytest.raises(
+        DataError, match=rf"/{layers - 1}/.*: expected .*config.yaml describes, got one more"
+    ):
+        xlnet.load_encoder(folder)
+
+
+def test_weights_that_are_no_finite_numbers_are_refused(tmp_path, vocabulary):
+    encoder = tiny_encoder(1, vocab_size=VOCAB_SIZE)
+    encoder.mask_embedding.assign(encoder.mask_embedding * np.nan)
+    xlnet.save_pretrained(encoder, str(tmp_path / "model"), vocabulary)
+    with pytest.raises(DataError, match="mask_embedding: expected finite numbers"):
+        xlnet.load_encoder(str(tmp_path / "model"))
+    with pytest.raises(DataError, match=r"encoder/mask_embedding.*: expected finite numbers"):
+        xlnet.convert(str(tmp_path / "model"), str(tmp_path / "hf"), "hf")

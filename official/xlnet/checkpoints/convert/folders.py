@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from official.xlnet.checkpoints.convert.variable_map import Source
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import DataError
+from official.xlnet.configs.model import ModelConfig
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.schema import shown
 
 # Key of `objective.kind` in other formats, which have no name for it; without it, `permutation`.
@@ -60,6 +62,42 @@ def read_settings(
         old = getattr(getattr(config, section), key)
         value = value_of(tree, theirs, path, type(old), default=None if required else old)
         setattr(getattr(config, section), key, value)
+
+
+def check_head_size(model: ModelConfig, tree: dict[str, Any], path: str) -> None:
+    """Raises `ConfigError` if a configuration has heads of a size that contradicts their number.
+
+    Args:
+      model: settings of the configuration.
+      tree: the configuration as a JSON object; `d_head` may be missing.
+      path: path of its file, for the message.
+    """
+    d_head = value_of(tree, "d_head", path, int, default=model.d_head if model.num_heads else 0)
+    if d_head * model.num_heads != model.d_model:
+        raise ConfigError(
+            f"{path}: d_head: expected d_model / n_head = {model.d_model} / {model.num_heads}, "
+            f"got {d_head}"
+        )
+
+
+def num_labels(source: Source, name: str, letters: str) -> int:
+    """Returns the number of labels of a model's head.
+
+    Args:
+      source: the model.
+      name: name of the kernel of its logits.
+      letters: dimension letters of the kernel.
+
+    Raises:
+      DataError: it has other dimensions, or no labels.
+    """
+    shape = source.shapes[name]
+    if len(shape) != len(letters) or not shape[letters.index("C")]:
+        raise DataError(
+            f"{source.path}: variable {name!r}: expected {len(letters)} dimensions and at least "
+            f"one label, got the shape {list(shape)}"
+        )
+    return shape[letters.index("C")]
 
 
 def settings_under(names: Mapping[str, str], config: XLNetConfig) -> dict[str, Any]:

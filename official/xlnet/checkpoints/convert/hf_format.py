@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,22 @@ import safetensors.numpy
 
 from official.xlnet.checkpoints.convert.folders import (
     OBJECTIVE_KEY,
+    check_head_size,
+    num_labels,
     read_settings,
     settings_under,
     value_of,
 )
 from official.xlnet.checkpoints.convert.head_format import HeadFormat
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
-from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
+from official.xlnet.checkpoints.convert.variable_map import Weights, finite_floats, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.schema import conform, shown
 from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, VOCAB_FILE
 
 CONFIG_FILE = "config.json"
@@ -115,11 +120,7 @@ class HfSource:
     def read(self, name: str) -> np.ndarray:
         stored = name.removeprefix(self._prefix)
         value = next(file for file in self._files if stored in file.shapes).read(stored)
-        if value.dtype.kind not in "fV":  # NumPy kind "V" is bfloat16.
-            raise DataError(
-                f"{self.path}: {stored}: expected floating point numbers, got {value.dtype}"
-            )
-        return value.astype(np.float32)
+        return finite_floats(value, f"{self.path}: {stored}")
 
     def _read_config(self) -> XLNetConfig:
         path = os.path.join(self.path, CONFIG_FILE)
@@ -130,6 +131,7 @@ class HfSource:
         config = XLNetConfig.from_dict(_DEFAULTS)
         read_settings(config, {**_SETTINGS, OBJECTIVE_KEY: "objective.kind"}, tree, path)
         model, data = config.model, config.data
+        check_head_size(model, tree, path)
         activation = value_of(tree, "ff_activation", path, str, default="gelu")
         require_one_of(f"{path}: ff_activation", activation, tuple(_ACTIVATIONS))
         model.activation = _ACTIVATIONS[activation]
@@ -158,20 +160,31 @@ class HfSource:
         logits = head.logits().hf
         if "C" in logits.shape:
             names = value_of(tree, "id2label", path, dict, default={})
-            number = self.shapes[logits.name][0]
-            task.labels = tuple(str(names.get(str(i), i)) for i in range(number))
+            numbers = list(map(str, range(num_labels(self, logits.name, logits.shape))))
+            if names and (names.keys() != {*numbers} or not _are_labels(names.values())):
+                raise DataError(
+                    f"{path}: id2label: expected a label for each of the {len(numbers)} outputs, "
+                    f"got {shown(names)}"
+                )
+            task.labels = tuple(str(names.get(number, number)) for number in numbers)
 
     def _kind_of_head(self, tree: dict[str, Any]) -> str:
         """`task.name` of the model's head; empty if there is none."""
         heads = {name: FORMATS[name] for name in FORMATS.names()}
         heads = {k: head for k, head in heads.items() if head.logits().hf.name in self.shapes}
+        kernels = sorted({head.logits().hf.name for head in heads.values()})
+        if len(kernels) > 1:
+            raise DataError(f"{self.path}: expected one head, got {' and '.join(kernels)}")
+        architectures = value_of(tree, "architectures", CONFIG_FILE, list, default=[])
+
+        number = next(iter(self.shapes[kernels[0]]), 0) if kernels else 0
 
         def fit(name: str) -> tuple[bool, bool, bool]:
             head = heads[name]
             return (
-                head.architecture in (tree.get("architectures") or ()),
+                head.architecture in architectures,
                 head.problem is not None and head.problem == tree.get("problem_type"),
-                self.shapes[head.logits().hf.name][0] in head.usual_logits,
+                number in head.usual_logits,
             )
 
         return max(heads, key=fit, default="")
@@ -204,6 +217,7 @@ class _SafetensorsFile:
 
     def __init__(self, path: str):
         self._path = path
+        file_system.require_regular(path)
         try:
             self._file = safetensors.safe_open(path, "np")
             names = list(self._file.keys())
@@ -214,8 +228,9 @@ class _SafetensorsFile:
     def read(self, name: str) -> np.ndarray:
         try:
             return self._file.get_tensor(name)
-        except safetensors.SafetensorError as error:
-            raise DataError(f"{self._path}: {name} cannot be read: {error}") from error
+        except (safetensors.SafetensorError, AttributeError, TypeError) as error:
+            kind = self._file.get_slice(name).get_dtype()  # E.g. F8_E4M3, which NumPy lacks.
+            raise DataError(f"{self._path}: {name} of {kind} cannot be read: {error}") from error
 
 
 def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
@@ -282,6 +297,10 @@ def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -
     return tree
 
 
+def _are_labels(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str | int) for value in values)
+
+
 def _check_supported(tree: dict[str, Any], path: str) -> None:
     """Raises `ConfigError` if the configuration uses a feature of HF that ours lacks."""
     for key, supported in (
@@ -302,11 +321,16 @@ def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:
         if os.path.exists(os.path.join(path, name)):
             return [_open_file(path, name)]
         if os.path.exists(os.path.join(path, index)):
-            tree = read_json(os.path.join(path, index), dict[str, Any])
-            shards = sorted(set(map(str, value_of(tree, "weight_map", index, dict).values())))
+            where = os.path.join(path, index)
+            names = conform(
+                read_json(where, dict[str, Any]).get("weight_map"),
+                dict[str, str],
+                f"{where}: weight_map",
+            )
+            shards = sorted(set(names.values()))
             for shard in shards:
-                if not os.path.isfile(os.path.join(path, shard)):
-                    raise DataError(f"{path}: {index} names {shard}, which is missing")
+                if shard not in os.listdir(path):
+                    raise DataError(f"{where}: expected names of files beside it, got {shard!r}")
             return [_open_file(path, shard) for shard in shards]
     raise DataError(f"{path}: expected {' or '.join(WEIGHTS_FILES)} or an index of its shards")
 

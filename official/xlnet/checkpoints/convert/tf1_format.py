@@ -18,11 +18,12 @@ import tensorflow as tf
 from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint, reading_checkpoint
 from official.xlnet.checkpoints.convert.folders import (
     OBJECTIVE_KEY,
+    check_head_size,
+    num_labels,
     read_settings,
     settings_under,
-    value_of,
 )
-from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
+from official.xlnet.checkpoints.convert.variable_map import Weights, finite_floats, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
@@ -71,8 +72,8 @@ class Tf1Source:
             task.scope = scope
         logits = FORMATS[task.name].logits().tf1 if task.name else None
         if logits and "C" in logits.shape:
-            _, num_labels = self.shapes[logits.name.format(scope=scope)]
-            task.labels = tuple(str(number) for number in range(num_labels))
+            number = num_labels(self, logits.name.format(scope=scope), logits.shape)
+            task.labels = tuple(map(str, range(number)))
 
     def read(self, name: str) -> np.ndarray:
         return self._checkpoint.read(name)
@@ -99,19 +100,14 @@ class CheckpointFile:
             self._reader = tf.train.load_checkpoint(os.path.join(plain, name))
             weakref.finalize(self, stack.pop_all().close)  # Values are read later.
             shapes = self._reader.get_variable_to_shape_map()
-            self._dtypes = self._reader.get_variable_to_dtype_map()
         self.shapes = {name: tuple(shape) for name, shape in sorted(shapes.items())}
         _check_data_files(prefix)
 
     def read(self, name: str) -> np.ndarray:
         """Returns the value of a variable as float32; verifies its checksum."""
-        if not self._dtypes[name].is_floating:
-            raise DataError(
-                f"{self._prefix}: {name}: expected floating point numbers, got "
-                f"{self._dtypes[name].name}"
-            )
         with reading_checkpoint(self._prefix):
-            return np.asarray(self._reader.get_tensor(name), np.float32)
+            value = self._reader.get_tensor(name)
+        return finite_floats(value, f"{self._prefix}: {name}")
 
 
 def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
@@ -159,13 +155,8 @@ def _read_config(path: str) -> XLNetConfig:
     tree, config = read_json(path, dict[str, Any]), XLNetConfig()
     read_settings(config, _SETTINGS, tree, path, required=True)
     read_settings(config, {OBJECTIVE_KEY: "objective.kind"}, tree, path)
-    model, d_head = config.model, value_of(tree, "d_head", path, int)
-    require_one_of(f"{path}: ff_activation", model.activation, _ACTIVATIONS)
-    if d_head * model.num_heads != model.d_model:
-        raise ConfigError(
-            f"{path}: d_head: expected d_model / n_head = {model.d_model} / {model.num_heads}, "
-            f"got {d_head}"
-        )
+    require_one_of(f"{path}: ff_activation", config.model.activation, _ACTIVATIONS)
+    check_head_size(config.model, tree, path)
     return config
 
 

@@ -4,22 +4,24 @@ A `.bin` file contains a pickled dictionary of tensors, which refer to storages 
 bytes of the storages: in a zip archive since PyTorch 1.6, before that concatenated after the pickle
 (the format of the published checkpoints). Unpickling can call any importable function. This reader
 allows only three: two that describe a tensor, and the constructor of an ordered dictionary; any
-other name raises an error.
+other name raises an error. Sizes that a file declares are compared with the file before anything is
+read, and only names are hashed: the time and memory it takes are in proportion to the file.
 """
 
 from __future__ import annotations
 
-import collections
+import math
 import os
 import pickle
 import struct
 import zipfile
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
 from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
 
 _DTYPES: dict[str, Any] = {
     "DoubleStorage": np.float64,
@@ -33,6 +35,7 @@ _DTYPES: dict[str, Any] = {
     "ByteStorage": np.uint8,
     "BoolStorage": np.bool_,
 }
+_MAX_AXES = 8
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 _LEGACY_PROTOCOL = 1001
 _LEGACY_COUNT = struct.Struct("<q")  # Precedes each storage: its number of elements.
@@ -73,6 +76,7 @@ class TorchFile:
         self._path = path
         self._offsets: dict[str, int] = {}  # Byte offsets of the storages in a legacy file.
         self._folder = ""  # Folder of the storages in a zip archive.
+        file_system.require_regular(path)
         try:
             is_archive = zipfile.is_zipfile(path)
             tensors = self._open_archive() if is_archive else self._open_legacy()
@@ -94,9 +98,11 @@ class TorchFile:
         """Returns the value of a tensor as a read-only array."""
         tensor = self._tensors[name]
         dtype, size = tensor.storage.dtype, tensor.storage.size
+        sizes = zip(tensor.shape, tensor.strides, strict=True)
+        steps = [dtype.itemsize * step if n > 1 else 0 for n, step in sizes]
         try:
             data = self._read_storage(tensor.storage, dtype.itemsize * size)
-        except (OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        except Exception as error:
             raise self._damaged(error) from error
         if len(data) != dtype.itemsize * size:
             raise DataError(
@@ -105,7 +111,7 @@ class TorchFile:
         return np.lib.stride_tricks.as_strided(
             np.frombuffer(data, dtype)[tensor.offset :],
             tensor.shape,
-            [dtype.itemsize * stride for stride in tensor.strides],
+            steps,
             writeable=False,
         )
 
@@ -115,11 +121,27 @@ class TorchFile:
             if len(pickles) != 1:
                 raise DataError(f"{self._path}: expected one data.pkl, got {len(pickles)}")
             self._folder = pickles[0].removesuffix("data.pkl")
+            for entry in archive.infolist():  # As PyTorch writes them.
+                is_plain = entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1
+                if not is_plain or entry.file_size > os.path.getsize(self._path):
+                    raise DataError(
+                        f"{self._path}: {entry.filename!r}: expected an entry that is neither "
+                        "compressed nor encrypted, and not larger than the file"
+                    )
             byte_order = self._folder + "byteorder"
             if byte_order in archive.namelist() and archive.read(byte_order) != b"little":
                 raise DataError(f"{self._path}: expected little-endian numbers, got big-endian")
             with archive.open(pickles[0]) as file:
-                return _Unpickler(file, self._path).load()
+                unpickler = _Unpickler(file, self._path)
+                tensors = unpickler.load()
+            for key, storage in unpickler.storages.items():
+                expected = storage.size * storage.dtype.itemsize
+                found = archive.getinfo(f"{self._folder}data/{key}").file_size
+                if found != expected:
+                    raise DataError(
+                        f"{self._path}: storage {key}: expected {expected} bytes, got {found}"
+                    )
+        return tensors
 
     def _open_legacy(self) -> Any:
         with open(self._path, "rb") as file:
@@ -128,14 +150,13 @@ class TorchFile:
             protocol, system = (_Unpickler(file, self._path).load() for _ in range(2))
             if protocol != _LEGACY_PROTOCOL or system["little_endian"] is not True:
                 raise DataError(
-                    f"{self._path}: expected little-endian numbers of protocol "
-                    f"{_LEGACY_PROTOCOL}, got protocol {protocol}"
+                    f"{self._path}: expected little-endian numbers of protocol {_LEGACY_PROTOCOL}"
                 )
             unpickler = _Unpickler(file, self._path)
             tensors = unpickler.load()
             keys = _Unpickler(file, self._path).load()
             offset, end = file.tell(), os.path.getsize(self._path)
-            for key in keys:
+            for key in map(_name, keys):
                 storage = unpickler.storages[key]
                 file.seek(offset)
                 (size,) = _LEGACY_COUNT.unpack(file.read(_LEGACY_COUNT.size))
@@ -157,9 +178,11 @@ class TorchFile:
         """Raises `DataError` if a tensor extends beyond its storage."""
         storage, offset, shape, strides = tensor
         numbers = (storage.size, offset, *shape, *strides)
-        is_inside = len(shape) == len(strides) and all(
+        is_inside = len(shape) == len(strides) <= _MAX_AXES and all(
             isinstance(number, int) and number >= 0 for number in numbers
         )
+        # A step of 0 would repeat a number without end.
+        is_inside = is_inside and max(math.prod(shape), *shape, 0) <= storage.size
         if is_inside and 0 not in shape:
             last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
             is_inside = last < storage.size
@@ -169,6 +192,34 @@ class TorchFile:
     def _damaged(self, error: Exception) -> DataError:
         detail = str(error).partition("\n")[0]
         return DataError(f"{self._path} is not a valid PyTorch file: {detail}")
+
+
+def _name(value: Any) -> str:
+    """A string, and nothing that takes long to hash."""
+    if not isinstance(value, str):
+        raise ValueError(f"expected a name, got {type(value).__name__}")
+    return value
+
+
+class _Names(dict):
+    """Dictionary in a pickle, by names. Attributes that PyTorch gives it are left out."""
+
+    __slots__ = ()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(_name(key), value)
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+
+class _NewNames:
+    """Replacement of `collections.OrderedDict`."""
+
+    __slots__ = ()
+
+    def __call__(self) -> _Names:
+        return _Names()
 
 
 class _RebuildTensor:
@@ -193,19 +244,33 @@ class _RebuildParameter:
 
 # Globals that a pickle may refer to. None has attributes that a pickle could set.
 _GLOBALS: dict[tuple[str, str], Any] = {
-    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("collections", "OrderedDict"): _NewNames(),
     ("torch._utils", "_rebuild_tensor_v2"): _RebuildTensor(),
     ("torch._utils", "_rebuild_parameter"): _RebuildParameter(),
 }
 
 
-class _Unpickler(pickle.Unpickler):
-    """Unpickler that restricts globals to dictionaries of tensors."""
+class _Unpickler(pickle._Unpickler):
+    """Unpickler, in Python, that restricts globals to dictionaries of tensors, and keys to names.
 
-    def __init__(self, file: BinaryIO | Any, path: str):
+    Sets and dictionaries of other keys are not made.
+    """
+
+    dispatch = {
+        code: load
+        for code, load in pickle._Unpickler.dispatch.items()
+        if bytes([code]) not in (pickle.EMPTY_SET, pickle.FROZENSET, pickle.ADDITEMS, pickle.DICT)
+    }
+
+    def __init__(self, file: Any, path: str):
         super().__init__(file)
         self._path = path
         self.storages: dict[str, _Storage] = {}
+
+    def load_empty_dictionary(self) -> None:
+        self.append(_Names())  # type: ignore[attr-defined]
+
+    dispatch[pickle.EMPTY_DICT[0]] = load_empty_dictionary  # type: ignore[assignment]
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "torch" and name in _DTYPES:
@@ -220,6 +285,6 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, pid: Any) -> _Storage:
         kind, storage_type, key, _, size, *view = pid
         if kind != "storage" or any(part is not None for part in view):
-            raise ValueError(f"unknown kind of storage {kind!r}")
-        self.storages[key] = _Storage(key, np.dtype(_DTYPES[storage_type]), size)
-        return self.storages[key]
+            raise ValueError("unknown kind of storage")
+        storage = _Storage(_name(key), np.dtype(_DTYPES[_name(storage_type)]), size)
+        return self.storages.setdefault(storage.key, storage)

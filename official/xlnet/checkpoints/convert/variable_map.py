@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -71,6 +72,8 @@ def row(ours: str, shape: str, tf1: str | None, tf1_shape: str, hf: str, hf_shap
 _OURS, _TF1, _HF = "encoder/blocks/{layer}/", "model/transformer/", "transformer."
 _TF1_LAYER, _HF_LAYER = _TF1 + "layer_{layer}/", _HF + "layer.{layer}."
 _MASK_EMBEDDING = "encoder/mask_embedding"
+_NUMBER = re.compile(r"\d+")
+_FLOATS = ("bfloat16", "float16", "float32", "float64")
 _LM_BIAS, _NEVER = "lm_head/bias", -1e4  # A logit whose probability is 0.
 _BIASES = (("content", "r_w"), ("position", "r_r"), ("segment", "r_s"))
 
@@ -137,6 +140,26 @@ def _head_rows(name: str) -> tuple[Row, ...]:
     return FORMATS[name].rows if name in FORMATS.names() else ()
 
 
+def finite_floats(value: np.ndarray, where: str) -> np.ndarray:
+    """Returns a stored variable as float32.
+
+    Args:
+      value: the variable.
+      where: its file and name, for the message.
+
+    Raises:
+      DataError: it is of another type, or has values that are no finite numbers in float32.
+    """
+    value = np.asarray(value)
+    if value.dtype.name not in _FLOATS:
+        raise DataError(f"{where}: expected floating point numbers, got {value.dtype}")
+    with np.errstate(over="ignore"):
+        value = value.astype(np.float32, copy=False)
+    if not np.isfinite(value).all():
+        raise DataError(f"{where}: expected finite numbers in float32, got NaN or infinity")
+    return value
+
+
 def shapes_of(config: XLNetConfig) -> dict[str, tuple[int, ...]]:
     """{name: shape} of the variables of a model in our format."""
     sizes = _sizes(config)
@@ -162,7 +185,8 @@ class Weights:
       left_over: names of source variables that are not converted.
 
     Raises:
-      DataError: a required variable is missing from the source, or a shape does not match.
+      DataError: a required variable is missing from the source, a shape does not match, or a layer
+        is left over.
     """
 
     def __init__(self, source: Source, to: str):
@@ -191,6 +215,13 @@ class Weights:
                 self.shapes[ours] = shapes[ours]
                 self._origins[ours] = name, theirs.shape, row.xlnet.shape, layer
         self.left_over = sorted(set(source.shapes) - used)
+        of_layers = {_NUMBER.sub("0", name) for name in used}
+        for name in self.left_over:
+            if _NUMBER.sub("0", name) in of_layers:
+                raise DataError(
+                    f"{source.path}: expected {source.config.model.num_layers} layers, as in its "
+                    f"configuration, got also a variable {name!r}"
+                )
 
     @property
     def num_parameters(self) -> int:
