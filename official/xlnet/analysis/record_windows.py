@@ -14,9 +14,15 @@ import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.data.pretraining_dataset import load_data_tokenizer
+from official.xlnet.data.pretraining_dataset import (
+    load_data_tokenizer,
+    parse_records,
+    reading_errors,
+)
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, segment_ids
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
+from official.xlnet.files import file_system
+from official.xlnet.files.text import printable
 from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
     sample_targets_and_order,
@@ -106,9 +112,14 @@ def read_window(
     _check_lengths(directory, manifest, config)
     tokenizer = load_data_tokenizer(manifest, directory)
     path = os.path.join(directory, list(lanes.files)[lane])
-    features = _read_record(path, index, manifest.compression)
-    ids = np.array(features["token_ids"], np.int32)
-    scalars = {name: features[name][0] for name in SCALAR_FEATURES}
+    file_system.require_regular(path)
+    with reading_errors(directory, split):
+        records = tf.data.TFRecordDataset(path, manifest.compression).skip(index).take(1)
+        found = [parse_records(record[tf.newaxis], manifest) for record in records]
+    require_data(bool(found), path, f"a window {index}", "fewer windows")
+    features = {name: value[0].numpy() for name, value in found[0].items()}
+    ids = features["token_ids"].astype(np.int32)
+    scalars = {name: int(features[name]) for name in SCALAR_FEATURES}
     is_reversed = bool(scalars["is_reversed"])
     sampled = _sample_targets(ids, is_reversed, scalars["window_id"], epoch, tokenizer, config)
     positions = sampled.target_positions[0].numpy()[sampled.target_mask[0].numpy() > 0]
@@ -150,7 +161,7 @@ def as_text(window: Window, color: bool) -> str:
       The text, without a trailing newline.
     """
     lines = [
-        f"{window.title} (id {window.window_id}, epoch {window.epoch})",
+        f"{printable(window.title)} (id {window.window_id}, epoch {window.epoch})",
         f"direction: {'reversed' if window.is_reversed else 'forward'}    "
         f"B {'follows A' if window.is_next else 'is a random segment'}    "
         f"context: {window.context_length} preceding tokens of the same document, "
@@ -160,7 +171,7 @@ def as_text(window: Window, color: bool) -> str:
         tokens = [_shown(window, i, color) for i, part in enumerate(window.part) if part == name]
         lines += ["", f"{name} ({len(tokens)} tokens)", "".join(tokens)]
         if window.is_reversed:
-            lines += [f"in reading order: {window.text[name]}"]
+            lines += [f"in reading order: {printable(window.text[name])}"]
     return "\n".join(lines)
 
 
@@ -216,7 +227,7 @@ def _shown(window: Window, i: int, color: bool) -> str:
     if window.is_document_end[i]:
         return " ¶\n"
     space = " " if piece.startswith(" ") or window.is_reversed else ""
-    body = piece.removeprefix(" ") or "␣"
+    body = printable(piece.removeprefix(" ")) or "␣"
     if not window.is_target[i]:
         return space + (f"{_COLORS[window.part[i]]}{body}{_RESET}" if color else body)
     marked = f"[{body} {window.order[i]}]"
@@ -234,18 +245,6 @@ def _default_config(manifest: Manifest) -> XLNetConfig:
         setattr(data, name, settings.get(name, getattr(data, name)))
     config.model.mem_len = manifest.reuse_len
     return config
-
-
-def _read_record(path: str, index: int, compression: str) -> dict[str, list[int]]:
-    try:
-        dataset = tf.data.TFRecordDataset(path, compression).skip(index).take(1)
-        records = list(dataset.as_numpy_iterator())
-        example = tf.train.Example.FromString(records[0])
-    except (tf.errors.OpError, IndexError) as error:
-        raise DataError(f"{path}: cannot read window {index}: {error}") from None
-    return {
-        name: list(feature.int64_list.value) for name, feature in example.features.feature.items()
-    }
 
 
 def _parts(reuse_len: int, a_length: int, b_length: int) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -30,7 +31,10 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 
 # Checksums of larger data sets are verified only after a read error; see `reading_errors`.
 _CHECKSUM_LIMIT_BYTES = 1 << 30
-_OUT_OF_ORDER = "windows out of order"
+_WRONG = "wrong record: "
+# What TensorFlow says of records of another schema, and of lanes of another length.
+_NO_EXAMPLE = re.compile(r"(?:Name: <unknown>, |Key: |Could not parse example|Data types)[^\n]*")
+_ANOTHER_LENGTH = re.compile(r"expected to contain \d+ elements[^\n.]*")
 _OTHER_FILE = "the file is damaged, or belongs to another data set"
 _NUM_REPORTED_IDS = 8
 
@@ -243,14 +247,16 @@ def reading_errors(path: str, split: str) -> Iterator[None]:
     """Context manager that converts TensorFlow errors caused by damaged records to `DataError`.
 
     Wrap the code that iterates over the dataset, e.g. `model.fit`. After an error, the checksums
-    of all lanes are verified to find the damaged file; if all match, the error is re-raised.
+    of all lanes are verified to find the damaged file; if all match, and it is not about what the
+    records hold, the error is re-raised.
 
     Args:
       path: directory of the data set.
       split: `train` or `heldout`.
 
     Raises:
-      DataError: a record file is damaged, or its windows are out of order.
+      DataError: a record file is damaged, is compressed otherwise or has another number of
+        windows; a record is of another schema, out of order, or has a value out of its range.
 
     Example:
       >>> with reading_errors("records", "train"):
@@ -265,10 +271,18 @@ def reading_errors(path: str, split: str) -> Iterator[None]:
         tf.errors.NotFoundError,
     ) as error:
         check_lanes(path, split)
-        if _OUT_OF_ORDER in error.message:
-            details = error.message.partition(_OUT_OF_ORDER)[2].partition("\n")[0]
-            details = details.replace("] [", " ").rstrip("]")
-            raise DataError(f"{path}, split {split}: {_OUT_OF_ORDER}{details}") from error
+        message, where = error.message, f"{path}, split {split}"
+        if _WRONG in message:
+            details = message.partition(_WRONG)[2].partition("\n")[0]
+            raise DataError(f"{where}: {details.replace('] [', ' ').rstrip(']')}") from error
+        if length := _ANOTHER_LENGTH.search(message):
+            raise DataError(f"{where}: a lane was {length[0]} (windows)") from error
+        if "ParseExample" in message and (problem := _NO_EXAMPLE.search(message)):
+            raise DataError(f"{where}: expected records of the schema, got {problem[0]}") from error
+        if isinstance(error, tf.errors.DataLossError):
+            raise DataError(
+                f"{where}: expected record files, compressed as {MANIFEST_FILE} says: {message}"
+            ) from error
         raise
 
 
@@ -341,7 +355,9 @@ def _records(
 
     def open_lane(number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
         file = tf.gather(files, number % lanes.num_lanes)
-        return tf.data.TFRecordDataset(file, manifest.compression).skip(window)
+        lane = tf.data.TFRecordDataset(file, manifest.compression).skip(window)
+        # Without the length, a row would go on for ever through lanes that are empty.
+        return lane.apply(tf.data.experimental.assert_cardinality(lanes.windows_per_lane - window))
 
     # The dataset of a row is infinite, so rows keep their place in the cycle.
     return tf.data.Dataset.range(rows.first, rows.first + rows.number).interleave(
@@ -376,7 +392,8 @@ def _batch_function(
         expected = number % lanes.num_lanes * lanes.windows_per_lane + window
         in_order = tf.debugging.Assert(
             tf.reduce_all(batch["window_id"] == expected),
-            [f"{_OUT_OF_ORDER}: expected window ids", expected, "got", batch["window_id"]],
+            [f"{_WRONG}windows out of order: expected window ids", expected, "got"]
+            + [batch["window_id"]],
             summarize=_NUM_REPORTED_IDS,
         )
         read_before = tf.cast((window - memory_from) * manifest.reuse_len, tf.int32)
@@ -474,19 +491,55 @@ def load_data_tokenizer(manifest: Manifest, path: str) -> Tokenizer:
     return tokenizer
 
 
+def parse_records(records: tf.Tensor, manifest: Manifest) -> dict[str, tf.Tensor]:
+    """Parses records, and checks that every value is in its range.
+
+    Wrap the code that runs it in `reading_errors`.
+
+    Args:
+      records: string [B], serialized records.
+      manifest: the manifest of their data set.
+
+    Returns:
+      `token_ids`, int64 [B, T], and the scalar features, int64 [B]; see `data.schema`.
+    """
+    schema = {name: tf.io.FixedLenFeature([], tf.int64) for name in SCALAR_FEATURES}
+    schema["token_ids"] = tf.io.FixedLenFeature([manifest.seq_len], tf.int64)
+    example = tf.io.parse_example(records, schema)
+    # Of reuse part, A and B, the lengths add up to all tokens but two SEP and CLS.
+    a_and_b = manifest.seq_len - manifest.reuse_len - 3
+    ranges = {
+        "token_ids": (0, manifest.vocab_size - 1),
+        "a_length": (0, a_and_b),
+        "b_length": (a_and_b - example["a_length"],) * 2,
+        "is_next": (0, 1),
+        "context_length": (0, tf.int32.max),
+        "is_reversed": (0, int(manifest.bidirectional)),
+        "window_id": (0, tf.int64.max),
+    }
+    checks = [
+        tf.debugging.Assert(
+            tf.reduce_all((example[name] >= low) & (example[name] <= high)),
+            [f"{_WRONG}{name}: expected from", low, "to", high, "got", example[name]],
+            summarize=_NUM_REPORTED_IDS,
+        )
+        for name, (low, high) in ranges.items()
+    ]
+    with tf.control_dependencies([check for check in checks if check is not None]):
+        return {name: tf.identity(value) for name, value in example.items()}
+
+
 def _parser(
     manifest: Manifest, starts: WordStarts, letter_case: np.ndarray
 ) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
     """Returns the function from serialized records, string [B], to parsed features."""
     seq_len, reuse_len = manifest.seq_len, manifest.reuse_len
-    schema = {name: tf.io.FixedLenFeature([], tf.int64) for name in SCALAR_FEATURES}
-    schema["token_ids"] = tf.io.FixedLenFeature([seq_len], tf.int64)
     position_T = tf.range(seq_len, dtype=tf.int64)
     is_cls_T = position_T == seq_len - 1
     letter_case_V = tf.constant(letter_case)
 
     def parse(records: tf.Tensor) -> dict[str, tf.Tensor]:
-        example = tf.io.parse_example(records, schema)
+        example = parse_records(records, manifest)
         token_ids_BT = example["token_ids"]
         is_reversed_B = tf.cast(example["is_reversed"], tf.bool)
         first_of_b_B1 = reuse_len + example["a_length"][:, tf.newaxis] + 1

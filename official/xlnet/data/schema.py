@@ -34,9 +34,9 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.json_files import read_json, write_json
-from official.xlnet.files.schema import conform
+from official.xlnet.files.schema import conform, shown
 from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEGMENT_B, SEGMENT_CLS
 
 SCHEMA_VERSION = 1
@@ -134,26 +134,35 @@ class Manifest:
 
     def _check(self, path: str) -> None:
         """Raises `DataError` where a number cannot be, or numbers contradict each other."""
-        facts: dict[str, bool] = {
-            "seq_len": self.seq_len > 3,
-            "reuse_len": 0 <= self.reuse_len < self.seq_len - 3,
-            "vocab_size": self.vocab_size > 0,
-            "compression": self.compression in ("", "GZIP"),
-        }
+        most = np.iinfo(np.int32).max
+        facts: list[tuple[str, Any, bool, str]] = [
+            ("seq_len", self.seq_len, 3 < self.seq_len <= most, f"from 4 to {most}"),
+            (
+                *("reuse_len", self.reuse_len, 0 <= self.reuse_len < self.seq_len - 3),
+                f"from 0 to seq_len - 4 = {self.seq_len - 4}",
+            ),
+            ("vocab_size", self.vocab_size, 0 < self.vocab_size <= most, f"from 1 to {most}"),
+            ("compression", self.compression, self.compression in ("", "GZIP"), "GZIP or none"),
+        ]
         for name, split in self.splits.items():
-            facts |= {
-                f"splits: {name}: num_lanes": 0 < split.num_lanes == len(split.files),
-                f"splits: {name}: windows_per_lane": split.windows_per_lane > 0,
-                f"splits: {name}: windows": (
-                    split.windows == split.num_lanes * split.windows_per_lane
+            lanes, windows, files = split.num_lanes, split.windows_per_lane, split.files
+            product = lanes * windows
+            facts += [
+                (f"{name}: num_lanes", lanes, 0 < lanes == len(files), f"{len(files)}, one a file"),
+                (f"{name}: windows_per_lane", windows, 0 < product <= most, "above 0"),
+                (f"{name}: windows", split.windows, split.windows == product, f"{product}"),
+                *(
+                    (f"{name}: {key}", number, number >= 0, "at least 0")
+                    for key in ("documents", "tokens", "dropped_tokens")
+                    for number in [getattr(split, key)]
                 ),
-                f"splits: {name}: documents": split.documents >= 0,
-                f"splits: {name}: tokens": min(split.tokens, split.dropped_tokens) >= 0,
-                f"splits: {name}: files": not any(os.path.dirname(file) for file in split.files),
-            }
-        for key, holds in facts.items():
-            if not holds:
-                raise DataError(f"{path} is damaged: {key}: expected a value that can be")
+                *(
+                    (f"{name}: files", file, os.path.basename(file) == file, "names of files")
+                    for file in files
+                ),
+            ]
+        for key, value, holds, expected in facts:
+            require_data(holds, f"{path} is damaged: {key}", expected, shown(value))
 
 
 def lane_file(split: str, lane: int, num_lanes: int) -> str:

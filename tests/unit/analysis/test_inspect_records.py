@@ -1,5 +1,6 @@
 """`xlnet inspect records`: what is shown is what the record and the draw say."""
 
+import dataclasses
 import json
 import random
 import re
@@ -89,6 +90,16 @@ def test_page_is_whole_and_self_contained(data_set):
     assert not re.search(r"(src|href)=.(?!data:)", page)
     assert page.count("data:image/png;base64,") == 2
     assert "$" not in page.partition("<script>")[0].partition("</style>")[2].replace("$</", "")
+
+
+def test_scripts_in_texts_are_text(data_set):
+    window = read_window(data_set, lane=0, index=4)
+    script = "</script><script>alert(1)//\x1b[2J"
+    wrong = dataclasses.replace(
+        window, pieces=[script] * 41, title=script, text=dict.fromkeys(window.text, script)
+    )
+    assert as_html(wrong).count("<script") == as_html(window).count("<script")
+    assert "\x1b" not in as_text(wrong, color=False)
 
 
 def test_command(data_set, tmp_path, capsys, monkeypatch):

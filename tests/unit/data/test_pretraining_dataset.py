@@ -329,16 +329,61 @@ def test_damaged_lanes_are_named(own_data_set, damage, is_large, monkeypatch):
             list(dataset.take(WINDOWS + 1))
 
 
-@pytest.mark.parametrize("rows", [range(14, 9, -1), range(10, 14), range(10, 16)])
-def test_windows_out_of_order(own_data_set, rows):
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (range(14, 9, -1), r"out of order.*expected window ids"),
+        (range(10, 14), r"a lane was expected to contain 5 elements but contained only 4"),
+        (range(10, 16), r"a lane was expected to contain 5 elements but contained at least 6"),
+        (range(0), r"a lane was expected to contain 5 elements but contained only 0"),
+    ],
+)
+def test_windows_out_of_order(own_data_set, rows, sentence):
     path, windows = own_data_set
     replace_lane(path, windows, 2, rows)
     dataset = pretraining_dataset(path, 6)
     with (
-        pytest.raises(DataError, match=r"out of order.*expected window ids"),
+        pytest.raises(DataError, match=sentence),
         reading.reading_errors(path, "train"),
     ):
         list(dataset.take(WINDOWS + 1))
+
+
+WRONG_VALUES = {
+    "token_ids": (10**9, "token_ids: expected from 0 to "),
+    "a_length": (-500, "a_length: expected from 0 to 9 got"),
+    "b_length": (2**31, "b_length: expected from"),
+    "is_next": (2, "is_next: expected from 0 to 1 got"),
+    "context_length": (-1, "context_length: expected from 0"),
+    "is_reversed": (3, "is_reversed: expected from 0 to 1"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_VALUES)
+def test_a_value_out_of_its_range_is_named(own_data_set, name):
+    """The checksums fit: a stranger wrote them."""
+    path, windows = own_data_set
+    value, sentence = WRONG_VALUES[name]
+    windows = {key: numbers.copy() for key, numbers in windows.items()}
+    windows[name].reshape(len(windows["a_length"]), -1)[12, 0] = value
+    replace_lane(path, windows, 2, range(10, 15))
+    with pytest.raises(DataError, match=sentence), reading.reading_errors(path, "train"):
+        list(pretraining_dataset(path, 6).take(WINDOWS))
+
+
+@pytest.mark.parametrize("kind", ["length", "schema", "compression"])
+def test_records_of_another_form_are_refused(own_data_set, kind):
+    path, windows = own_data_set
+    if kind == "length":
+        windows = {**windows, "token_ids": windows["token_ids"][:, :-1]}
+    elif kind == "schema":
+        windows = {name: windows[name] for name in windows if name != "a_length"}
+    replace_lane(path, windows, 2, range(10, 15))
+    if kind == "compression":
+        dataclasses.replace(Manifest.load(path), compression="GZIP").save(path)
+    sentence = "compressed as" if kind == "compression" else "expected records of the schema, got"
+    with pytest.raises(DataError, match=sentence), reading.reading_errors(path, "train"):
+        list(pretraining_dataset(path, 6).take(WINDOWS))
 
 
 def test_other_errors_pass_through(data_set):
