@@ -5,7 +5,7 @@ results.
 
 Exit status: 0 success, 1 internal error (with traceback), 2 invalid input (one-line message),
 70 training diverged, 75 preempted by SIGTERM after a checkpoint was saved (run the same command
-again to resume), 130 interrupted.
+again to resume), 130 interrupted, 141 standard output is a pipe that nobody reads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import ast
 import difflib
 import errno
 import importlib
-import io
 import os
 import pathlib
 import re
@@ -29,14 +28,16 @@ from absl import logging as absl_logging
 from official.xlnet import __version__, commands
 from official.xlnet.errors import ConfigError, XLNetError
 from official.xlnet.files.json_files import mended, print_json
-from official.xlnet.runtime.address_space import require_address_space
+from official.xlnet.files.text import printable
+from official.xlnet.runtime import program
+from official.xlnet.runtime.address_space import require_address_space, require_threads
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
-EXIT_INTERRUPTED = 130
 
 _MAX_MESSAGE_CHARS = 1000
 
+_HELP = ("-h", "--help", "-help")
 _USAGE = """\
 usage: xlnet VERB [--flag=value ...]
 
@@ -61,21 +62,36 @@ def main(argv: list[str] | None = None) -> int:
       0.1.0
       0
     """
+    if argv is not None:
+        return _main(argv)
+    try:
+        output = program.begin()
+        status = _main(sys.argv[1:])
+        sys.stdout.flush()
+        if status or output.error is None:
+            return status
+        if isinstance(output.error, BrokenPipeError):
+            return program.EXIT_BROKEN_PIPE
+        return _fail(f"xlnet: {output.error.strerror}: standard output")
+    except KeyboardInterrupt:
+        return program.EXIT_INTERRUPTED
+    finally:
+        program.end()
+
+
+def _main(arguments: list[str]) -> int:
     set_environment_defaults()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # Whatever its encoding can write.
-    arguments, verbs = sys.argv[1:] if argv is None else argv, _verbs()
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        lines = "\n".join(f"  {verb:<17} {line}" for verb, line in verbs.items())
-        print(_USAGE.format(verbs=lines), end="")
-        return 0
+    verbs = _verbs()
+    if not arguments or arguments[0] in (*_HELP, "help"):
+        return _print_usage(verbs)
     if arguments[0] == "--version":
         print(__version__)
         return 0
     verb, *verb_arguments = arguments
     group = [known for known in verbs if known.startswith(f"{verb} ")]
     if group:  # A verb of two words.
+        if arguments[1:] and arguments[1] in _HELP:
+            return _print_usage({known: verbs[known] for known in group})
         verb, verb_arguments = " ".join(arguments[:2]), arguments[2:]
         if verb not in group:
             return _fail(f"xlnet: expected one of {', '.join(group)}, got {verb!r}")
@@ -86,14 +102,20 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return _run(verb, verb_arguments)
     except KeyboardInterrupt:
-        return _fail(f"xlnet {verb}: interrupted", EXIT_INTERRUPTED)
+        return _fail(f"xlnet {verb}: interrupted", program.EXIT_INTERRUPTED)
     except Exception as error:
         message = _user_message(error)
         if message is None:
-            traceback.print_exc()
+            print(printable(traceback.format_exc()), file=sys.stderr)
             return EXIT_BUG
         status = error.exit_status if isinstance(error, XLNetError) else EXIT_WRONG_INPUT
         return _fail(f"xlnet {verb}: {message}", status)
+
+
+def _print_usage(verbs: dict[str, str]) -> int:
+    lines = "\n".join(f"  {verb:<17} {line}" for verb, line in verbs.items())
+    print(_USAGE.format(verbs=lines), end="")
+    return 0
 
 
 def set_environment_defaults() -> None:
@@ -110,14 +132,16 @@ def set_environment_defaults() -> None:
         # Each verb has its own FlagValues; absl's global flags keep their defaults.
         flags.FLAGS.mark_as_parsed()
     absl_logging.use_absl_handler()
+    absl_logging.get_absl_handler().setFormatter(_Printable())
     absl_logging.set_stderrthreshold("warning")
 
 
 def _run(verb: str, arguments: list[str]) -> int:
     _check_arguments(arguments)
     require_address_space()
+    require_threads()
     module = load_verb(verb)
-    if any(argument in ("-h", "--help", "-help") for argument in arguments):
+    if any(argument in _HELP for argument in arguments):
         print(f"usage: xlnet {verb} [--flag=value ...]\n\n{module.__doc__}")
         listing = module.FLAGS.get_help(include_special_flags=False).strip()
         print("flags:\n" + listing.partition("\n")[2])
@@ -132,7 +156,6 @@ def _run(verb: str, arguments: list[str]) -> int:
     result = module.run(*rest)
     sys.stderr.flush()
     print_json(result)
-    sys.stdout.flush()
     return 0
 
 
@@ -227,6 +250,13 @@ def _tensorflow_message(error: Any) -> str | None:
     return None
 
 
+class _Printable(absl_logging.PythonFormatter):
+    """Formatter of warnings; see `printable`."""
+
+    def format(self, record: Any) -> str:
+        return printable(super().format(record))
+
+
 def _one_line(text: str) -> str:
     line = " ".join(text.split())
     half = _MAX_MESSAGE_CHARS // 2
@@ -234,7 +264,7 @@ def _one_line(text: str) -> str:
 
 
 def _fail(message: str, status: int = EXIT_WRONG_INPUT) -> int:
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
     return status
 
 

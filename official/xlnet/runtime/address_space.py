@@ -1,17 +1,20 @@
-"""Limits of the address space (`ulimit -v`), which TensorFlow needs more of than of memory.
+"""Limits of the address space (`ulimit -v`) and of threads (`ulimit -u`, those of a container).
 
 TensorFlow and its compiler abort the process, without an exception, where a thread or a library
-finds no room. So the limit is compared with what they need before they are loaded.
+finds no room, and NumPy's libraries interrupt it. So the limits are compared with what they need
+before they are loaded.
 """
 
 from __future__ import annotations
 
 import resource
+import threading
 
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.cores import num_cores
 
 _LIBRARIES_BYTES = 4 << 30
+_LEAST_THREADS, _CORE_THREADS = 16, 4
 _CORE_BYTES = 128 << 20  # Threads and their heaps.
 
 
@@ -34,3 +37,22 @@ def require_address_space() -> None:
             f"ulimit -v: expected an address space of at least {needed_bytes() / 1e9:.1f} GB, "
             f"besides the model's, got {limit / 1e9:.1f} GB"
         )
+
+
+def require_threads() -> None:
+    """Raises `ConfigError` if there may be too few threads for TensorFlow."""
+    number, is_over, threads = _LEAST_THREADS + _CORE_THREADS * num_cores(), threading.Event(), []
+    try:
+        for _ in range(number):
+            threads.append(threading.Thread(target=is_over.wait))
+            threads[-1].start()
+    except RuntimeError:
+        raise ConfigError(
+            f"ulimit -u, or the limit of processes of the container: expected at least {number} "
+            f"threads, got {len(threads) - 1}"
+        ) from None
+    finally:
+        is_over.set()
+        for thread in threads:
+            if thread.ident:
+                thread.join()

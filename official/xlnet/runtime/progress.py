@@ -6,6 +6,8 @@ import math
 import time
 from typing import TextIO
 
+from official.xlnet.files.text import printable
+
 _TERMINAL_SECONDS = 0.2  # Minimum time between updates.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
 _LINE_SECONDS = 30  # The same if the output is not a terminal.
@@ -35,6 +37,7 @@ class Progress:
         if not is_last and now - self._shown < wait:
             return
         self._shown = now
+        text = printable(text)
         self._stream.write(f"\r\x1b[K{text}" if self._is_terminal else f"{text}\n")
         self._stream.flush()
 

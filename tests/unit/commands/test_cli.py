@@ -2,17 +2,22 @@
 
 import errno
 import importlib
+import io
 import json
 import os
 import resource
 import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
+from absl import logging as absl_logging
 
 from official.xlnet import cli, commands
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.files.json_files import print_json
+from official.xlnet.runtime.progress import Progress
 
 VERB = '''
 """Adds numbers, for this test."""
@@ -211,3 +216,79 @@ def test_configuration_after_tensorflow_uses_the_one_that_is_loaded():
         "from official.modeling.hyperparams import base_config;"
         "assert xlnet.XLNetConfig().model.d_head == 64 and base_config.tf is tf"
     )
+
+
+# Interrupts at the first import of the package, at the last, in the work, and while one is handled.
+INTERRUPTS = {
+    "at the start": "official.xlnet.modeling",
+    "of imports": "official.xlnet.runtime.address_space",
+    "in the work": "official.xlnet.commands.convert",
+    "a second one": "official.xlnet.commands.convert",
+}
+
+
+@pytest.mark.parametrize("when", INTERRUPTS)
+def test_an_interrupt_is_status_130_at_any_time(when):
+    body = f"""
+import sys, os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # A background job ignores it.
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {INTERRUPTS[when]!r}:
+            try:
+                os.kill(os.getpid(), 2)
+            finally:
+                {"os.kill(os.getpid(), 2)" if when == "a second one" else "pass"}
+sys.argv = ["xlnet", "convert", "--help"]
+sys.meta_path.insert(0, Finder())
+from official.xlnet.cli import main
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True)
+    assert done.returncode == 130 and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("streams", "status", "said"),
+    [
+        ("--help | true; exit ${PIPESTATUS[0]}", 141, ""),
+        ("--help >&-", 2, "xlnet: Bad file descriptor: standard output\n"),
+        ("--help >/dev/full", 2, "xlnet: No space left on device: standard output\n"),
+        ("--help 2>&- >/dev/null", 0, ""),
+        ("convert 2>/dev/full", 2, ""),
+        ("--version <&- >&- 2>&-", 2, ""),
+    ],
+)
+def test_standard_streams_that_are_closed_full_or_broken(streams, status, said):
+    command = f"{sys.executable} -m official.xlnet.cli {streams}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (status, said)
+
+
+def test_what_steers_a_terminal_is_shown_escaped(capsys):
+    assert cli._fail("xlnet: a\x1b[2J\u202e") == 2
+    absl_logging.warning("%s", "b\x9bc")
+    assert cli.main(["convert", "--source=\x1b[2J\u202e", "--output=x"]) == 2
+    first, second, *others = capsys.readouterr().err.splitlines()
+    assert first == "xlnet: a\\u001b[2J\\u202e" and second.endswith("b\\u009bc")
+    assert len(others) == 1 and others[0].isprintable()
+    progress = io.StringIO()
+    Progress(progress).keep("a\x9bb\r")
+    assert progress.getvalue() == "a\\u009bb\\u000d\n"
+    print_json({"text": "\u2066\x7f"})
+    assert capsys.readouterr().out == '{"text": "\\u2066\\u007f"}\n'
+
+
+def test_help_of_a_group_names_its_verbs(capsys):
+    assert cli.main(["inspect", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "inspect records" in shown and "pretrain" not in shown
+
+
+def test_a_limit_of_threads_is_named(monkeypatch, capsys):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert cli.main(["convert"]) == 2
+    assert "ulimit -u" in capsys.readouterr().err
