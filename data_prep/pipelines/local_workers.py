@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from absl import logging
+
 from data_prep.progress import progress_bar
 from official.xlnet.errors import DataError
 
@@ -18,6 +20,8 @@ _POLL_SECONDS = 0.2  # Interval of progress updates.
 
 class LocalWorkers:
     """A pool of worker processes; with one worker, tasks run in the current process.
+
+    So they do where processes cannot share memory, e.g. in a container without `/dev/shm`.
 
     Workers are spawned instead of forked, so they do not inherit TensorFlow's memory and threads.
     They report progress through a counter in shared memory.
@@ -30,12 +34,15 @@ class LocalWorkers:
     def __init__(self, num_workers: int, progress: bool):
         context = multiprocessing.get_context("spawn")
         self._progress = progress
-        self._done = context.Value("q", 0)
         self._pool = None
         if num_workers > 1:
-            self._pool = concurrent.futures.ProcessPoolExecutor(
-                num_workers, context, initializer=_start_worker, initargs=(self._done,)
-            )
+            try:
+                self._done = context.Value("q", 0)
+                self._pool = concurrent.futures.ProcessPoolExecutor(
+                    num_workers, context, initializer=_start_worker, initargs=(self._done,)
+                )
+            except OSError as error:
+                logging.warning("no worker processes, as they cannot share memory: %s", error)
 
     def __enter__(self) -> LocalWorkers:
         return self

@@ -1,9 +1,11 @@
 """Reproducibility, resuming, held-out documents, and what wrong input gives."""
 
 import bz2
+import errno
 import gzip
 import json
 import lzma
+import multiprocessing
 import os
 import random
 import resource
@@ -14,6 +16,7 @@ import zstandard
 
 from data_prep.corpus import corpus, readers
 from data_prep.corpus.readers import Counts, read_documents
+from data_prep.pipelines.local_workers import LocalWorkers
 from data_prep.pipelines.prepare import prepare
 from data_prep.records import lane_files
 from data_prep.settings import ReadOptions
@@ -504,3 +507,15 @@ def test_draws_of_a_window_depend_on_the_window_alone():
         window_draws(7, 0, 4, 0, 50),
     ):
         assert not np.isin(whole, other).any()
+
+
+def test_without_shared_memory_the_work_is_done_in_one_process(monkeypatch):
+    """As in a container without `/dev/shm`."""
+
+    def refuse(*_):
+        raise OSError(errno.ENOSYS, "not here")
+
+    monkeypatch.setattr(multiprocessing.context.SpawnContext, "Value", refuse)
+    with LocalWorkers(2, progress=False) as workers:
+        found = workers.run(lambda number, report: {"pid": os.getpid()}, [(1,), (2,)])
+    assert found == [{"pid": os.getpid()}] * 2
