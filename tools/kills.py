@@ -2,12 +2,13 @@
 
 Usage: python -m tools.kills --kills=100 --output=build/kills
 
-Each of vocab, prepare, pretrain, finetune, export, convert and `vocab --extend` runs once without a
-kill. Then it is killed (SIGKILL) at a random moment, and the same command runs to its end. Its
-files must have the same bytes as those of the whole run; for training, the losses and the weights
-must be the same. Every second kill waits for the first finished part: a shard, a checkpoint, or
-whatever file the command writes first. Half of the kills take the worker processes, too; otherwise
-they notice themselves. The last line is JSON with the counts of each command:
+Each of vocab, prepare, pretrain, finetune, export, convert, `vocab --extend`, embed and predict
+runs once without a kill. Then it is killed (SIGKILL) at a random moment, and the same command runs
+to its end, half of the time stopped (SIGSTOP) for a while on the way. Its files must have the same
+bytes as those of the whole run; for training, the losses and the weights must be the same. Every
+second kill waits for the first finished part: a shard, a checkpoint, or whatever file the command
+writes first. Half of the kills take the worker processes, too; otherwise they notice
+themselves. The last line is JSON with the counts of each command:
 
     kills          kills that hit a running process
     with_parts     those that found finished parts, from which the second run went on
@@ -57,6 +58,7 @@ _PARTS = {
 _WHOLE = {"export": "1", "convert": "config.json", "extend": "config.yaml"}
 _DIFFERENT = {"fingerprint.pb", "sha256sums"}  # A random number, and its checksum.
 _POLL_SECONDS = 0.02
+_STOP_SECONDS = 1.0
 
 
 def main() -> int:
@@ -89,7 +91,10 @@ def main() -> int:
         counts[verb]["with_parts"] += bool(_parts(verb, output))
         try:
             if verb not in _WHOLE or not (output / _WHOLE[verb]).exists():
-                _finish(_start(commands[verb], output))
+                process = _start(commands[verb], output)
+                if rng.random() < 0.5:
+                    _stop(process, rng.uniform(0, seconds[verb]))
+                _finish(process)
             assert _essence(verb, output) == expected[verb], "other results than without the kill"
         except (AssertionError, OSError) as error:
             counts[verb]["violations"] += 1
@@ -111,8 +116,10 @@ def _commands(root: pathlib.Path) -> dict[str, list[str]]:
         (root / f"corpus/{number:02d}.txt").write_text(text, encoding="utf-8")
     (root / "config.yaml").write_text(_CONFIG)
     (root / "recipe.yaml").write_text(_RECIPE)
-    lines = [line for document in documents for line in document.splitlines() if line]
-    rows = [f"{'the' in line.split()}\t{line}" for line in lines[:_TABLE_ROWS]]
+    texts = [line for document in documents for line in document.splitlines() if line]
+    rows = [f"{'the' in line.split()}\t{line}" for line in texts[:_TABLE_ROWS]]
+    lines = root / "lines.txt"
+    lines.write_text("\n".join(texts[:_TABLE_ROWS]) + "\n", encoding="utf-8")
     (root / "table.tsv").write_text("label\ttext\n" + "\n".join(rows) + "\n", encoding="utf-8")
     config, table = f"--config={root / 'config.yaml'}", root / "table.tsv"
     text, vocab = f"--input={root / 'corpus'}/*.txt", whole / "vocab"
@@ -128,14 +135,36 @@ def _commands(root: pathlib.Path) -> dict[str, list[str]]:
         "export": ["export", f"--model={whole / 'finetune'}", "--version=1", "--output="],
         "convert": ["convert", f"--source={whole / 'pretrain'}", "--to=hf", "--output="],
         "extend": ["vocab", f"--extend={whole / 'pretrain'}", "--size=+20", text, "--output="],
+        "embed": [
+            "embed",
+            f"--model={whole / 'pretrain'}",
+            f"--input={lines}",
+            "--output=*/out.npy",
+        ],
+        "predict": [
+            *("predict", f"--model={whole / 'finetune'}", f"--input={table}"),
+            "--output=*/out.jsonl",
+        ],
     }
 
 
 def _start(command: list[str], output: pathlib.Path) -> subprocess.Popen:
-    line = [sys.executable, "-m", "official.xlnet.cli", *command[:-1], command[-1] + str(output)]
+    flag, is_in, file = command[-1].partition("*")
+    if is_in:
+        output.mkdir(parents=True, exist_ok=True)
+    line = [sys.executable, "-m", "official.xlnet.cli", *command[:-1], f"{flag}{output}{file}"]
     return subprocess.Popen(
         line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
+
+
+def _stop(process: subprocess.Popen, seconds: float) -> None:
+    """Stops a process and its workers for a while, after some seconds."""
+    time.sleep(seconds)
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+            time.sleep(_STOP_SECONDS if number == signal.SIGSTOP else 0)
 
 
 def _finish(process: subprocess.Popen) -> None:
@@ -193,7 +222,7 @@ def _essence(verb: str, output: pathlib.Path) -> object:
     return {
         str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(output.rglob("*"))
-        if path.is_file() and path.name not in _DIFFERENT and not path.name.startswith(".lock")
+        if path.is_file() and path.name not in _DIFFERENT and not path.name.startswith(".")
     }
 
 

@@ -3,30 +3,57 @@
 Of each case: the exit status is a documented one; a run that fails prints at most three lines, none
 of them a traceback, in less than a minute; no file changes but the output; results are JSON without
 NaN; and where a checksum guards a file, a run that succeeds gives the value that it gives on the
-good file. `make fuzz N=10000` tries more.
+good file. Weights and data sets of strangers, whose checksums fit, give finite numbers in their
+ranges, or a sentence. `make fuzz N=10000` tries more.
 """
 
 import collections
+import dataclasses
 import json
 import os
 import pathlib
 import re
 import shutil
 import tempfile
+import time
 
+import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
 from data_prep.tasks.task_data import read_task, stream_task
+from official.xlnet.analysis.record_windows import read_window
+from official.xlnet.analysis.window_page import as_html
+from official.xlnet.checkpoints.convert import open_source
+from official.xlnet.checkpoints.convert.variable_map import Weights
 from official.xlnet.configs.task import TaskConfig
+from official.xlnet.data.pretraining_dataset import pretraining_dataset, reading_errors
+from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import XLNetError
+from official.xlnet.files.checksums import sha256_of
 from official.xlnet.serving.export import write_version
-from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf, write_tf1
+from tests.helpers.checkpoints import (
+    hf_of_tf1,
+    random_values,
+    read_hf,
+    tf1_shapes,
+    write_hf,
+    write_tf1,
+    write_torch,
+)
 from tests.helpers.served_models import random_task, service_of
 from tests.helpers.wrong.arguments import WRONG, calls_by_path, other_forms
-from tests.helpers.wrong.files import changed_arguments, changed_file
-from tests.helpers.wrong.promises import report, run, tried
+from tests.helpers.wrong.files import (
+    KINDS,
+    changed_arguments,
+    changed_file,
+    changed_kind,
+    changed_records,
+    write_records,
+)
+from tests.helpers.wrong.promises import SECONDS, report, run, tried
 from tests.helpers.wrong_input import digest, make_world
 
 TASK_FILES = {
@@ -215,13 +242,104 @@ def test_files(world, capfd):
             is_guarded = re.match(guarded, path.name)
             if is_guarded and name not in good:
                 good[name] = outcome(run(capfd, arguments)[1], here.parent)
-            path.write_bytes(data.draw(changed_file(path.name, path.read_bytes())))
+            kind = data.draw(st.sampled_from(["content"] * 2 * len(KINDS) + [*KINDS]), label="kind")
+            if kind == "content":
+                path.write_bytes(data.draw(changed_file(path.name, path.read_bytes())))
+            else:
+                changed_kind(path, kind)
             before = digest(here)
             status, result = run(capfd, arguments)
             assert digest(here) == before
-            if status == 0 and is_guarded:
+            if status == 0 and is_guarded and kind == "content":
                 assert outcome(result, here.parent) == good[name]
             counts[f"{name}: status {status}"] += 1
+
+    check()
+    report(counts)
+
+
+def test_weights(world):
+    """A folder of a stranger: finite weights of the shapes that its configuration says, or not."""
+    counts = collections.Counter()
+    with tempfile.TemporaryDirectory() as directory:
+        folders = [pathlib.Path(directory, form) for form in ("hf", "torch", "tf1")]
+        for folder in folders:
+            shutil.copytree(world / ("tf1" if folder.name == "tf1" else "hf"), folder)
+        write_torch(folders[1] / "pytorch_model.bin", read_hf(world / "hf"))
+        (folders[1] / "model.safetensors").unlink()
+
+        @tried(share=0.2)
+        @given(st.data())
+        def check(data):
+            folder = data.draw(st.sampled_from(folders), label="form")
+            files = sorted(path for path in folder.iterdir() if path.name != "spiece.model")
+            path = data.draw(st.sampled_from(files), label="file")
+            good = path.read_bytes()
+            path.write_bytes(data.draw(changed_file(path.name, good)))
+            start = time.process_time()
+            try:
+                source = open_source(str(folder))
+                source.config.check()
+                weights = Weights(source, "xlnet")
+                for name, shape in weights.shapes.items():
+                    value = weights.read(name)
+                    assert value.shape == shape and np.isfinite(value).all(), name
+                counts[f"{folder.name}: read"] += 1
+            except XLNetError as error:
+                assert "\n" not in str(error)
+                counts[f"{folder.name}: refused"] += 1
+            finally:
+                path.write_bytes(good)
+            assert time.process_time() - start < SECONDS
+
+        check()
+    report(counts)
+
+
+def test_data_sets(world):
+    """Records of a stranger with checksums that fit: batches in their ranges, or a sentence."""
+    counts = collections.Counter()
+    good = world / "data"
+    manifest = Manifest.load(str(good))
+    lanes = {
+        name: [
+            {
+                key: list(feature.int64_list.value)
+                for key, feature in tf.train.Example.FromString(record).features.feature.items()
+            }
+            for record in tf.data.TFRecordDataset(str(good / name)).as_numpy_iterator()
+        ]
+        for name in manifest.splits["train"].files
+    }
+    names = list(lanes)
+
+    @tried(share=0.1)
+    @given(st.data())
+    def check(data):
+        with tempfile.TemporaryDirectory() as directory:
+            here = pathlib.Path(directory) / "data"
+            shutil.copytree(good, here)
+            number = data.draw(st.integers(0, len(names) - 1), label="lane")
+            records = data.draw(changed_records(lanes[names[number]]))
+            codec = data.draw(st.sampled_from(["", "", "", "GZIP"]), label="compression")
+            write_records(here / names[number], records, codec)
+            train = manifest.splits["train"]
+            files = {**train.files, names[number]: sha256_of(str(here / names[number]))}
+            splits = {**manifest.splits, "train": dataclasses.replace(train, files=files)}
+            dataclasses.replace(manifest, splits=splits).save(str(here))
+            windows = range(train.windows_per_lane)
+            try:
+                with reading_errors(str(here), "train"):
+                    for batch in pretraining_dataset(str(here), len(names), epochs=1):
+                        ids = batch["token_ids"].numpy()
+                        assert ids.min() >= 0 and ids.max() < manifest.vocab_size
+                        assert set(np.unique(batch["segment_ids"])) <= {0, 1, 2}
+                for index in windows:
+                    as_html(read_window(str(here), lane=number, index=index))
+                counts["read"] += 1
+            except XLNetError as error:
+                assert "\n" not in str(error)
+                counts["refused"] += 1
 
     check()
     report(counts)

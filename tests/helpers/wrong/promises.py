@@ -42,6 +42,7 @@ def run(capfd, arguments):
         lines = captured.err.splitlines()
         assert 0 < len(lines) <= MOST_LINES, (arguments, captured.err[-2000:])
         assert len(captured.err) < 4000
+        assert all(line.isprintable() for line in lines), (arguments, captured.err)
     return status, strict_json(captured.out.splitlines()[-1]) if not status else None
 
 
