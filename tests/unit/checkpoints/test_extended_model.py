@@ -91,7 +91,8 @@ def test_rows_of_new_pieces_and_all_other_weights(general, domain, extended):
     config.model.vocab_size += NEW
     assert after.config == config
     assert sorted(name.partition("-")[0] for name in os.listdir(extended)) == [
-        *("checkpoint", "ckpt", "ckpt", "config.yaml", "spiece.model", "spiece.model.sha256")
+        *("checkpoint", "ckpt", "ckpt", "config.yaml", "spiece.model", "spiece.model.sha256"),
+        "weights.json",
     ]
 
 
