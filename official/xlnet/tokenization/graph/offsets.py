@@ -19,7 +19,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
-from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer, PagedTable
+from official.xlnet.tokenization.graph.characters import PagedTable, whitespace
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
@@ -48,7 +49,7 @@ class OffsetTokenizer(tf.Module):
         self._visible = tf.constant(tokenizer.num_characters - spaces, tf.int32)
         self._follows = tf.constant(tokenizer.num_characters == 0)
         is_space = np.zeros(sys.maxunicode + 1, np.int32)
-        is_space[[i for i in range(sys.maxunicode + 1) if chr(i).isspace()]] = 1
+        is_space[[*map(ord, whitespace())]] = 1
         self._is_space = PagedTable(is_space)
 
     def __call__(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:

@@ -9,7 +9,8 @@ support user-defined symbols. It is therefore given an extended vocabulary witho
 
 * every character that is not in the vocabulary is added as a piece, with the library's score for
   unknown characters; its id is mapped to `<unk>` afterwards, and consecutive `<unk>` are merged;
-* blocks of unassigned Unicode characters (about a million) share one replacement character;
+* blocks of unassigned and of caseless Unicode characters (about a million) share one replacement
+  character;
 * user-defined symbols get the score that the library uses for them.
 
 Vocabularies of other types (BPE, characters, words) have no such ties: `SentencepieceTokenizer`
@@ -21,15 +22,13 @@ of one text, the library rescales its sums to keep precision, and ties may be br
 
 from __future__ import annotations
 
-import sys
-import unicodedata
-
 import numpy as np
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text
 
 from official.xlnet.errors import DataError
+from official.xlnet.tokenization.graph.characters import character_blocks
 from official.xlnet.tokenization.sentencepiece_proto import (
     NORMAL,
     UNIGRAM,
@@ -41,7 +40,6 @@ from official.xlnet.tokenization.sentencepiece_proto import (
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
 _USER_DEFINED_SCORE = 0.1  # Score per byte beyond the first; as in the library.
-_BLOCK = 256  # Code points are classified in blocks of this size.
 
 
 class GraphSentencePiece(tf.Module):
@@ -128,23 +126,15 @@ class GraphSentencePiece(tf.Module):
 def _unknown_characters(pieces: set[str], model_proto: bytes) -> tuple[list[str], list[str]]:
     """Characters that are not in the vocabulary, split into distinct and interchangeable ones.
 
-    The interchangeable ones are unassigned or private-use characters that occur in no piece and
-    that the normalizer does not change.
+    The interchangeable ones are of blocks of plain characters that occur in no piece and that the
+    normalizer does not change.
     """
     processor = sentencepiece.SentencePieceProcessor(model_proto=model_proto)
     in_pieces = set("".join(pieces))
-    different, alike = [], []
-    for first in range(0, sys.maxunicode + 1, _BLOCK):
-        block = [chr(i) for i in range(max(first, 1), first + _BLOCK)]
-        categories = {unicodedata.category(c) for c in block}
-        if categories == {"Cs"}:
-            continue
-        text = "".join(block)
-        if (
-            categories <= {"Cn", "Co"}
-            and in_pieces.isdisjoint(block)
-            and processor.normalize(text).endswith(text)
-        ):
+    plain, others = character_blocks()
+    different, alike = [c for block in others for c in block if c not in pieces], []
+    for block in plain:
+        if in_pieces.isdisjoint(block) and processor.normalize(block).endswith(block):
             alike += block
         else:
             different += [c for c in block if c not in pieces]

@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import require_type
+from official.xlnet.tokenization.graph.characters import PagedTable, character_blocks, whitespace
 from official.xlnet.tokenization.graph.packing import check_length, segments_of
 from official.xlnet.tokenization.graph.sentencepiece import GraphSentencePiece
 from official.xlnet.tokenization.special_tokens import CLS_ID, PAD_ID, SEGMENT_PAD, SEP_ID
@@ -24,7 +25,6 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 
 _SEPARATOR = "\ue000"  # Private-use character: unchanged by normalization, separates words.
 _IGNORABLE, _CASED, _OTHER = range(3)  # Character classes of the Final_Sigma rule.
-_PAGE = 256  # Entries per page of a `PagedTable`.
 
 
 class GraphTokenizer(tf.Module):
@@ -56,12 +56,12 @@ class GraphTokenizer(tf.Module):
         require_type("tokenizer", tokenizer, Tokenizer)
         self.plain = tokenizer
         self.sentencepiece = GraphSentencePiece(tokenizer.model_proto)
-        characters = _characters()
+        characters = [c for block in character_blocks()[1] for c in block if c != _SEPARATOR]
         folds = _folds(characters, tokenizer.lowercase, tokenizer.keep_accents)
         replaced, stand_in = self.sentencepiece.replaced, self.sentencepiece.stand_in
         self.fold = Expansion(folds, replaced, [stand_in])
         self._nul = chr(stand_in)
-        self.white_space = _character_class(c for c in characters if c.isspace())
+        self.white_space = _character_class(whitespace())
         self.split = Expansion(tokenizer.splits)
         self._sigma = _FinalSigma(characters) if tokenizer.lowercase else None
 
@@ -235,31 +235,6 @@ class _FinalSigma(tf.Module):
             code_points.values, place, tf.boolean_mask(lower, is_sigma)
         )
         return code_points.with_values(values)
-
-
-class PagedTable(tf.Module):
-    """Lookup table from integers to integers, stored as deduplicated pages of 256 entries."""
-
-    def __init__(self, table: np.ndarray):
-        """Creates the lookup table.
-
-        Args:
-          table: int32 [number of keys], the value of each key.
-        """
-        super().__init__()
-        dense = np.pad(table, (0, -len(table) % _PAGE))
-        pages, page_of = np.unique(dense.reshape(-1, _PAGE), axis=0, return_inverse=True)
-        self._pages = tf.constant(pages)
-        self._page_of = tf.constant(page_of.reshape(-1), tf.int32)
-
-    def __call__(self, key: tf.Tensor) -> tf.Tensor:
-        page = tf.gather(self._page_of, key // _PAGE)
-        return tf.gather_nd(self._pages, tf.stack([page, key % _PAGE], axis=-1))
-
-
-def _characters() -> list[str]:
-    """All characters that UTF-8 can encode, except `_SEPARATOR`."""
-    return [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i <= ord(_SEPARATOR)]
 
 
 def _character_class(characters: Iterable[str]) -> str:
