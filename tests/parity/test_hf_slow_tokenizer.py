@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from official.xlnet.tokenization import special_tokens
-from official.xlnet.tokenization.graph.packing import pack_texts
+from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles.tokenizer_oracle import nasty_lines, real_lines
 
@@ -73,7 +73,8 @@ def test_same_pairs(vocab_file):
     job = {"pairs": pairs, "length": length, "lowercase": False, "keep_accents": False}
     tokenizer = Tokenizer(vocab_file)
     for pair, answer in zip(pairs, ask_hf(vocab_file, job), strict=True):
-        packed = pack_texts([tokenizer.encode(text) for text in pair], length)
+        packed = pack_columns([[tokenizer.encode(text)] for text in pair], length)
+        packed = {name: x[0] for name, x in packed.items()}
         hf_ids, hf_segments, hf_attention = map(np.array, answer)
         np.testing.assert_array_equal(packed["is_padding"], hf_attention == 0)
         used = ~packed["is_padding"]

@@ -12,7 +12,7 @@ from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
-from official.xlnet.tokenization.graph.packing import pack_texts
+from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 
@@ -107,8 +107,9 @@ def pack_text(
     for part, part_ids in zip(texts, ids, strict=True):
         if not part_ids:
             raise DataError(f"expected a text, got {part!r}")
-    packed = pack_texts(ids, min(sum(map(len, ids)), max_tokens) + len(ids) + 1)
-    return {name: packed[name][None] for name in ("token_ids", "segment_ids")}
+    length = min(sum(map(len, ids)), max_tokens) + len(ids) + 1
+    packed = pack_columns([[part] for part in ids], length)
+    return {name: packed[name] for name in ("token_ids", "segment_ids")}
 
 
 def pieces_of(tokenizer: Tokenizer, inputs: dict[str, np.ndarray]) -> list[str]:

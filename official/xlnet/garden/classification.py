@@ -81,7 +81,7 @@ class ClassificationTask(ModelTask):
         units = (
             task.training_units(examples)
             if params.is_training
-            else [unit for example in examples for unit in task.units(example)]
+            else [unit for of_example in task.units(examples) for unit in of_example]
         )
         lengths = unit_lengths(task.config)
         batches = TrainingBatches(

@@ -25,11 +25,11 @@ from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
-from official.xlnet.tokenization.graph.packing import check_length, pack_columns
+from official.xlnet.tokenization.graph.packing import check_length, pack, padded
+from official.xlnet.tokenization.graph.ragged import ragged
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
 POOLINGS = ("cls", "mean", "none")
-_NUM_SPECIAL = 2  # SEP and CLS.
 
 
 @checks_arguments("model")
@@ -128,17 +128,17 @@ class TextEmbedder:
         require_number("batch_size", batch_size, AT_LEAST_1)
         if isinstance(texts, str):
             return self([texts], pooling, batch_size)[0]
-        ids = [self._tokenizer.encode(text) for text in checked_texts(texts)]
-        sizes = [min(len(row) + _NUM_SPECIAL, self._max_length) for row in ids]
+        ids = ragged(self._tokenizer.encode_batch(checked_texts(texts)))
+        features = pack([ids], self._max_length)
+        sizes = features["token_ids"].row_lengths().numpy().tolist()
         longest = max(sizes, default=0)
         shape = [longest, self._width] if pooling == "none" else [self._width]
-        result = np.zeros([len(ids), *shape], np.float32)
+        result = np.zeros([len(sizes), *shape], np.float32)
 
         def run(batch: tuple[int, list[int]]) -> None:
             length, rows = batch
-            inputs = pack_columns([[ids[i] for i in rows]], length)
-            tensors = {name: tf.constant(array) for name, array in inputs.items()}
-            vectors = self._graph(length, pooling)(**tensors).numpy()
+            inputs = padded({name: tf.gather(x, rows) for name, x in features.items()}, length)
+            vectors = self._graph(length, pooling)(**inputs).numpy()
             for row, i in enumerate(rows):
                 if pooling == "none":
                     result[i, longest - sizes[i] :] = vectors[row, length - sizes[i] :]

@@ -156,11 +156,11 @@ def _predict(
     lengths = unit_lengths(task.config)
     examples = iter(examples)
     while chunk := [e for _, e in zip(range(batch_size * _CHUNK_BATCHES), examples, strict=False)]:
-        units, owners = [], []
-        for number, example in enumerate(chunk):
-            for unit in task.units(example):
-                units.append(unit)
-                owners.append(number)
+        units: list[Unit] = []
+        owners: list[int] = []
+        for number, its_units in enumerate(task.units(chunk)):
+            units += its_units
+            owners += [number] * len(its_units)
         outputs: list[Any] = [None] * len(units)
         for indices in _by_length(units, lengths, batch_size):
             length = lengths[bucket(max(units[i].length for i in indices), lengths)]
@@ -171,7 +171,8 @@ def _predict(
                 observe(batch, batch_outputs)
             rows = {name: value.numpy() for name, value in batch_outputs.items()}
             for row, i in enumerate(indices):
-                outputs[i] = {name: value[row] for name, value in rows.items()}
+                of_head = {name: value[row] for name, value in rows.items()}
+                outputs[i] = of_head | units[i].places
         of_example: list[list] = [[] for _ in chunk]
         for owner, output in zip(owners, outputs, strict=True):
             of_example[owner].append(output)

@@ -12,15 +12,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
+from official.xlnet.tokenization.graph.packing import PADDING
 
 Arrays = dict[str, np.ndarray]
-# Padding value of each per-token array; 0 for any other.
-_PADDING = {
-    "token_ids": PAD_ID,
-    "segment_ids": SEGMENT_PAD,
-    "tags": -1,
-}
 
 
 @dataclasses.dataclass(slots=True)
@@ -29,14 +23,16 @@ class Unit:
 
     Attributes:
       sequences: S dictionaries of per-token arrays [T]: `token_ids`, `segment_ids` and any
-        others; {} for a sequence that is all padding.
+        others; {} or empty arrays for a sequence that is all padding.
       labels: arrays without a token axis.
       weight: weight of the unit in the loss.
+      places: where in the text its tokens are, as arrays that `Task.predict` needs.
     """
 
     sequences: list[Arrays]
     labels: Arrays
     weight: float = 1.0
+    places: Arrays = dataclasses.field(default_factory=dict)
 
     @property
     def length(self) -> int:
@@ -65,7 +61,7 @@ def collate(units: Sequence[Unit], length: int, num_units: int) -> Arrays:
     first = next(s for s in units[0].sequences if s)
     shape = num_units, len(units[0].sequences), length
     batch = {
-        name: np.full(shape, _PADDING.get(name, 0), values.dtype) for name, values in first.items()
+        name: np.full(shape, PADDING.get(name, 0), values.dtype) for name, values in first.items()
     }
     batch["is_padding"] = np.ones(shape, bool)
     for u in range(num_units):

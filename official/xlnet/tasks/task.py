@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
@@ -13,16 +16,18 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ArgumentTypeError
 from official.xlnet.tasks.batching import Arrays, Unit
-from official.xlnet.tokenization.graph.packing import pack_texts, truncated
+from official.xlnet.tokenization.graph.packing import needed_lengths, pack
+from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 Prediction = dict[str, Any]
 # Of `Task.counts`, those of training examples that the model learns nothing from.
 UNUSABLE = ("skipped_empty", "answers_in_no_window")
+_READ_AT_ONCE = 1024  # Examples whose texts become tensors together.
 
 
 class Task:
-    """Base class of tasks. Subclasses override `complete`, `units`, `predict`, `evaluate`, `draw`.
+    """Base class of tasks. Subclasses override `complete`, `read`, `predict`, `evaluate`, `draw`.
 
     For ensembles they override `combine`; for plain rows of Python, `labelled` and `unlabelled`.
 
@@ -101,14 +106,21 @@ class Task:
           saved: settings of the run that is resumed.
         """
 
-    def units(self, example: Example) -> list[Unit]:
-        """Converts an example to units, with labels if the example has one.
+    def units(self, examples: Iterable[Example]) -> Iterator[list[Unit]]:
+        """Yields the units of each example, with labels if it has one; see `read`."""
+        return in_parts(self.read, examples)
+
+    def read(self, examples: Sequence[Example]) -> list[list[Unit]]:
+        """Converts a few examples to units, with the functions that an exported model calls.
 
         Args:
-          example: the example.
+          examples: the examples.
+
+        Returns:
+          The units of each example.
 
         Raises:
-          DataError: the label is unknown, or the example does not fit the configuration.
+          DataError: the label is unknown, or an example does not fit the configuration.
         """
         raise NotImplementedError
 
@@ -121,14 +133,19 @@ class Task:
         Returns:
           A list of units, or a function from the epoch number to one.
         """
-        return [unit for example in examples for unit in self.units(example)]
+        return [
+            dataclasses.replace(unit, places={})
+            for of_example in self.units(examples)
+            for unit in of_example
+        ]
 
     def predict(self, example: Example, outputs: list[Arrays]) -> Prediction:
         """Converts the model's outputs for an example to a JSON-serializable prediction.
 
         Args:
           example: the example.
-          outputs: outputs of the head for each unit of the example, without the unit axis.
+          outputs: outputs of the head for each unit of the example, without the unit axis, and
+            the `places` of the unit.
         """
         raise NotImplementedError
 
@@ -179,77 +196,44 @@ class Task:
           members: sections of the models, of which the first is that of this task.
         """
 
-    def pack(self, texts: Sequence[Sequence[int]]) -> Arrays:
-        """Packs tokenized texts into one sequence of up to `task.max_length` tokens.
+    def tokens(self, texts: Iterable[str]) -> tf.RaggedTensor:
+        """Tokenizes texts: ids int32 [number of texts, (number of tokens)]."""
+        return ragged(self.tokenizer.encode_batch(texts))
+
+    def pack(self, columns: Sequence[tf.RaggedTensor]) -> list[Arrays]:
+        """Packs tokenized texts into sequences of up to `task.max_length` tokens.
 
         Args:
-          texts: token ids of each text.
+          columns: for each text of a sequence, ids int32 [number of sequences, (number of tokens)].
 
         Returns:
-          `token_ids` and `segment_ids`, int32 [T], without padding.
-        """
-        needed = sum(len(text) for text in texts) + len(texts) + 1
-        if needed > self.config.task.max_length:
-            self.counts["truncated"] += 1
-        return self._packed(texts, self.config.task.max_length)
-
-    def read(self, texts: Sequence[str]) -> list[Arrays]:
-        """Tokenizes texts that form one input.
-
-        Args:
-          texts: the texts.
-
-        Returns:
-          One sequence, or as many as `TaskConfig.orders` or, for windows of a long text,
-          `task.max_windows` say.
+          `token_ids` and `segment_ids` of each sequence, int32 [T], without padding.
         """
         task = self.config.task
-        ids = [self.tokenizer.encode(text) for text in texts]
-        if task.long_texts == "truncate":
-            return [self.pack([ids[i] for i in order]) for order in task.orders(len(ids))]
-        sequences = self._windows(ids) if task.long_texts == "windows" else self._segments(ids)
-        return sequences
+        self.count("truncated", needed_lengths(columns) > task.max_length)
+        return rows_of(pack(columns, task.max_length, task.truncation_side))
 
-    def _windows(self, ids: list[list[int]]) -> list[Arrays]:
-        """Sliding windows over the longest text, each with the other texts in full."""
-        task = self.config.task
-        longest = max(range(len(ids)), key=lambda k: len(ids[k]))
-        others = sum(len(text) for k, text in enumerate(ids) if k != longest)
-        room = max(1, task.max_length - others - len(ids) - 1)
-        stride = min(task.window_stride, room)
-        limit = room + stride * (task.max_windows - 1)
-        if len(ids[longest]) > limit:
-            self.counts["truncated"] += 1
-        text = truncated(ids[longest], limit, task.truncation_side)
-        windows = []
-        for start in range(0, max(0, len(text) - room) + stride, stride):
-            texts = [*ids[:longest], text[start : start + room], *ids[longest + 1 :]]
-            windows.append(self._packed(texts, task.max_length))
-        return windows + [{}] * (task.max_windows - len(windows))
-
-    def _segments(self, ids: list[list[int]]) -> list[Arrays]:
-        """Splits one long sequence into segments of `max_length`; the first may be shorter."""
-        task = self.config.task
-        size, limit = task.max_length, task.max_length * task.max_windows
-        needed = sum(map(len, ids)) + len(ids) + 1
-        if needed > limit:
-            self.counts["truncated"] += 1
-        arrays = self._packed(ids, limit)
-        stops = [min(needed, limit) - n * size for n in reversed(range(task.max_windows))]
-        return [
-            {name: x[max(0, stop - size) : stop] for name, x in arrays.items()} if stop > 0 else {}
-            for stop in stops
-        ]
-
-    def _packed(self, texts: Sequence[Sequence[int]], length: int) -> Arrays:
-        """Packs texts into one sequence of up to `length` tokens, without padding."""
-        packed = pack_texts(texts, length, self.config.task.truncation_side)
-        is_real = ~packed["is_padding"]
-        return {name: packed[name][is_real] for name in ("token_ids", "segment_ids")}
+    def count(self, name: str, is_counted: Any) -> None:
+        """Adds the number of true elements of an array to `counts`, if there are any."""
+        if number := int(np.count_nonzero(is_counted)):
+            self.counts[name] += number
 
     def empty(self, texts: Sequence[str]) -> bool:
         """Returns whether all texts are empty or white space."""
         return not any(text.strip() for text in texts)
+
+
+Item = TypeVar("Item")
+Read = TypeVar("Read")
+
+
+def in_parts(read: Callable[[list[Item]], list[Read]], items: Iterable[Item]) -> Iterator[Read]:
+    """Yields what `read` makes of each item; it gets a thousand of them at once."""
+    items = iter(items)
+    while some := list(itertools.islice(items, _READ_AT_ONCE)):
+        with tf.device("cpu"):
+            of_each = read(some)
+        yield from of_each
 
 
 TaskClass = TypeVar("TaskClass", bound=type[Task])

@@ -8,9 +8,11 @@ import numpy as np
 
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.errors import DataError
+from official.xlnet.tasks import long_texts
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.plain_rows import class_name, texts_of
 from official.xlnet.tasks.task import Task
+from official.xlnet.tokenization.graph.ragged import rows_of
 
 
 class TextTask(Task):
@@ -53,19 +55,21 @@ class TextTask(Task):
                     f"({', '.join(task.text_columns)}), got {found}"
                 )
 
-    def units(self, example):
-        labels = {} if example.label is None else {"label": self.label(example)}
-        if self.empty(example.texts):
-            self.counts["empty"] += 1
-        return [Unit(self.read(example.texts), labels)]
+    def read(self, examples):
+        task = self.config.task
+        labels = [{} if e.label is None else {"label": self.label(e)} for e in examples]
+        self.count("empty", [self.empty(e.texts) for e in examples])
+        columns = [self.tokens(column) for column in zip(*(e.texts for e in examples), strict=True)]
+        features, is_truncated = long_texts.read(columns, task, task.max_length)
+        self.count("truncated", is_truncated)
+        rows = rows_of(features)
+        number = len(rows) // len(examples)
+        return [[Unit(rows[n * number : (n + 1) * number], own)] for n, own in enumerate(labels)]
 
     def training_units(self, examples):
-        units = []
-        for example in examples:
-            if self.empty(example.texts):
-                self.counts["skipped_empty"] += 1
-            else:
-                units += self.units(example)
+        usable = [example for example in examples if not self.empty(example.texts)]
+        self.count("skipped_empty", np.ones(len(examples) - len(usable)))
+        units = super().training_units(usable)
         if not units:
             raise DataError("training data: expected examples with text, got none")
         self.weigh(units)

@@ -7,7 +7,8 @@ is re-tokenized without the comma, and the comma becomes a separate piece (refer
 `encode_pieces` of the XLNet release). The result depends only on the piece, so it is computed once
 per vocabulary and looked up afterwards.
 
-This module does not import TensorFlow, which keeps data workers small and fast to start.
+This module imports TensorFlow for inputs of a model only, which keeps data workers small and fast
+to start.
 `graph.tokenizer` implements the same tokenizer as TensorFlow operations.
 """
 
@@ -28,7 +29,6 @@ from official.xlnet.errors import ArgumentTypeError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
-from official.xlnet.tokenization.graph.packing import cut_columns, input_length, pack_columns
 from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
@@ -180,6 +180,12 @@ class Tokenizer:
           >>> tokenizer(["A fine film.", "Dull."], max_length=128)["token_ids"].shape
           (2, 6)
         """
+        from official.xlnet.tokenization.graph.packing import (
+            cut_columns,
+            input_length,
+            pack_columns,
+        )
+
         given = [texts] if pairs is None else [texts, pairs]
         columns = [self.encode([each] if isinstance(each, str) else each) for each in given]
         length = input_length(columns, max_length, padding)

@@ -6,6 +6,7 @@ that an interrupted run resumes from: the latest weights, the optimizer and the 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import os
 from collections.abc import Sequence
@@ -152,8 +153,7 @@ def _prepare(
     lost = {name: task.counts[name] for name in UNUSABLE}
     check_lost("training data", lost, len(train), options.max_lost, unit="examples")
     counts = _counts_of("train", task)
-    for example in dev:
-        task.units(example)
+    collections.deque(task.units(dev), maxlen=0)  # To count what happens to the examples.
     counts |= _counts_of("dev", task)
     return task, batches, counts
 

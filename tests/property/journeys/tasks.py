@@ -150,7 +150,7 @@ def _in_keras(tuned: str, texts: list) -> list[dict]:
     found = []
     for n, text in enumerate(texts[:4]):
         example = TextExample(str(n), text if isinstance(text, tuple) else (text,))
-        [unit] = task.units(example)
+        [[unit]] = task.units([example])
         arrays = collate([unit], unit_lengths(model.config)[-1], 1)
         batch = {name: tf.constant(x) for name, x in arrays.items()}
         outputs = {name: x.numpy()[0] for name, x in model(batch, training=False).items()}

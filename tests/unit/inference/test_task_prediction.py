@@ -39,10 +39,11 @@ KINDS = [
 def by_keras(model, task, example):
     """The prediction of one example: its units one by one, padded to the longest length."""
     outputs = []
-    for unit in task.units(example):
+    (units,) = task.units([example])
+    for unit in units:
         batch = collate([unit], task.config.task.max_length, 1)
         found = model({name: tf.constant(x) for name, x in batch.items()})
-        outputs.append({name: x.numpy()[0] for name, x in found.items()})
+        outputs.append({name: x.numpy()[0] for name, x in found.items()} | unit.places)
     return task.predict(example, outputs)
 
 

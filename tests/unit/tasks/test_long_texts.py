@@ -6,6 +6,7 @@ import random
 import pytest
 
 from official.xlnet.configs.registry import TASKS
+from official.xlnet.data.examples import TextExample
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 from tests.helpers.task_corpora import task_config
 
@@ -19,8 +20,8 @@ class Ids:
     def __init__(self):
         self.counts = collections.Counter()
 
-    def encode(self, text):
-        return [int(word) for word in text.split()]
+    def encode_batch(self, texts):
+        return [[int(word) for word in text.split()] for text in texts]
 
 
 def read(size, side, **settings):
@@ -31,8 +32,9 @@ def read(size, side, **settings):
         name="classification", max_length=LENGTH, truncation_side=side, mem_len=7, **settings
     )
     task = TASKS["classification"](config, Ids())
-    sequences = task.read([" ".join(map(str, ids)) for ids in (text, OTHER)])
-    return [list(s["token_ids"]) if s else [] for s in sequences], text, task.counts
+    texts = tuple(" ".join(map(str, ids)) for ids in (text, OTHER))
+    [[unit]] = task.units([TextExample("1", texts)])
+    return [s["token_ids"].tolist() for s in unit.sequences], text, task.counts
 
 
 def inputs(part):

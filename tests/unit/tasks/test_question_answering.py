@@ -13,9 +13,9 @@ from official.xlnet.tasks.question_answering.examples import QuestionExample
 from official.xlnet.tasks.question_answering.task import (
     QuestionAnswering,
     legal_spans,
-    most_context,
-    window_spans,
 )
+from official.xlnet.tasks.question_answering.windows import Windows
+from official.xlnet.tokenization.graph.ragged import ragged
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import randomize
@@ -65,8 +65,8 @@ def test_what_tokenization_leaves_out_belongs_to_no_label(left, right, tokenizer
     plain = find("first people", context=context)
     text = f"{left}first people{right}"
     marked = dataclasses.replace(plain, answers=((text, start - len(left)),))
-    labels = [unit.labels for unit in task.units(plain)]
-    assert [unit.labels for unit in task.units(marked)] == labels
+    labels, of_marked = ([unit.labels for unit in units] for units in task.units([plain, marked]))
+    assert of_marked == labels
     assert not any(label["is_impossible"] for label in labels)
     assert task.counts["answers_in_no_window"] == 0
 
@@ -76,17 +76,33 @@ def test_answers_that_no_window_holds_are_counted(tokenizer):
     long = QuestionExample("q", "who?", CONTEXT, ((CONTEXT[:150], 0),))
     unanswerable = dataclasses.replace(long, answers=())
     unlabelled = dataclasses.replace(long, has_label=False)
-    for example in (long, find("Zürich"), unanswerable, unlabelled, long):
-        task.units(example)
+    assert len(list(task.units([long, find("Zürich"), unanswerable, unlabelled, long]))) == 5
     assert task.counts["answers_in_no_window"] == 2
 
 
 def test_windows_by_hand():
-    assert window_spans(10, room=5, stride=3) == [(0, 5), (3, 8), (6, 10)]
-    assert window_spans(4, room=5, stride=3) == [(0, 4)]
-    assert window_spans(10, room=4, stride=9) == [(0, 4), (4, 8), (8, 10)]
+    question = ragged([[91], [91], [91, 92]])
+    ids = ragged([range(11, 21), range(31, 35), range(41, 51)])
+    windows = Windows.of(question, ids, length=9, stride=3)
+    spans = zip(
+        windows.text_W.numpy(), windows.start_W.numpy(), windows.length_W.numpy(), strict=True
+    )
+    assert [*spans] == [
+        *[(0, 0, 5), (0, 3, 5), (0, 6, 4), (1, 0, 4)],
+        *[(2, 0, 4), (2, 3, 4), (2, 6, 4)],
+    ]
+    wide = Windows.of(question, ids, length=8, stride=9)
+    assert wide.start_W.numpy().tolist() == [0, 4, 8, 0, 0, 3, 6, 9]
+    eight = ragged([range(11, 19)])
+    features = Windows.of(question[:1], eight, 9, 3).features(question[:1], eight, 9)
+    assert features["token_ids"].to_list() == [
+        [*range(11, 16), 4, 91, 4, 3],
+        [*range(14, 19), 4, 91, 4, 3],
+    ]
     # Token 3 is last but one in the first window, first in the second.
-    assert most_context(8, [(0, 5), (3, 8)]).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    no, yes = [False], [True]
+    assert features["may_start"].to_list() == [yes * 4 + no * 5, no + yes * 4 + no * 4]
+    assert features["can_answer"].to_list() == [yes * 5 + no * 4] * 2
 
 
 @pytest.mark.parametrize(
@@ -97,7 +113,7 @@ def test_windows_by_hand():
 def test_the_labelled_span_gives_the_answer_back(tokenizer, text, occurrence):
     task = qa_task(tokenizer)
     example = find(text, occurrence)
-    units = task.units(example)
+    (units,) = task.units([example])
     assert len(units) > 2
     holding = [unit for unit in units if not unit.labels["is_impossible"]]
     assert holding
@@ -113,6 +129,7 @@ def test_the_labelled_span_gives_the_answer_back(tokenizer, text, occurrence):
                 "end_position": np.array([[end if has else unit.length - 1]]),
                 "no_answer": np.float32(-3.0),
             }
+            | unit.places
         )
     prediction = task.predict(example, outputs)
     assert prediction["answer"] == text
@@ -123,7 +140,8 @@ def test_units_hold_the_window_the_question_and_the_special_tokens(tokenizer):
     task = qa_task(tokenizer)
     example = find("Zürich", 1)
     question = tokenizer.encode(example.question)[:11]
-    for unit in task.units(example):
+    (units,) = task.units([example])
+    for unit in units:
         (sequence,) = unit.sequences
         ids, can_answer = sequence["token_ids"].tolist(), sequence["can_answer"]
         assert unit.length <= 31

@@ -15,7 +15,7 @@ from official.xlnet.tasks.ranking import task as ranking
 from official.xlnet.tasks.ranking.examples import RankingExample
 from official.xlnet.tasks.ranking.kernel_pooling import MEANS, WIDTHS, kernel_pooling
 from official.xlnet.tasks.ranking.metrics import dcg, err, evaluate_ranking, ndcg, reciprocal_rank
-from official.xlnet.tokenization.graph.packing import pack_texts
+from official.xlnet.tokenization.graph.packing import pack_columns
 
 
 def test_ndcg_of_the_worked_example_of_wikipedia():
@@ -143,11 +143,8 @@ def test_the_kernel_head_matches_words_only():
     head.build([None, None, None, 8])
     texts = [[[17, 23], [31, 17, 5, 91, 29]], [[41, 43, 47], [53]]]
     length = 7
-    packed = [[pack_texts([ids], length) for ids in unit] for unit in texts]
-    inputs = {
-        name: tf.constant([[sequence[name] for sequence in unit] for unit in packed])
-        for name in packed[0][0]
-    }
+    packed = pack_columns([[ids for unit in texts for ids in unit]], length)
+    inputs = {name: tf.constant(x.reshape(2, 2, length)) for name, x in packed.items()}
     content = np.random.default_rng(5).normal(size=(2, 2, length, 8)).astype(np.float32)
     found = head(tf.constant(content), inputs)["score"]
     for unit, (query_ids, document_ids) in enumerate(texts):

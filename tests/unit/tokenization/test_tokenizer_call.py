@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.tokenization.graph.packing import pack_texts
+from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.tiny import tiny_encoder
 
@@ -48,7 +48,7 @@ def test_pairs_are_packed_as_in_fine_tuning(tokenizer, max_length, padding):
     expected = max_length if padding == "max_length" else min(longest, max_length or longest)
     assert packed["token_ids"].shape == (3, expected)
     for row, texts in enumerate(ids):
-        one = pack_texts(texts, expected)
+        one = {k: x[0] for k, x in pack_columns([[text] for text in texts], expected).items()}
         is_real = ~one["is_padding"]
         np.testing.assert_array_equal(packed["token_ids"][row][is_real], one["token_ids"][is_real])
         np.testing.assert_array_equal(packed["segment_ids"][row], one["segment_ids"])

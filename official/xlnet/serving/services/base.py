@@ -21,9 +21,9 @@ from official.xlnet.inference.network.task_network import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.input_checks import checked_rows, checked_text, checked_tokens
-from official.xlnet.tokenization.graph.packing import segments_of
+from official.xlnet.tokenization.graph.packing import PADDING, Features, padded, segments_of
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
-from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD, SEP_ID
+from official.xlnet.tokenization.special_tokens import SEGMENT_PAD, SEP_ID
 
 _WORD = "the"
 
@@ -43,14 +43,12 @@ class Service(tf.Module):
       num_texts: number of texts that are packed into one sequence.
       with_list: name of the text input that is a list per row, string [B, S]; None if none is.
       takes_may_start: whether token inputs include `may_start`.
-      truncation_side: side on which texts that are too long are truncated.
     """
 
     sequences: int | None = None
     num_texts = 1
     with_list: str | None = None
     takes_may_start = False
-    truncation_side = "right"
 
     def __init__(self, tokenizer: GraphTokenizer, vocab_size: int, settings: Settings):
         super().__init__(name="service")
@@ -117,16 +115,6 @@ class Service(tf.Module):
             specs["may_start"] = tf.TensorSpec(shape, tf.bool, "may_start")
         return specs
 
-    def pack(self, columns: list[tf.RaggedTensor], length: int | None = None) -> Tensors:
-        """Packs columns of token ids into token inputs [B, T].
-
-        Args:
-          columns: ids of each text, ragged int32 [B, (number of tokens)].
-          length: T. None: the maximum length.
-        """
-        length = length or self.settings.max_length
-        return self.tokenizer.pack(columns, length, self.truncation_side)
-
     def sample_texts(
         self, num_words: int, signature: str = "serving_default"
     ) -> dict[str, list[Any]]:
@@ -173,12 +161,11 @@ class Service(tf.Module):
         """Validates the token inputs of a request (`token_specs`) and computes the outputs."""
         longest = self.settings.max_length
         inputs = checked_tokens(inputs, self.vocab_size, self.num_segments, longest)
-        padding = {"token_ids": PAD_ID, "segment_ids": SEGMENT_PAD, "may_start": False}
         filled = {}
         for name, x in inputs.items():
             missing = longest - tf.shape(x)[-1]
             paddings = [[0, 0]] * (x.shape.rank - 1) + [[missing, 0]]
-            filled[name] = tf.pad(x, paddings, constant_values=padding[name])
+            filled[name] = tf.pad(x, paddings, constant_values=PADDING.get(name, 0))
             filled[name].set_shape([*x.shape[:-1], longest])
         filled["is_padding"] = filled["segment_ids"] == SEGMENT_PAD
         return self.from_tokens(filled)
@@ -201,11 +188,16 @@ class TaskService(Service):
     def __init__(self, model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         self._task = model.config.task
-        self.truncation_side = self._task.truncation_side
         self._network = TaskNetwork(model, settings.lengths, settings.weights, self.per_token)
 
     def from_tokens(self, inputs):
         return self._answer(with_sequence_axis(inputs) if self.sequences is None else inputs)
+
+    def units(self, features: Features) -> Tensors:
+        """Pads the sequences of all units, ragged [U·S, (number of tokens)], to [U, S, T]."""
+        longest = self.settings.max_length
+        shape = [-1, self.sequences or 1, longest]
+        return {name: tf.reshape(x, shape) for name, x in padded(features, longest).items()}
 
     def _answer(self, inputs: Tensors) -> Tensors:
         """Computes the outputs for inputs of the network [U, S, T]."""

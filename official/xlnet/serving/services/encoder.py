@@ -52,7 +52,8 @@ class EncoderService(Service):
         self._embed = Buckets(embed, settings.lengths, ("embeddings", "token_ids"))
 
     def from_texts(self, texts):
-        return self._embed(self.pack([self.tokenizer(texts[name]) for name in self.text_names]))
+        columns = [self.tokenizer(texts[name]) for name in self.text_names]
+        return self._embed(self.tokenizer.pack(columns, self.settings.max_length))
 
     def from_tokens(self, inputs):
         return self._embed(inputs)

@@ -29,6 +29,13 @@ def checked_text(name: str, text: tf.Tensor, max_characters: int) -> tf.Tensor:
     return _checked(text, [(longest <= max_characters, message)])
 
 
+def checked_windows(name: str, number: tf.Tensor, most: int) -> tf.Tensor:
+    """Checks that no text has more than `most` windows; `number`, int32 [B], is returned."""
+    message = [f"{name}: expected up to {most} windows, got "]
+    message.append(tf.strings.as_string(tf.reduce_max(tf.concat([[0], number], axis=0))))
+    return check(tf.reduce_all(number <= most), message, number)
+
+
 def checked_rows(**columns: tf.Tensor) -> list[tf.Tensor]:
     """Checks that all inputs have the same number of rows and returns them in order."""
     names, tensors = list(columns), list(columns.values())

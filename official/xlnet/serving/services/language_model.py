@@ -9,9 +9,10 @@ from official.xlnet.inference.network.length_buckets import Buckets
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.base import Service
+from official.xlnet.tokenization.graph.packing import padded
 from official.xlnet.tokenization.graph.ragged import slices
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
-from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_A, SEGMENT_PAD
+from official.xlnet.tokenization.special_tokens import SEGMENT_A
 
 
 class LanguageModelService(Service):
@@ -70,18 +71,8 @@ class LanguageModelService(Service):
         kept_B = tf.minimum(sizes_B, length)
         rows_B = tf.range(tf.size(sizes_B))
         cut = slices(ids, rows_B, tf.zeros_like(rows_B), kept_B)
-        index_BT = tf.range(length) - (length - kept_B)[:, None]
-        is_padding_BT = index_BT < 0
-        values = tf.concat([cut.values, [PAD_ID]], axis=0)
-        starts_B1 = tf.cast(cut.row_starts(), tf.int32)[:, None]
-        token_ids_BT = tf.gather(values, starts_B1 + tf.maximum(index_BT, 0))
-        outputs = self.from_tokens(
-            {
-                "token_ids": tf.where(is_padding_BT, PAD_ID, token_ids_BT),
-                "segment_ids": tf.where(is_padding_BT, SEGMENT_PAD, SEGMENT_A),
-                "is_padding": is_padding_BT,
-            }
-        )
+        segments = cut.with_values(tf.fill(tf.shape(cut.values), SEGMENT_A))
+        outputs = self.from_tokens(padded({"token_ids": cut, "segment_ids": segments}, length))
         return outputs | {"is_truncated": sizes_B > length}
 
     def from_tokens(self, inputs):

@@ -7,7 +7,8 @@ import tensorflow as tf
 from official.xlnet.serving.services.base import TaskService, register_service
 from official.xlnet.serving.services.input_checks import check
 from official.xlnet.tasks.multiple_choice import INPUTS
-from official.xlnet.tokenization.special_tokens import PAD_ID, SEGMENT_PAD
+from official.xlnet.tasks.multiple_choice.choices import with_choices
+from official.xlnet.tokenization.graph.packing import only, pack
 
 
 @register_service("multiple_choice")
@@ -41,26 +42,12 @@ class ChoiceService(TaskService):
         choices_BS = tf.pad(choices_BS, [[0, 0], [0, most - number]], constant_values="")
         choices_BS.set_shape([None, most])
         question_BS = tf.tile(texts["question"][:, None], [1, most])
-        has_blank_BS = tf.strings.regex_full_match(question_BS, "(?s).*_.*")
-        before_BS = tf.strings.regex_replace(question_BS, "(?s)_.*", "")
-        after_BS = tf.strings.regex_replace(question_BS, "(?s)^[^_]*_", "")
-        seconds_BS = tf.where(
-            has_blank_BS,
-            tf.strings.join([before_BS, choices_BS, after_BS]),
-            tf.strings.join([question_BS, choices_BS], separator=" "),
-        )
         passage = self.tokenizer(texts["passage"])
         row = tf.repeat(tf.range(passage.nrows(out_type=tf.int32)), most)
-        packed = self.pack([tf.gather(passage, row), self.tokenizer(tf.reshape(seconds_BS, [-1]))])
-        packed = {n: tf.reshape(x, [-1, most, x.shape[-1]]) for n, x in packed.items()}
-        is_choice_BS1 = (choices_BS != "")[..., None]
-        return self._answer(
-            {
-                "token_ids": tf.where(is_choice_BS1, packed["token_ids"], PAD_ID),
-                "segment_ids": tf.where(is_choice_BS1, packed["segment_ids"], SEGMENT_PAD),
-                "is_padding": packed["is_padding"] | ~is_choice_BS1,
-            }
-        )
+        second = self.tokenizer(tf.reshape(with_choices(question_BS, choices_BS), [-1]))
+        length, side = self.settings.max_length, self._task.truncation_side
+        features = pack([tf.gather(passage, row), second], length, side)
+        return self._answer(self.units(only(features, tf.reshape(choices_BS != "", [-1]))))
 
     def _answer(self, inputs):
         logits_BS = self._network(inputs)["logits"]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import tensorflow as tf
 
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import combined, rounded, softmax
+from official.xlnet.tasks.multiple_choice.choices import with_choices
 from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
 
-_BLANK = "_"
+_ENCODING = ("utf-8", "surrogatepass")  # Of any string of Python.
 
 
 @register_task("multiple_choice")
@@ -42,19 +44,37 @@ class MultipleChoice(Task):
         """Number of options of a question, S."""
         return self.config.task.num_choices
 
-    def units(self, example):
-        missing = self.num_sequences - len(example.choices)
-        if missing < 0 or len(example.choices) < 2:
-            raise DataError(
-                f"{example.id}: expected from 2 to task.num_choices = {self.num_sequences} "
-                f"options, got {len(example.choices)}"
-            )
-        sequences = [
-            self.pack([self.tokenizer.encode(text) for text in texts_of(example, choice)])
-            for choice in example.choices
-        ]
-        labels = {} if example.label is None else {"label": np.array(example.label, np.int32)}
-        return [Unit(sequences + [{}] * missing, labels)]
+    def read(self, examples):
+        for example in examples:
+            if not 2 <= len(example.choices) <= self.num_sequences:
+                raise DataError(
+                    f"{example.id}: expected from 2 to task.num_choices = {self.num_sequences} "
+                    f"options, got {len(example.choices)}"
+                )
+        units: dict[int, Unit] = {}
+        for number in {len(example.texts) for example in examples}:
+            alike = [example for example in examples if len(example.texts) == number]
+            units |= zip(map(id, alike), self._units(alike), strict=True)
+        return [[units[id(example)]] for example in examples]
+
+    def _units(self, examples: Sequence[ChoiceExample]) -> list[Unit]:
+        """Converts examples with equal numbers of texts."""
+        *shared, last = zip(
+            *((*e.texts, "")[: max(2, len(e.texts))] for e in examples), strict=True
+        )
+        row_N = np.repeat(np.arange(len(examples)), [len(e.choices) for e in examples])
+        choices = [_bytes(choice) for example in examples for choice in example.choices]
+        questions_N = tf.gather([*map(_bytes, last)], row_N)
+        filled = [x.decode(*_ENCODING) for x in with_choices(questions_N, choices).numpy()]
+        columns = [tf.gather(self.tokens(column), row_N) for column in shared]
+        sequences = iter(self.pack([*columns, self.tokens(filled)]))
+        units = []
+        for example in examples:
+            missing = self.num_sequences - len(example.choices)
+            labels = {} if example.label is None else {"label": np.array(example.label, np.int32)}
+            own = [next(sequences) for _ in example.choices]
+            units.append(Unit(own + [{}] * missing, labels))
+        return units
 
     def predict(self, example, outputs):
         probability_S = softmax(outputs[0]["logits"][: len(example.choices)])
@@ -82,25 +102,8 @@ class MultipleChoice(Task):
         draw_confusion(axes, list(range(self.num_sequences)), true, predicted)
 
 
-def texts_of(example: ChoiceExample, choice: str) -> Sequence[str]:
-    """Returns the texts of the sequence for one option.
-
-    The option replaces the first blank `_` of the last text, or is appended to it.
-
-    Args:
-      example: a question with its options.
-      choice: the option.
-
-    Example:
-      >>> texts_of(ChoiceExample("1", ("Passage.", "He is _ ."), ("old", "ill")), "old")
-      ('Passage.', 'He is old .')
-    """
-    *shared, last = example.texts
-    if not shared:
-        return last, choice
-    if _BLANK in last:
-        return *shared, last.replace(_BLANK, choice, 1)
-    return *shared, f"{last} {choice}"
+def _bytes(text: str) -> bytes:
+    return text.encode(*_ENCODING)
 
 
 def _prediction(probability_S):

@@ -77,11 +77,15 @@ class MultiTask(Task):
                 f"task.answer_module={module} compares, got none"
             )
 
-    def units(self, example):
-        units = self._part(example).units(example)
-        for unit in units:
-            self._finish(unit, example.subtask)
-        return units
+    def read(self, examples):
+        parts = [self._part(example) for example in examples]
+        found: list[list[Unit]] = [[] for _ in examples]
+        for name, part in self.parts.items():
+            own = [n for n, each in enumerate(parts) if each is part]
+            read = part.read([examples[n] for n in own]) if own else []
+            for n, units in zip(own, read, strict=True):
+                found[n] = [self._finish(unit, name) for unit in units]
+        return found
 
     def training_units(self, examples):
         """Returns units of one example, or, with rankings, a function from the epoch to units.

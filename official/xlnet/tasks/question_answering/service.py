@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError
@@ -10,15 +12,14 @@ from official.xlnet.serving.services.base import (
     register_service,
     with_sequence_axis,
 )
-from official.xlnet.serving.services.input_checks import check
+from official.xlnet.serving.services.input_checks import checked_windows
 from official.xlnet.tasks.question_answering import INPUTS
+from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
-from official.xlnet.tokenization.graph.ragged import ranges, slices
 from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEP_ID
 
 _NO_SPAN = -1e29  # Scores at or below this are of masked spans.
 _MASKED = -1e30  # Score of masked spans.
-_LENGTH_BONUS = 0.01  # As in `task.most_context`.
 _PLACE = 1 << 31  # Exceeds any character index; packs (start, end) into one int64.
 
 
@@ -56,8 +57,10 @@ class QuestionService(TaskService):
     def from_texts(self, texts):
         question = self.tokenizer(texts["question"])[:, : self._task.query_length]
         ids, starts, ends = self._offsets(texts["context"])
-        windows = self._windows(question, ids)
-        outputs = self._network(with_sequence_axis(windows["inputs"]))
+        length, most = self.settings.max_length, self.settings.max_windows
+        checked = functools.partial(checked_windows, "context", most=most)
+        windows = Windows.of(question, ids, length, self._task.window_stride, checked)
+        outputs = self._network(self.units(windows.features(question, ids, length)))
         context = tf.strings.unicode_transcode(texts["context"], "UTF-8", "UTF-8")
         return self._answers(context, windows, outputs, starts, ends)
 
@@ -69,52 +72,16 @@ class QuestionService(TaskService):
         outputs.pop("start_logits")
         return outputs
 
-    def _windows(self, question, ids):
-        """Returns the model inputs of all windows of all paragraphs, and their positions."""
-        query_B = tf.cast(question.row_lengths(), tf.int32)
-        size_B = tf.cast(ids.row_lengths(), tf.int32)
-        room_B = self.settings.max_length - query_B - 3
-        step_B = tf.minimum(self._task.window_stride, room_B)
-        number_B = 1 + (tf.maximum(size_B - room_B, 0) + step_B - 1) // step_B
-        most = self.settings.max_windows
-        message = [
-            f"context: expected up to {most} windows, got ",
-            tf.strings.as_string(tf.reduce_max(tf.concat([[0], number_B], axis=0))),
-        ]
-        number_B = check(tf.reduce_all(number_B <= most), message, number_B)
-        text_W, place_W = ranges(number_B)
-        start_W = place_W * tf.gather(step_B, text_W)
-        length_W = tf.minimum(tf.gather(room_B, text_W), tf.gather(size_B, text_W) - start_W)
-        columns = [slices(ids, text_W, start_W, length_W), tf.gather(question, text_W)]
-        inputs = self.pack(columns)
-        tail_W = tf.gather(query_B, text_W) + 3
-        first_W = self.settings.max_length - tail_W - length_W
-        index_WT = tf.range(self.settings.max_length) - first_W[:, None]
-        can_answer_WT = (index_WT >= 0) & (index_WT < length_W[:, None])
-        best = _most_context(tf.cast(ids.row_starts(), tf.int32), text_W, start_W, length_W)
-        flat = tf.where(can_answer_WT)
-        may_start_WT = tf.scatter_nd(
-            flat, tf.cast(best, tf.int32), tf.cast(tf.shape(can_answer_WT), tf.int64)
-        )
-        inputs |= {"can_answer": can_answer_WT, "may_start": may_start_WT == 1}
-        return {
-            "inputs": inputs,
-            "text_W": text_W,
-            "start_W": start_W,
-            "last_W": length_W + tail_W - 1,
-            "num_texts": tf.size(query_B),
-        }
-
     def _answers(self, context, windows, outputs, starts, ends):
         """Selects the best span over all windows of each paragraph."""
-        text_W, number = windows["text_W"], windows["num_texts"]
+        text_W, number = windows.text_W, starts.nrows(tf.int32)
         score_WAE = outputs["start_log_prob"][..., None] + outputs["end_log_prob"]
-        base_W = tf.gather(tf.cast(starts.row_starts(), tf.int32), text_W) + windows["start_W"]
+        base_W = tf.gather(tf.cast(starts.row_starts(), tf.int32), text_W) + windows.start_W
 
         def offset(ragged, position_WAE):
             """Converts positions from the right end of the input to character offsets."""
-            index_W11 = (base_W + windows["last_W"])[:, None, None]
-            index = tf.maximum(index_W11 - position_WAE, 0)
+            last_W = base_W + windows.length_W + windows.tail_W - 1
+            index = tf.maximum(last_W[:, None, None] - position_WAE, 0)
             values = tf.concat([ragged.values, [0]], axis=0)
             return tf.gather(values, tf.minimum(index, tf.size(ragged.values)))
 
@@ -144,21 +111,3 @@ class QuestionService(TaskService):
             "score": score_B,
             "null_score": null_B,
         }
-
-
-def _most_context(first_B, text_W, start_W, length_W):
-    """Returns whether each token of a window has maximum context there; see `most_context`.
-
-    Returns:
-      bool [sum of window lengths].
-    """
-    window, place = ranges(length_W)
-    size = tf.gather(length_W, window)
-    token = tf.gather(tf.gather(first_B, text_W) + start_W, window) + place
-    context = tf.cast(tf.minimum(place, size - 1 - place), tf.float64)
-    score = context + _LENGTH_BONUS * tf.cast(size, tf.float64)
-    number = tf.reduce_max(tf.concat([[-1], token], axis=0)) + 1
-    is_best = score == tf.gather(tf.math.unsorted_segment_max(score, token, number), token)
-    candidate = tf.where(is_best, window, tf.int32.max)
-    winner = tf.math.unsorted_segment_min(candidate, token, number)
-    return window == tf.gather(winner, token)

@@ -8,22 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tasks.question_answering.examples import QuestionExample
+from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tasks.task import Prediction, Task, register_task
-from official.xlnet.tokenization.special_tokens import (
-    CLS_ID,
-    SEGMENT_A,
-    SEGMENT_B,
-    SEGMENT_CLS,
-    SEP_ID,
-)
+from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 
 _NO_SPAN = -1e29  # Scores at or below this are of masked spans.
 _NEVER_NULL = 1e30  # Null threshold with which every question is answered.
-_LENGTH_BONUS = 0.01  # Weight of the window length in `most_context`, as in the original code.
 
 
 @register_task("question_answering")
@@ -49,69 +44,47 @@ class QuestionAnswering(Task):
         if all(example.answers for example in examples):
             config.task.null_threshold = _NEVER_NULL
 
-    def units(self, example):
-        question, offsets, windows = self._read(example.question, example.context)
-        answer = _answer_span(example, offsets) if example.has_label else None
-        units = [self._unit(example, question, answer, *window) for window in windows]
-        if example.has_label and example.answers:
-            is_held = any(not unit.labels["is_impossible"] for unit in units)
-            self.counts["answers_in_no_window"] += not is_held
+    def read(self, examples):
+        task = self.config.task
+        question = self.tokens([e.question for e in examples])[:, : task.query_length]
+        longest = int(tf.reduce_max(question.row_lengths()))
+        if task.max_length - longest < 4:
+            raise DataError(
+                f"task.max_length: expected room for a question of {longest} tokens and part of "
+                f"its paragraph, got {task.max_length}"
+            )
+        read = [self.tokenizer.encode_with_offsets(e.context) for e in examples]
+        ids = ragged([row for row, _ in read])
+        windows = Windows.of(question, ids, task.max_length, task.window_stride)
+        sequences = rows_of(windows.features(question, ids, task.max_length))
+        places = (x.numpy() for x in (windows.text_W, windows.start_W, windows.length_W))
+        offsets = [np.array(spans).reshape(-1, 2) for _, spans in read]
+        answers = [_answer_span(*pair) for pair in zip(examples, offsets, strict=True)]
+        units: list[list[Unit]] = [[] for _ in examples]
+        for sequence, number, first, length in zip(sequences, *places, strict=True):
+            example, answer = examples[number], answers[number]
+            labels = _labels(answer, first, length, sequence) if example.has_label else {}
+            own = {
+                "offsets": offsets[number][first : first + length],
+                "size": sequence["token_ids"].size,
+            }
+            units[number].append(Unit([sequence], labels, example.weight, own))
+        for example, of_example in zip(examples, units, strict=True):
+            if example.has_label and example.answers:
+                is_held = any(not unit.labels["is_impossible"] for unit in of_example)
+                self.counts["answers_in_no_window"] += not is_held
         return units
 
-    def _read(self, question: str, context: str):
-        """Tokenizes a question and its paragraph.
-
-        Returns:
-          The question's ids, the offsets of the paragraph's tokens, and (ids, offsets, first token,
-          may_start) of each window.
-        """
-        task = self.config.task
-        question_ids = self.tokenizer.encode(question)[: task.query_length]
-        ids, offsets = self.tokenizer.encode_with_offsets(context)
-        room = task.max_length - len(question_ids) - 3
-        if room < 1:
-            raise DataError(
-                f"task.max_length: expected room for a question of {len(question_ids)} tokens and "
-                f"part of its paragraph, got {task.max_length}"
-            )
-        spans = window_spans(len(ids), room, task.window_stride)
-        best = most_context(len(ids), spans)
-        windows = [
-            (ids[start:stop], offsets[start:stop], start, best[start:stop] == number)
-            for number, (start, stop) in enumerate(spans)
-        ]
-        return question_ids, offsets, windows
-
-    def _unit(self, example, question_ids, answer, ids, offsets, first, may_start) -> Unit:
-        tail = [SEP_ID, *question_ids, SEP_ID, CLS_ID]
-        segments = [SEGMENT_A] * (len(ids) + 1) + [SEGMENT_B] * (len(question_ids) + 1)
-        sequence = {
-            "token_ids": np.array([*ids, *tail], np.int32),
-            "segment_ids": np.array([*segments, SEGMENT_CLS], np.int32),
-            "can_answer": np.array([True] * len(ids) + [False] * len(tail)),
-            "may_start": np.array([*may_start, *[False] * len(tail)]),
-        }
-        labels = {}
-        if example.has_label:
-            is_held = answer is not None and first <= answer[0] <= answer[1] < first + len(ids)
-            last = first + len(sequence["token_ids"]) - 1  # Positions count from there.
-            start, end = (last - token for token in answer) if is_held else (0, 0)
-            labels = {
-                "start": np.array(start, np.int32),
-                "end": np.array(end, np.int32),
-                "is_impossible": np.array(not is_held, np.float32),
-            }
-        return Unit([sequence], labels, example.weight)
-
     def predict(self, example, outputs):
-        question_ids, _, windows = self._read(example.question, example.context)
-        tail = len(question_ids) + 3
         spans: dict[tuple[int, int], float] = {}
-        for (ids, offsets, *_), output in zip(windows, outputs, strict=True):
+        for output in outputs:
+            last = output["size"] - 1
             for score, start, end in legal_spans(output):
                 # Positions from the right end of the input become indices into the window.
-                first, last = (len(ids) + tail - 1 - position for position in (start, end))
-                place = offsets[first][0], offsets[last][1]
+                place = (
+                    int(output["offsets"][last - start][0]),
+                    int(output["offsets"][last - end][1]),
+                )
                 spans[place] = max(score, spans.get(place, -np.inf))
         ranked = sorted(spans.items(), key=lambda item: (-item[1], item[0]))
         ranked = [(place, s) for place, s in ranked if place[1] > place[0]]
@@ -222,51 +195,6 @@ class QuestionAnswering(Task):
         axes.set(xlabel="null threshold", ylabel="F1", title="F1 by null threshold")
 
 
-def window_spans(length: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """Splits a paragraph into overlapping windows (sliding windows, "doc stride").
-
-    Args:
-      length: number of tokens of the paragraph.
-      room: number of tokens of a window.
-      stride: tokens between the starts of two windows; at most `room` is used.
-
-    Returns:
-      (start, end) of each window, end exclusive.
-
-    Example:
-      >>> window_spans(10, room=5, stride=3)
-      [(0, 5), (3, 8), (6, 10)]
-    """
-    spans = [(0, min(room, length))]
-    while spans[-1][1] < length:
-        # A stride longer than the window would skip text.
-        start = spans[-1][0] + min(stride, room)
-        spans.append((start, min(start + room, length)))
-    return spans
-
-
-def most_context(length: int, spans: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Returns the window with the maximum context for each token ("max context" of BERT's SQuAD).
-
-        score = min(tokens to the left, tokens to the right) + 0.01 · window length
-
-    Args:
-      length: number of tokens of the paragraph.
-      spans: (start, end) of each window, end exclusive.
-
-    Returns:
-      Index of the window with the highest score, int [length]; ties go to the earlier window.
-    """
-    position = np.arange(length)
-    best, winner = np.full(length, -np.inf), np.zeros(length, int)
-    for number, (start, stop) in enumerate(spans):
-        context = np.minimum(position - start, stop - 1 - position)
-        score = context + _LENGTH_BONUS * (stop - start)
-        better = (position >= start) & (position < stop) & (score > best)
-        best[better], winner[better] = score[better], number
-    return winner
-
-
 def legal_spans(output: dict[str, np.ndarray]) -> list[tuple[float, int, int]]:
     """Returns the candidate answer spans of a window.
 
@@ -286,15 +214,33 @@ def legal_spans(output: dict[str, np.ndarray]) -> list[tuple[float, int, int]]:
     return spans
 
 
-def _answer_span(
-    example: QuestionExample, offsets: Sequence[tuple[int, int]]
-) -> tuple[int, int] | None:
+def _answer_span(example: QuestionExample, offsets_K2: np.ndarray) -> tuple[int, int] | None:
     """Returns the first and last token of the paragraph that overlap the first answer, or None."""
-    if not example.answers:
+    if not example.has_label or not example.answers:
         return None
     text, start = example.answers[0]
-    tokens = [n for n, (a, b) in enumerate(offsets) if a < start + len(text) and b > start]
-    return (tokens[0], tokens[-1]) if tokens else None
+    is_answer_K = (offsets_K2[:, 0] < start + len(text)) & (offsets_K2[:, 1] > start)
+    tokens = np.flatnonzero(is_answer_K)
+    return (tokens[0], tokens[-1]) if tokens.size else None
+
+
+def _labels(answer: tuple[int, int] | None, first: int, length: int, sequence: Arrays) -> Arrays:
+    """Labels of a window; positions count from the right end of the input.
+
+    Args:
+      answer: first and last token of the answer in the paragraph.
+      first: first token of the window there.
+      length: number of tokens of the paragraph in the window.
+      sequence: the window's arrays.
+    """
+    is_held = answer is not None and first <= answer[0] <= answer[1] < first + length
+    last = first + sequence["token_ids"].size - 1
+    start, end = (last - token for token in answer) if is_held and answer else (0, 0)
+    return {
+        "start": np.array(start, np.int32),
+        "end": np.array(end, np.int32),
+        "is_impossible": np.array(not is_held, np.float32),
+    }
 
 
 def _as_squad(examples: Sequence[QuestionExample]) -> list[dict[str, Any]]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.serving.services.base import (
-    TaskService,
-    register_service,
-    with_sequence_axis,
-)
+from official.xlnet.serving.services.base import TaskService, register_service
 from official.xlnet.tasks.ranking import INPUTS
+from official.xlnet.tasks.ranking.columns import columns_of
+from official.xlnet.tokenization.graph.packing import pack, padded
 
 
 @register_service("ranking")
@@ -22,17 +20,17 @@ class RankingService(TaskService):
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)
-        self._together = self._task.scoring == "summary"
-        self.num_texts = 2 if self._together else 1
-        self.sequences = None if self._together else 2
+        self.num_texts, self.sequences = (2, None) if self._task.scoring == "summary" else (1, 2)
 
     def from_texts(self, texts):
-        query = self.tokenizer(texts["query"])[:, : self._task.query_length]
-        document = self.tokenizer(texts["document"])
-        if self._together:
-            return self._answer(with_sequence_axis(self.pack([document, query])))
-        apart = [self.pack([column]) for column in (query, document)]
-        return self._answer({name: tf.stack([x[name] for x in apart], 1) for name in apart[0]})
+        query, document = (self.tokenizer(texts[name]) for name in INPUTS)
+        columns = columns_of(query, document, tf.range(query.nrows()), self._task)
+        length = self.settings.max_length
+        packed = padded(pack(columns, length, self._task.truncation_side), length)
+        shape = [self.sequences or 1, -1, length]  # Queries, then documents.
+        return self._answer(
+            {name: tf.transpose(tf.reshape(x, shape), [1, 0, 2]) for name, x in packed.items()}
+        )
 
     @staticmethod
     def answer(score_U1, labels=()):

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.batching import Arrays, Unit
+from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import mean_score
+from official.xlnet.tasks.ranking.columns import columns_of
 from official.xlnet.tasks.ranking.examples import RankingExample
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
-from official.xlnet.tasks.task import Task, register_task
+from official.xlnet.tasks.task import Task, in_parts, register_task
 
 _PAIR_SAMPLING = 1  # Random stream of the training pairs; `TrainingBatches` uses [seed, epoch].
 
@@ -39,8 +40,8 @@ class Ranking(Task):
                 "training data: expected queries with documents of different relevance, got none"
             )
 
-    def units(self, example):
-        return [Unit(self._sequences(example.query, [example.document]), {})]
+    def read(self, examples):
+        return [[unit] for unit in self._units([[example] for example in examples], 1)]
 
     def training_units(self, examples):
         """Returns a function from the epoch number to randomly drawn units."""
@@ -58,34 +59,42 @@ class Ranking(Task):
                 for index in rng.choice(len(pairs), number, replace=False):
                     better, worse = pairs[index]
                     # With one bucket length for all, every epoch has the same number of batches.
-                    drawn.append(self._training_unit(better, worse, groups[better.query_id], rng))
-            return drawn
+                    drawn.append(self._candidates(better, worse, groups[better.query_id], rng))
+            return list(in_parts(self._units, drawn))
 
         return units
 
-    def _training_unit(
+    def _candidates(
         self,
         better: RankingExample,
         worse: RankingExample,
         group: Sequence[RankingExample],
         rng: np.random.Generator,
-    ) -> Unit:
-        """The query with both documents and, with more candidates, other less relevant ones."""
+    ) -> list[RankingExample]:
+        """Both documents and, with more candidates, other less relevant ones."""
         num_others = self.config.task.num_candidates - 2
         others = []
         if num_others:
             rest = [x for x in group if x is not worse and _grade(x) < _grade(better)]
             others = [rest[i] for i in rng.permutation(len(rest))[:num_others]]
-        documents = [example.document for example in (better, worse, *others)]
-        missing = num_others - len(others)
-        return Unit(self._sequences(better.query, documents) + [{}] * missing, {})
+        return [better, worse, *others]
 
-    def _sequences(self, query: str, documents: Sequence[str]) -> list[Arrays]:
-        query_ids = self.tokenizer.encode(query)[: self.config.task.query_length]
-        document_ids = [self.tokenizer.encode(document) for document in documents]
-        if self.config.task.scoring == "summary":
-            return [self.pack([ids, query_ids]) for ids in document_ids]
-        return [self.pack([ids]) for ids in (query_ids, *document_ids)]
+    def _units(
+        self, groups: Sequence[Sequence[RankingExample]], number: int | None = None
+    ) -> list[Unit]:
+        """Converts documents of one query each to units of `number`, or of all candidates."""
+        number = number or self.config.task.num_candidates
+        row_N = np.repeat(np.arange(len(groups)), [*map(len, groups)])
+        query = self.tokens(group[0].query for group in groups)
+        document = self.tokens(example.document for group in groups for example in group)
+        sequences = self.pack(columns_of(query, document, row_N, self.config.task))
+        documents = iter(sequences[-len(row_N) :])
+        units = []
+        for group, query_sequence in zip(groups, sequences, strict=False):
+            own = [] if self.config.task.scoring == "summary" else [query_sequence]
+            own += [next(documents) for _ in group]
+            units.append(Unit(own + [{}] * (number - len(group)), {}))
+        return units
 
     def predict(self, example, outputs):
         return {

@@ -13,13 +13,8 @@ from official.xlnet.tasks.plain_rows import class_name, texts_of
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.tasks.token_classification.examples import TaggedExample
-from official.xlnet.tokenization.special_tokens import (
-    CLS_ID,
-    SEGMENT_A,
-    SEGMENT_CLS,
-    SEP_ID,
-    UNK_ID,
-)
+from official.xlnet.tasks.token_classification.windows import MARKS, windows_of
+from official.xlnet.tokenization.graph.ragged import rows_of
 
 _OUTSIDE = "O"
 _NO_TAG = -1  # Label of tokens that the loss ignores.
@@ -59,54 +54,44 @@ class TokenClassification(Task):
         words = row.split() if isinstance(row, str) else row
         return TaggedExample(str(number), texts_of(words, number))
 
-    def units(self, example):
-        groups = self._groups(example)
-        self.counts["split"] += len(groups) > 1
-        return [self._unit(example, group) for group in groups]
-
-    def _groups(self, example: TaggedExample) -> list[list[tuple[int, list[int]]]]:
-        """Splits a sentence into units of words; each word is (its index, its token ids)."""
-        room = self.config.task.max_length - 2
-        if room < 1:
-            raise DataError(f"task.max_length: expected at least 3, got {room + 2}")
-        groups: list[list[tuple[int, list[int]]]] = [[]]
-        used = 0
-        for number, word in enumerate(example.words):
-            # A word of which text cleaning leaves nothing becomes <unk>.
-            pieces = self.tokenizer.encode(word)[:room] or [UNK_ID]
-            if used + len(pieces) > room:
-                groups.append([])
-                used = 0
-            groups[-1].append((number, pieces))
-            used += len(pieces)
-        return groups
-
-    def _unit(self, example: TaggedExample, words: list[tuple[int, list[int]]]) -> Unit:
-        ids, word_of = [], []
-        for number, pieces in words:
-            ids += pieces
-            word_of += [number] + [_NO_TAG] * (len(pieces) - 1)
-        sequence = {
-            "token_ids": np.array([*ids, SEP_ID, CLS_ID], np.int32),
-            "segment_ids": np.array([SEGMENT_A] * (len(ids) + 1) + [SEGMENT_CLS], np.int32),
-        }
-        if example.tags is not None:
-            labels = self.labels
-            tags = [
-                _NO_TAG if word < 0 else label_index(labels, example.tags[word], example.id)
-                for word in word_of
-            ]
-            sequence["tags"] = np.array([*tags, _NO_TAG, _NO_TAG], np.int32)
-        return Unit([sequence], {})
+    def read(self, examples):
+        length, labels = self.config.task.max_length, self.labels
+        if length < MARKS + 1:
+            raise DataError(f"task.max_length: expected at least {MARKS + 1}, got {length}")
+        words = [word for example in examples for word in example.words]
+        tags = [
+            _NO_TAG if example.tags is None else label_index(labels, example.tags[n], example.id)
+            for example in examples
+            for n in range(len(example.words))
+        ]
+        words_B = np.array([len(example.words) for example in examples], np.int64)
+        windows = windows_of(self.tokens(words), words_B, length)
+        numbers, size_U = windows.number_B.numpy(), windows.size_U.numpy()
+        self.counts["split"] += int(np.count_nonzero(numbers > 1))
+        words_U = np.bincount(windows.window_N, minlength=len(size_U))
+        ends = np.cumsum(words_U)
+        sequences = rows_of(windows.features)
+        units: list[list[Unit]] = []
+        window = 0
+        place_N, tag_N = windows.place_N.numpy(), np.array(tags, np.int32)
+        for example, number in zip(examples, numbers, strict=True):
+            units.append([])
+            for u in range(window, window + number):
+                own = slice(ends[u] - words_U[u], ends[u])
+                if example.tags is not None:
+                    sequences[u]["tags"] = np.full(size_U[u] + MARKS, _NO_TAG, np.int32)
+                    sequences[u]["tags"][place_N[own]] = tag_N[own]
+                # Counted from the right end of the input.
+                units[-1].append(
+                    Unit([sequences[u]], {}, places={"first": place_N[own] - size_U[u] - MARKS})
+                )
+            window += number
+        return units
 
     def predict(self, example, outputs):
         labels = self.labels
-        tags = []
-        for group, output in zip(self._groups(example), outputs, strict=True):
-            place = len(output["logits"]) - 2 - sum(len(pieces) for _, pieces in group)
-            for _, pieces in group:
-                tags.append(labels[int(np.argmax(output["logits"][place]))])
-                place += len(pieces)
+        logits = np.concatenate([output["logits"][output["first"]] for output in outputs])
+        tags = [labels[best] for best in np.argmax(logits, axis=-1)]
         return {"id": example.id, "words": list(example.words), "tags": tags}
 
     def evaluate(self, examples, predictions):

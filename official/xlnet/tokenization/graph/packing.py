@@ -1,9 +1,10 @@
-"""Packing of tokenized texts into fixed-length model inputs.
+"""Packing of tokenized texts into model inputs.
 
     padding … padding | A | SEP | B | SEP | CLS
 
 This is the input format of the published fine-tuned checkpoints: inputs are padded on the left, so
-CLS is always the last token.
+CLS is always the last token. Fine-tuning, prediction, embedding and exported models all call these
+functions.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import tensorflow as tf
 
 from official.xlnet.configs.validation import AT_LEAST_1, require_number
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.tokenization.graph.ragged import left_padded, ragged, slices
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
     PAD_ID,
@@ -21,6 +24,11 @@ from official.xlnet.tokenization.special_tokens import (
     SEGMENT_PAD,
     SEP_ID,
 )
+
+# Ragged tensors [N, (number of tokens)], by the name of the input.
+Features = dict[str, tf.RaggedTensor]
+# Padding value of each input with a token axis; 0 for any other.
+PADDING = {"token_ids": PAD_ID, "segment_ids": SEGMENT_PAD, "tags": -1}
 
 
 def segments_of(num_texts: int) -> list[int]:
@@ -34,106 +42,100 @@ def segments_of(num_texts: int) -> list[int]:
     return [i + (i >= SEGMENT_PAD) for i in ids]
 
 
-def truncated_lengths(lengths: Sequence[int], budget: int) -> list[int]:
+def pack(
+    columns: Sequence[tf.RaggedTensor], length: int | tf.Tensor, truncation_side: str = "right"
+) -> Features:
+    """Packs the texts of each example into one sequence, the longest texts truncated to fit.
+
+    Args:
+      columns: for each text of an example, token ids int32 [N, (number of tokens)].
+      length: maximum number of tokens of a sequence, T; an int or an int32 scalar tensor.
+      truncation_side: side from which long texts are truncated, `right` or `left`.
+
+    Returns:
+      `token_ids`, A SEP [B SEP …] CLS, and `segment_ids`, those of `segments_of`: 0 for A and its
+      SEP, 1 for B and its SEP, …; ragged int32 [N, (number of tokens)].
+
+    Raises:
+      DataError: `length` is an int that is too short to hold a token besides SEP and CLS.
+    """
+    if isinstance(length, int):
+        check_length(len(columns), length)
+    rows = columns[0].nrows(out_type=tf.int32)
+    lengths = tf.stack([tf.cast(c.row_lengths(), tf.int32) for c in columns], axis=1)
+    cut = truncated_lengths(lengths, length - len(columns) - 1)
+    parts = []
+    for text, column in enumerate(columns):
+        first = (
+            lengths[:, text] - cut[:, text]
+            if truncation_side == "left"
+            else tf.zeros_like(cut[:, text])
+        )
+        parts += [slices(column, tf.range(rows), first, cut[:, text]), tf.fill([rows, 1], SEP_ID)]
+    token_ids = tf.concat([*parts, tf.fill([rows, 1], CLS_ID)], axis=1)
+    segments = tf.tile(segments_of(len(columns)), [rows])
+    repeats = tf.pad(cut + 1, [[0, 0], [0, 1]], constant_values=1)  # SEP and CLS included.
+    segment_ids = token_ids.with_values(tf.repeat(segments, tf.reshape(repeats, [-1])))
+    return {"token_ids": token_ids, "segment_ids": segment_ids}
+
+
+def truncated_lengths(lengths: tf.Tensor, budget: int | tf.Tensor) -> tf.Tensor:
     """Lengths after truncating texts to a total budget, longest first.
 
     Equivalent to removing one token at a time from the longest text, the last one in case of a tie
     (`_truncate_seq_pair` of the XLNet release).
 
     Args:
-      lengths: length of each text in tokens.
+      lengths: length of each text in tokens, int32 [N, number of texts].
       budget: maximum total length in tokens.
 
     Returns:
-      The truncated lengths; at most `budget` in total.
+      The truncated lengths, int32 [N, number of texts]; at most `budget` in total.
 
     Example:
-      >>> truncated_lengths([9, 2, 7], budget=11)
-      [5, 2, 4]
+      >>> truncated_lengths(tf.constant([[9, 2, 7]]), budget=11).numpy().tolist()
+      [[5, 2, 4]]
     """
-    if sum(lengths) <= budget:
-        return list(lengths)
-    low, high = (
-        0,
-        max(lengths),
-    )  # Binary search: the largest common limit that fits is in [low, high).
-    while high - low > 1:
-        middle = (low + high) // 2
-        if sum(min(length, middle) for length in lengths) <= budget:
-            low = middle
-        else:
-            high = middle
-    spare = budget - sum(min(length, low) for length in lengths)
-    cut = []
-    for length in lengths:
-        extra = length > low and spare > 0
-        cut.append(min(length, low) + extra)
-        spare -= extra
-    return cut
+    ceilings = tf.range(budget + 1)
+    totals = tf.reduce_sum(tf.minimum(lengths[:, :, tf.newaxis], ceilings), axis=1)
+    ceiling = tf.reduce_sum(tf.cast(totals <= budget, tf.int32), axis=1, keepdims=True) - 1
+    is_longer = lengths > ceiling
+    spare = budget - tf.reduce_sum(tf.minimum(lengths, ceiling), axis=1, keepdims=True)
+    extra = is_longer & (tf.cumsum(tf.cast(is_longer, tf.int32), axis=1) <= spare)
+    return tf.minimum(lengths, ceiling) + tf.cast(extra, tf.int32)
 
 
-def truncated(text: Sequence[int], length: int, truncation_side: str = "right") -> Sequence[int]:
-    """Truncates a sequence of tokens.
-
-    Args:
-      text: token ids.
-      length: maximum length.
-      truncation_side: side from which tokens are removed, `right` or `left`.
-
-    Returns:
-      The first (`right`) or last (`left`) `length` tokens.
-    """
-    return text[:length] if truncation_side == "right" else text[max(0, len(text) - length) :]
+def needed_lengths(columns: Sequence[tf.RaggedTensor]) -> tf.Tensor:
+    """Number of tokens of each example without truncation, SEP and CLS included, int32 [N]."""
+    lengths = tf.add_n([column.row_lengths() for column in columns])
+    return tf.cast(lengths, tf.int32) + len(columns) + 1
 
 
-def pack_texts(
-    texts: Sequence[Sequence[int]], length: int, truncation_side: str = "right"
-) -> dict[str, np.ndarray]:
-    """Packs the texts of one example into a fixed-length input.
+def only(features: Features, is_kept: tf.Tensor) -> Features:
+    """Empties the rows of features where `is_kept`, bool [N], is false."""
+    rows = tf.range(tf.size(is_kept))
+    return {
+        name: slices(
+            x,
+            rows,
+            tf.zeros_like(rows),
+            tf.where(is_kept, tf.cast(x.row_lengths(), tf.int32), 0),
+        )
+        for name, x in features.items()
+    }
 
-    Args:
-      texts: token ids of each text, in order: (A,), (A, B), …
-      length: sequence length in tokens, T.
-      truncation_side: side from which long texts are truncated, `right` or `left`.
 
-    Returns:
-      A dictionary with:
-        token_ids: int32 [T], left padding followed by A SEP [B SEP …] CLS.
-        segment_ids: int32 [T], those of `segments_of`, 0 for A and its SEP, 1 for B and its
-          SEP, …; 4 for padding.
-        is_padding: bool [T].
-
-    Raises:
-      DataError: `length` is too short to hold a token besides SEP and CLS.
-
-    Example:
-      >>> pack_texts([[21, 22, 23], [31]], length=8)  # 3 is CLS, 4 is SEP
-      {'token_ids':   array([5, 21, 22, 23, 4, 31, 4, 3]),
-       'segment_ids': array([4,  0,  0,  0, 0,  1, 1, 2]),
-       'is_padding':  array([True, False, …])}
-    """
-    check_length(len(texts), length)
-    cut = truncated_lengths([len(text) for text in texts], length - len(texts) - 1)
-    token_ids = np.full(length, PAD_ID, np.int32)
-    segment_ids = np.full(length, SEGMENT_PAD, np.int32)
-    is_padding = np.ones(length, bool)
-    position = length - sum(cut) - len(texts) - 1
-    is_padding[position:] = False
-    *segments, of_cls = segments_of(len(texts))
-    for segment, text, kept in zip(segments, texts, cut, strict=True):
-        token_ids[position : position + kept] = truncated(text, kept, truncation_side)
-        token_ids[position + kept] = SEP_ID
-        segment_ids[position : position + kept + 1] = segment
-        position += kept + 1
-    token_ids[position] = CLS_ID
-    segment_ids[position] = of_cls
-    return {"token_ids": token_ids, "segment_ids": segment_ids, "is_padding": is_padding}
+def padded(features: Features, length: int | tf.Tensor) -> dict[str, tf.Tensor]:
+    """Pads sequences on the left to one length, T, and adds `is_padding` bool [N, T]."""
+    arrays = {name: left_padded(x, length, PADDING.get(name, 0)) for name, x in features.items()}
+    num_tokens = tf.cast(features["token_ids"].row_lengths(), tf.int32)
+    return arrays | {"is_padding": tf.range(length) < (length - num_tokens)[:, tf.newaxis]}
 
 
 def pack_columns(
     columns: Sequence[Sequence[Sequence[int]]], length: int, truncation_side: str = "right"
 ) -> dict[str, np.ndarray]:
-    """Packs a batch of B examples given by column; see `pack_texts`.
+    """Packs a batch of B examples into arrays of one length; see `pack`.
 
     Args:
       columns: for each text column, the token ids of its B rows.
@@ -141,21 +143,25 @@ def pack_columns(
       truncation_side: side from which long texts are truncated, `right` or `left`.
 
     Returns:
-      The arrays of `pack_texts`, each [B, T].
+      `token_ids` and `segment_ids`, int32 [B, T], 5 and 4 at padding, and `is_padding`, bool
+      [B, T].
 
     Raises:
       DataError: `length` is too short, or the columns have different numbers of rows.
+
+    Example:
+      >>> pack_columns([[[21, 22, 23]], [[31]]], length=8)  # 3 is CLS, 4 is SEP
+      {'token_ids':   array([[5, 21, 22, 23, 4, 31, 4, 3]]),
+       'segment_ids': array([[4,  0,  0,  0, 0,  1, 1, 2]]),
+       'is_padding':  array([[True, False, …]])}
     """
     check_length(len(columns), length)
     num_rows = [len(column) for column in columns]
     if len(set(num_rows)) > 1:
         raise DataError(f"text columns: expected equal numbers of rows, got {num_rows}")
-    rows = [pack_texts(texts, length, truncation_side) for texts in zip(*columns, strict=True)]
-    dtypes = {"token_ids": np.int32, "segment_ids": np.int32, "is_padding": bool}
-    return {
-        name: np.array([row[name] for row in rows], dtype).reshape(len(rows), length)
-        for name, dtype in dtypes.items()
-    }
+    with tf.device("cpu"):
+        features = pack([ragged(column) for column in columns], length, truncation_side)
+        return {name: x.numpy() for name, x in padded(features, length).items()}
 
 
 def check_length(num_texts: int, length: int) -> None:

@@ -1,8 +1,20 @@
-"""Ragged tensor operations: ranges and slices."""
+"""Ragged tensor operations: ranges, slices and padding."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
 import tensorflow as tf
+
+
+def ragged(rows: Sequence[Sequence[int] | np.ndarray]) -> tf.RaggedTensor:
+    """Returns a ragged tensor int32 [N, (length)] of rows of integers."""
+    values = np.concatenate([np.zeros(0, np.int32), *rows], dtype=np.int32, casting="unsafe")
+    return tf.RaggedTensor.from_row_lengths(
+        values, np.array([*map(len, rows)], np.int64), validate=False
+    )
 
 
 def ranges(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -41,3 +53,34 @@ def slices(
     which, place = ranges(length)
     values = tf.gather(ragged.values, tf.gather(first, which) + place)
     return tf.RaggedTensor.from_row_lengths(values, tf.cast(length, tf.int64), validate=False)
+
+
+def left_padded(ragged: tf.RaggedTensor, length: int | tf.Tensor, padding: int) -> tf.Tensor:
+    """Pads rows on the left to one length, at least that of the longest row.
+
+    Args:
+      ragged: ragged tensor [N, (…)].
+      length: T.
+      padding: the value to pad with; that of False is 0.
+
+    Returns:
+      A tensor [N, T].
+
+    Example:
+      >>> left_padded(tf.ragged.constant([[1, 2], []]), 3, 9).numpy().tolist()
+      [[9, 1, 2], [9, 9, 9]]
+    """
+    index = tf.range(length) - length + tf.cast(ragged.row_limits(), tf.int32)[:, tf.newaxis]
+    is_padding = index < tf.cast(ragged.row_starts(), tf.int32)[:, tf.newaxis]
+    values = tf.concat([ragged.values, tf.cast([padding], ragged.dtype)], axis=0)
+    return tf.gather(values, tf.where(is_padding, tf.size(ragged.values), index))
+
+
+def rows_of(features: dict[str, tf.RaggedTensor]) -> list[dict[str, np.ndarray]]:
+    """Returns the rows of ragged tensors with the same row lengths, as dictionaries of arrays."""
+    splits = next(iter(features.values())).row_splits.numpy().tolist()
+    arrays = {name: x.values.numpy() for name, x in features.items()}
+    return [
+        {name: x[start:stop] for name, x in arrays.items()}
+        for start, stop in itertools.pairwise(splits)
+    ]

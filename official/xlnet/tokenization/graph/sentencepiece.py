@@ -132,7 +132,8 @@ def _unknown_characters(pieces: set[str], model_proto: bytes) -> tuple[list[str]
     processor = sentencepiece.SentencePieceProcessor(model_proto=model_proto)
     in_pieces = set("".join(pieces))
     plain, others = character_blocks()
-    different, alike = [c for block in others for c in block if c not in pieces], []
+    different = [c for block in others for c in block if c not in pieces]
+    alike: list[str] = []
     for block in plain:
         if in_pieces.isdisjoint(block) and processor.normalize(block).endswith(block):
             alike += block

@@ -17,9 +17,8 @@ import tensorflow as tf
 
 from official.xlnet.configs.validation import require_type
 from official.xlnet.tokenization.graph.characters import PagedTable, character_blocks, whitespace
-from official.xlnet.tokenization.graph.packing import check_length, segments_of
+from official.xlnet.tokenization.graph.packing import pack, padded
 from official.xlnet.tokenization.graph.sentencepiece import GraphSentencePiece
-from official.xlnet.tokenization.special_tokens import CLS_ID, PAD_ID, SEGMENT_PAD, SEP_ID
 from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -110,7 +109,7 @@ class GraphTokenizer(tf.Module):
         length: int | tf.Tensor,
         truncation_side: str = "right",
     ) -> dict[str, tf.Tensor]:
-        """Packs text columns into fixed-length model inputs; see `packing.pack_texts`.
+        """Packs text columns into fixed-length model inputs; see `packing.pack`.
 
         Args:
           columns: for each text column, token ids int32 [B, (number of tokens)].
@@ -123,35 +122,7 @@ class GraphTokenizer(tf.Module):
         Raises:
           DataError: `length` is an int that is too short to hold a token besides SEP and CLS.
         """
-        if isinstance(length, int):
-            check_length(len(columns), length)
-        rows = columns[0].nrows(out_type=tf.int32)
-        lengths = tf.stack([tf.cast(c.row_lengths(), tf.int32) for c in columns], axis=1)
-        cut = _truncated_lengths(lengths, length - len(columns) - 1)
-
-        parts = []
-        for text, column in enumerate(columns):
-            kept = _truncated(column, cut[:, text], truncation_side)
-            parts += [kept, tf.fill([rows, 1], SEP_ID)]
-        token_ids = tf.concat([*parts, tf.fill([rows, 1], CLS_ID)], axis=1)
-        segments = tf.tile(segments_of(len(columns)), [rows])
-        repeats = tf.pad(cut + 1, [[0, 0], [0, 1]], constant_values=1)  # SEP and CLS included.
-        segment_ids = token_ids.with_values(tf.repeat(segments, tf.reshape(repeats, [-1])))
-
-        num_tokens = tf.cast(token_ids.row_lengths(), tf.int32)
-        index = tf.range(length) - (length - num_tokens)[:, tf.newaxis]
-        is_padding = index < 0
-        row_starts = tf.cast(token_ids.row_starts(), tf.int32)[:, tf.newaxis]
-
-        def left_padded(ragged: tf.RaggedTensor, padding: int) -> tf.Tensor:
-            values = tf.gather(ragged.values, row_starts + tf.maximum(index, 0))
-            return tf.where(is_padding, padding, values)
-
-        return {
-            "token_ids": left_padded(token_ids, PAD_ID),
-            "segment_ids": left_padded(segment_ids, SEGMENT_PAD),
-            "is_padding": is_padding,
-        }
+        return padded(pack(columns, length, truncation_side), length)
 
 
 class Expansion(tf.Module):
@@ -264,28 +235,3 @@ def _kinds(characters: Sequence[str]) -> np.ndarray:
     for character, a, b in zip(characters, after, between, strict=True):
         kinds[ord(character)] = _CASED if a[1] == "σ" else _IGNORABLE if b[1] == "σ" else _OTHER
     return kinds
-
-
-def _truncated_lengths(lengths: tf.Tensor, budget: int | tf.Tensor) -> tf.Tensor:
-    """`packing.truncated_lengths` for int32 [B, number of texts]."""
-    ceilings = tf.range(budget + 1)
-    totals = tf.reduce_sum(tf.minimum(lengths[:, :, tf.newaxis], ceilings), axis=1)
-    ceiling = tf.reduce_sum(tf.cast(totals <= budget, tf.int32), axis=1, keepdims=True) - 1
-    is_longer = lengths > ceiling
-    spare = budget - tf.reduce_sum(tf.minimum(lengths, ceiling), axis=1, keepdims=True)
-    extra = is_longer & (tf.cumsum(tf.cast(is_longer, tf.int32), axis=1) <= spare)
-    return tf.minimum(lengths, ceiling) + tf.cast(extra, tf.int32)
-
-
-def _truncated(
-    ragged: tf.RaggedTensor, lengths: tf.Tensor, truncation_side: str
-) -> tf.RaggedTensor:
-    """Truncates each row b to `lengths[b]` values; see `packing.truncated`."""
-    lengths = tf.cast(lengths, ragged.row_splits.dtype)
-    starts = ragged.row_starts()
-    if truncation_side == "left":
-        starts += ragged.row_lengths() - lengths
-    place = tf.range(tf.size(ragged.values, out_type=lengths.dtype))
-    place -= tf.gather(starts, ragged.value_rowids())
-    keep = (place >= 0) & (place < tf.gather(lengths, ragged.value_rowids()))
-    return tf.ragged.boolean_mask(ragged, ragged.with_values(keep))

@@ -57,7 +57,9 @@ def test_training_units(vocab_file, num_candidates):
     task = TASKS["ranking"](config, Tokenizer(vocab_file))
     units_of = task.training_units(examples())
     assert task.counts["skipped_queries"] == 1
-    packed = {tuple(task._sequences(x.query, [x.document])[0]["token_ids"]): x for x in examples()}
+    packed = {}
+    for example, [unit] in zip(examples(), task.units(examples()), strict=True):
+        packed[tuple(unit.sequences[0]["token_ids"])] = example
     worse = collections.Counter()
     for epoch in range(20):
         units = units_of(epoch)
