@@ -44,6 +44,9 @@ class NumberTokenizer(Tokenizer):
     def __init__(self, vocab_size: int):
         self.vocab_size = vocab_size
 
+    def encode_batch(self, texts):
+        return [self.encode(text) for text in texts]
+
     def encode(self, text: str) -> list[int]:
         return [int(word) for word in text.split()]
 
