@@ -30,15 +30,16 @@ _EMBEDDING = r"(?:word|mask|position|type)_embedding|/embeddings/"
 
 
 class _Step(NamedTuple):
-    """Numbers of one update of a variable.
+    """Numbers of one update, the same for all variables.
 
     Attributes:
-      rate: learning rate of the variable.
+      rate: learning rate, without layer-wise decay.
       factor: scale of the gradient, from clipping.
       beta_1: decay rate of the first moment, β1.
       beta_2: decay rate of the second moment, β2.
       power_1: β1 to the power of the step.
       power_2: β2 to the power of the step.
+      epsilon: what the fused kernel adds to √v, so that ε is added to √v̂.
     """
 
     rate: tf.Tensor
@@ -47,6 +48,7 @@ class _Step(NamedTuple):
     beta_2: tf.Tensor
     power_1: tf.Tensor
     power_2: tf.Tensor
+    epsilon: tf.Tensor
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -79,7 +81,7 @@ class AdamW(tf_keras.optimizers.AdamW):
         super().__init__(learning_rate, **kwargs)
         self.num_layers, self.layer_decay = num_layers, layer_decay
         self.decay_embedding = decay_embedding
-        self._factor = tf.constant(1.0)
+        self._step = None
         self.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
 
     def get_config(self):
@@ -94,18 +96,33 @@ class AdamW(tf_keras.optimizers.AdamW):
         """Does nothing: weight decay is part of `update_step`."""
 
     def _clip_gradients(self, grads):
-        """Computes the global-norm clipping factor, which `update_step` applies.
+        """Computes the numbers of this step, which `update_step` applies; clips by global norm.
 
         Sparse gradients are made dense first, which sums duplicate rows. Any non-finite gradient
-        makes the factor non-finite, and so do gradients that are all zero.
+        makes the clipping factor non-finite, and so do gradients that are all zero.
         """
         grads = [tf.convert_to_tensor(gradient) for gradient in grads]
         norm = tf.linalg.global_norm(grads)
-        self._factor = norm / norm
-        if not self.global_clipnorm:
-            return super()._clip_gradients(grads)
-        self._factor *= self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
-        return grads
+        factor = norm / norm
+        if self.global_clipnorm:
+            factor *= self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
+        self._step = self._numbers_of_step(factor)
+        return grads if self.global_clipnorm else super()._clip_gradients(grads)
+
+    def _numbers_of_step(self, factor: tf.Tensor) -> _Step:
+        """Those of a step without a usable gradient change nothing."""
+        number = tf.cast(self.iterations + 1, tf.float32)
+        is_good = tf.math.is_finite(factor)
+        power_2 = tf.pow(self.beta_2, number)
+        return _Step(
+            rate=tf.where(is_good, self.learning_rate, 0.0),
+            factor=tf.where(is_good, factor, 0.0),
+            beta_1=tf.where(is_good, self.beta_1, 1.0),
+            beta_2=tf.where(is_good, self.beta_2, 1.0),
+            power_1=tf.pow(self.beta_1, number),
+            power_2=power_2,
+            epsilon=self.epsilon * tf.sqrt(1 - power_2),
+        )
 
     def update_step(self, gradient, variable):
         """Updates one variable and its moments in place.
@@ -114,37 +131,27 @@ class AdamW(tf_keras.optimizers.AdamW):
         """
         index = self._index_dict[self._var_key(variable)]
         m, v = self._momentums[index], self._velocities[index]
-        step, dtype = self._step_of(variable), gradient.dtype
+        step, rate, dtype = self._step, self._rate_of(variable), gradient.dtype
         if self._use_weight_decay(variable):
-            variable.assign_sub(variable * tf.cast(step.rate * self.weight_decay, dtype))
-        epsilon = self.epsilon * tf.sqrt(1 - step.power_2)  # ε is added to √v̂.
+            variable.assign_sub(variable * tf.cast(rate * self.weight_decay, dtype))
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=m.handle,
             v=v.handle,
             beta1_power=tf.cast(step.power_1, dtype),
             beta2_power=tf.cast(step.power_2, dtype),
-            lr=tf.cast(step.rate, dtype),
+            lr=tf.cast(rate, dtype),
             beta1=tf.cast(step.beta_1, dtype),
             beta2=tf.cast(step.beta_2, dtype),
-            epsilon=tf.cast(epsilon, dtype),
+            epsilon=tf.cast(step.epsilon, dtype),
             grad=tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype)),
         )
 
-    def _step_of(self, variable) -> _Step:
-        """The numbers of this step; those of a step without a usable gradient change nothing."""
+    def _rate_of(self, variable) -> tf.Tensor:
+        """Learning rate of a variable in this step."""
         layer = layer_of(variable.name, self.num_layers)
         layers_above = self.num_layers - layer if layer or self.decay_embedding else 0
-        number = tf.cast(self.iterations + 1, tf.float32)
-        is_good = tf.math.is_finite(self._factor)
-        return _Step(
-            rate=tf.where(is_good, self.learning_rate * self.layer_decay**layers_above, 0.0),
-            factor=tf.where(is_good, self._factor, 0.0),
-            beta_1=tf.where(is_good, self.beta_1, 1.0),
-            beta_2=tf.where(is_good, self.beta_2, 1.0),
-            power_1=tf.pow(self.beta_1, number),
-            power_2=tf.pow(self.beta_2, number),
-        )
+        return self._step.rate * self.layer_decay**layers_above
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -162,15 +169,14 @@ class LAMB(AdamW):
         """Updates one variable and its moments in place."""
         index = self._index_dict[self._var_key(variable)]
         m, v = self._momentums[index], self._velocities[index]
-        step = self._step_of(variable)
-        dtype = gradient.dtype
+        step, dtype = self._step, gradient.dtype
         gradient = tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype))
         beta_1, beta_2 = tf.cast(step.beta_1, dtype), tf.cast(step.beta_2, dtype)
         m.assign(beta_1 * m + (1 - beta_1) * gradient)
         v.assign(beta_2 * v + (1 - beta_2) * tf.square(gradient))
         m_hat = m / tf.cast(1 - step.power_1, dtype)
         update = m_hat / (tf.sqrt(v / tf.cast(1 - step.power_2, dtype)) + self.epsilon)
-        rate = tf.cast(step.rate, dtype)
+        rate = tf.cast(self._rate_of(variable), dtype)
         if self._use_weight_decay(variable):
             update += self.weight_decay * variable
             sizes = tf.norm(variable), tf.norm(update)
@@ -211,7 +217,7 @@ class Muon(AdamW):
             super().update_step(gradient, variable)
             return
         m = self._momentums[self._index_dict[self._var_key(variable)]]
-        step, dtype = self._step_of(variable), gradient.dtype
+        step, dtype = self._step, gradient.dtype
         gradient = tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype))
         # As beta_1: 1 in a step without a usable gradient.
         momentum = tf.where(step.beta_1 < 1, tf.cast(self.momentum, dtype), 1)
@@ -220,7 +226,7 @@ class Muon(AdamW):
         matrix = tf.reshape(nesterov, [variable.shape[0], -1])
         update = tf.reshape(orthogonalized(matrix), variable.shape)
         scale = self.scale * max(matrix.shape) ** 0.5
-        rate = tf.cast(step.rate, dtype)
+        rate = tf.cast(self._rate_of(variable), dtype)
         variable.assign_sub(rate * (scale * update + self.weight_decay * variable))
 
 

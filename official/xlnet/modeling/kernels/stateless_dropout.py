@@ -51,7 +51,11 @@ def _hash_by_axes(shape: list[Size], seed: tf.Tensor) -> tf.Tensor:
 
 def fold_in(seed: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
     """A new seed int32 [2] from `seed` int32 [2] and a number that says what it is for."""
-    number = tf.cast(number, tf.int32)
+    return _fold_in(seed, tf.cast(number, tf.int32))
+
+
+@tf.function(autograph=False)  # One operation of a graph instead of fifty.
+def _fold_in(seed: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
     counters = tf.bitcast(tf.stack([2 * number, 2 * number + 1]), tf.uint32)
     return tf.bitcast(_hash(counters, seed), tf.int32)
 

@@ -18,6 +18,7 @@ _PARITY = 0x1BD11BDA
 _LOW_32_BITS = 0xFFFFFFFF
 
 
+@tf.function(autograph=False)  # One operation of a graph instead of three hundred.
 def threefry_2x32(
     key: tuple[tf.Tensor, tf.Tensor], counter: tuple[tf.Tensor, tf.Tensor]
 ) -> tuple[tf.Tensor, tf.Tensor]:
