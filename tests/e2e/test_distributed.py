@@ -27,7 +27,7 @@ LANES, WINDOWS = 8, 7
 CONFIG = {
     "model": {
         "vocab_size": 97,
-        "num_layers": 2,
+        "num_layers": 1,
         "d_model": 22,
         "num_heads": 2,
         "d_inner": 29,

@@ -36,7 +36,7 @@ from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
 CONFIG = {
     "model": {
         "vocab_size": 211,
-        "num_layers": 2,
+        "num_layers": 1,
         "d_model": 22,
         "num_heads": 2,
         "d_inner": 37,
@@ -316,7 +316,7 @@ def test_a_run_evaluates_and_logs_itself(files, config, tmp_path, verified):
         (["--set=model.vocab_size=97"], "a vocabulary of 211 pieces"),
         (["--set=training.batch_size=12"], "training.batch_size: expected from 1 to 6"),
         (["--init_from=nowhere"], "nowhere"),
-        (["--set=num_layers=3"], "model.num_layers: expected 2, as in the model in"),
+        (["--set=num_layers=3"], "model.num_layers: expected 1, as in the model in"),
         (["--set=training.seed=4"], "training.seed: expected 0, as in the model in"),
         (["--set=training.on_bad_step=wait"], "training.on_bad_step: expected one of stop, skip"),
         (["--strategy=tpu"], "strategy: tpu cannot be used here"),

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     config = xlnet.XLNetConfig.from_dict(
         {
             "model": {
-                **{"vocab_size": 211, "num_layers": 2, "d_model": 22, "num_heads": 2},
+                **{"vocab_size": 211, "num_layers": 1, "d_model": 22, "num_heads": 2},
                 **{"d_inner": 29, "mem_len": 7},
             },
             "data": {
