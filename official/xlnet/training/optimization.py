@@ -81,7 +81,7 @@ class AdamW(tf_keras.optimizers.AdamW):
         super().__init__(learning_rate, **kwargs)
         self.num_layers, self.layer_decay = num_layers, layer_decay
         self.decay_embedding = decay_embedding
-        self._step = None
+        self._step: _Step  # Set before each update by `_clip_gradients`.
         self.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
 
     def get_config(self):
