@@ -37,7 +37,7 @@ BYTES = [
     b"\xff\xff\xff\xff",  # Of floats, NaN; of integers, -1.
     b"\x00\x00\x80\x7f",  # Infinity.
 ]
-NUMBERS = [-500, -1, 0, 1, 2**31, 2**62, 2**63 - 1]
+NUMBERS = [-500, -1, 0, 1, 5, 9, 2**31, 2**62, 2**63 - 1]
 # What is in the place of a file; a program that opens it without asking hangs, or fills the memory.
 KINDS = {
     "a pipe": os.mkfifo,
