@@ -517,5 +517,6 @@ def test_without_shared_memory_the_work_is_done_in_one_process(monkeypatch):
 
     monkeypatch.setattr(multiprocessing.context.SpawnContext, "Value", refuse)
     with LocalWorkers(2, progress=False) as workers:
-        found = workers.run(lambda number, report: {"pid": os.getpid()}, [(1,), (2,)])
+        tasks = [(1,), (2,)]
+        found = workers.run(lambda *_: {"pid": os.getpid()}, tasks, desc="", total=2, unit="")
     assert found == [{"pid": os.getpid()}] * 2
