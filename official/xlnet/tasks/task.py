@@ -236,6 +236,20 @@ def in_parts(read: Callable[[list[Item]], list[Read]], items: Iterable[Item]) ->
         yield from of_each
 
 
+def in_groups(
+    read: Callable[[Any, list[Item]], list[Read]],
+    items: Sequence[Item],
+    key: Callable[[Item], Any],
+) -> list[Read]:
+    """Returns what `read` makes of each item; it gets those with the same key, and that key."""
+    keys = [key(item) for item in items]
+    found: dict[int, Read] = {}
+    for each in dict.fromkeys(keys):
+        own = [n for n, its in enumerate(keys) if its == each]
+        found |= zip(own, read(each, [items[n] for n in own]), strict=True)
+    return [found[n] for n in range(len(items))]
+
+
 TaskClass = TypeVar("TaskClass", bound=type[Task])
 
 

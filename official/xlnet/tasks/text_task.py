@@ -11,7 +11,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.tasks import long_texts
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.plain_rows import class_name, texts_of
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import Task, in_groups
 from official.xlnet.tokenization.graph.ragged import rows_of
 
 
@@ -56,6 +56,10 @@ class TextTask(Task):
                 )
 
     def read(self, examples):
+        return in_groups(self._read, examples, lambda example: len(example.texts))
+
+    def _read(self, _, examples):
+        """Converts examples with equal numbers of texts."""
         task = self.config.task
         labels = [{} if e.label is None else {"label": self.label(e)} for e in examples]
         self.count("empty", [self.empty(e.texts) for e in examples])

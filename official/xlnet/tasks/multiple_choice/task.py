@@ -13,7 +13,7 @@ from official.xlnet.tasks.labels import combined, rounded, softmax
 from official.xlnet.tasks.multiple_choice.choices import with_choices
 from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
 from official.xlnet.tasks.reports import draw_confusion
-from official.xlnet.tasks.task import Task, register_task
+from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _ENCODING = ("utf-8", "surrogatepass")  # Of any string of Python.
 
@@ -51,13 +51,9 @@ class MultipleChoice(Task):
                     f"{example.id}: expected from 2 to task.num_choices = {self.num_sequences} "
                     f"options, got {len(example.choices)}"
                 )
-        units: dict[int, Unit] = {}
-        for number in {len(example.texts) for example in examples}:
-            alike = [example for example in examples if len(example.texts) == number]
-            units |= zip(map(id, alike), self._units(alike), strict=True)
-        return [[units[id(example)]] for example in examples]
+        return in_groups(self._read, examples, lambda example: len(example.texts))
 
-    def _units(self, examples: Sequence[ChoiceExample]) -> list[Unit]:
+    def _read(self, _, examples: Sequence[ChoiceExample]) -> list[list[Unit]]:
         """Converts examples with equal numbers of texts."""
         *shared, last = zip(
             *((*e.texts, "")[: max(2, len(e.texts))] for e in examples), strict=True
@@ -73,7 +69,7 @@ class MultipleChoice(Task):
             missing = self.num_sequences - len(example.choices)
             labels = {} if example.label is None else {"label": np.array(example.label, np.int32)}
             own = [next(sequences) for _ in example.choices]
-            units.append(Unit(own + [{}] * missing, labels))
+            units.append([Unit(own + [{}] * missing, labels)])
         return units
 
     def predict(self, example, outputs):

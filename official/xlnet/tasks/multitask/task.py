@@ -10,7 +10,7 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import keep_targets, target_of
-from official.xlnet.tasks.task import Task, register_task
+from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _JOINING = 2  # Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
 _OUTPUTS = ("logits", "score")  # Names of the output of a head.
@@ -78,14 +78,13 @@ class MultiTask(Task):
             )
 
     def read(self, examples):
-        parts = [self._part(example) for example in examples]
-        found: list[list[Unit]] = [[] for _ in examples]
-        for name, part in self.parts.items():
-            own = [n for n, each in enumerate(parts) if each is part]
-            read = part.read([examples[n] for n in own]) if own else []
-            for n, units in zip(own, read, strict=True):
-                found[n] = [self._finish(unit, name) for unit in units]
-        return found
+        def read(part, own):
+            return [
+                [self._finish(unit, example.subtask) for unit in units]
+                for example, units in zip(own, part.read(own), strict=True)
+            ]
+
+        return in_groups(read, examples, self._part)
 
     def training_units(self, examples):
         """Returns units of one example, or, with rankings, a function from the epoch to units.
