@@ -30,7 +30,7 @@ export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
 .PHONY: help setup setup-all demo test fuzz journeys test-slow test-install bazel-test coverage parity tpu-check check audit \
-  format release bench docs
+  format release bench figures docs
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -85,11 +85,15 @@ format: $(ENVIRONMENT)  ## Format the code and mend what the linter can.
 	$(IN_VENV) -m ruff check --fix .
 	$(IN_VENV) -m ruff format .
 
-release: $(ENVIRONMENT)  ## Build the wheel and the source distribution into dist/ and check them.
+release: $(ENVIRONMENT)  ## Build the distributions into dist/, check them and run the README from them.
 	$(IN_VENV) -m tools.package
+	$(IN_VENV) -m tools.try_install --release=dist
 
 bench: $(ENVIRONMENT)  ## Measure speed and memory beside the peers; writes docs/performance.md.
 	$(IN_VENV) -m benchmarks.all
+
+figures: $(ENVIRONMENT)  ## Draw the pictures of the documentation that are older than what they show.
+	$(IN_VENV) -m benchmarks.reports.figures
 
 docs: $(ENVIRONMENT)  ## Build the documentation into site/.
 	$(IN_VENV) -m tools.api_page

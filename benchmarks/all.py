@@ -1,8 +1,8 @@
-"""Runs all performance benchmarks and writes the tables and charts of docs/performance.md.
+"""Runs all performance benchmarks and writes the tables of docs/performance.md.
 
     python -m benchmarks.all                      all phases, more than an hour
     python -m benchmarks.all --phases=train_base3,recompute_base3
-    python -m benchmarks.all --phases=none        only tables and charts, from saved results
+    python -m benchmarks.all --phases=none        only tables, from saved results
 
 Results are saved to docs/performance.json after each phase, so that phases can be repeated
 separately. The machine should be idle.

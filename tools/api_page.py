@@ -168,6 +168,12 @@ def entries() -> dict[str, list[tuple[str, Definition]]]:
     return found
 
 
+def on_config(config: Any) -> Any:
+    """Shows the version at the end of each page; MkDocs calls it."""
+    config.copyright = f"XLNet for TensorFlow {xlnet.__version__}, Apache License 2.0"
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Adds a page for each section to the site, without what a guide shows; MkDocs calls it."""
     from mkdocs.structure.files import File, InclusionLevel  # Where the site is built only.

@@ -9,6 +9,7 @@ import argparse
 import os
 import random
 import shlex
+import subprocess
 import sys
 
 from official.xlnet import cli
@@ -34,6 +35,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     output = arguments.output
+    cli.set_environment_defaults()
     os.makedirs(output, exist_ok=True)
     corpus, vocab, data, model = (
         os.path.join(output, name) for name in ("corpus.txt", "vocab", "data", "model")
@@ -77,9 +79,10 @@ def _xlnet(title: str, *arguments: str) -> None:
     """Prints and runs an `xlnet` command; exits if it fails."""
     _say(title)
     print("$ xlnet " + shlex.join(arguments), flush=True)
-    status = cli.main(list(arguments))
-    if status:
-        sys.exit(status)
+    # In a process of its own: TensorFlow divides the cores among threads once, when it starts.
+    done = subprocess.run([sys.executable, "-m", cli.__name__, *arguments])
+    if done.returncode:
+        sys.exit(done.returncode)
 
 
 def _fill_in_blanks(model_dir: str, data_dir: str) -> None:

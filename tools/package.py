@@ -74,10 +74,13 @@ def build(output: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise PackageError(f"the build failed:\n{done.stdout}{done.stderr}")
-    return (
-        output / f"{NAME}-{__version__}.tar.gz",
-        output / f"{NAME}-{__version__}-py3-none-any.whl",
-    )
+    return paths(output)
+
+
+def paths(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+    """Paths of the source distribution and the wheel of this version in a folder."""
+    stem = f"{NAME}-{__version__}"
+    return folder / f"{stem}.tar.gz", folder / f"{stem}-py3-none-any.whl"
 
 
 def modules() -> set[str]:

@@ -1,5 +1,8 @@
 """`make test-install`: installs the wheel without the lock file and runs the main commands.
 
+With `--release`, a part of `make release`, the wheel is that of a folder, and the commands are those
+of the README, with the recipes of the source distribution and a corpus of docstrings.
+
 For each Python and resolution, creates an environment outside the checkout, with the newest
 versions of the dependencies or the oldest of the direct ones, and runs `vocab`, `prepare`,
 `pretrain`, `finetune`, `export` and `predict` on a small generated corpus. Then installs the extras
@@ -13,13 +16,16 @@ import json
 import os
 import pathlib
 import random
+import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
-from tools import package
+from tools import docstring_corpus, package
 
 PYTHONS = ("python3.11", "python3.12", "python3.13")
 RESOLUTIONS = ("highest", "lowest-direct")
@@ -61,7 +67,11 @@ def main() -> int:
     parser.add_argument(
         "--allow-offline", action="store_true", help="succeed if no package index can be reached"
     )
+    parser.add_argument("--release", help="folder of the distributions to run the README with")
     arguments = parser.parse_args()
+    if arguments.release:
+        print(try_release(pathlib.Path(arguments.release)))
+        return 0
     pythons = [sys.executable] if arguments.here else arguments.python
     if not pythons:
         pythons = [python for python in PYTHONS if _runs(python)]
@@ -118,6 +128,49 @@ def try_install(wheel: pathlib.Path, python: str, resolution: str) -> str:
             raise
         run_jobs_with_extras(environment / "bin", pathlib.Path(directory))
     return f"{report}; all commands passed"
+
+
+def try_release(folder: pathlib.Path) -> str:
+    """Installs a wheel into an empty environment and runs the README's commands there.
+
+    Args:
+      folder: where `make release` has written the distributions.
+
+    Returns:
+      A one-line report.
+
+    Raises:
+      InstallError: the installation or a command failed, or nothing was learned.
+    """
+    sdist, wheel = (path.resolve() for path in package.paths(folder))
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        _run([*_UV, "venv", "--python", sys.executable, "environment"], directory)
+        python = directory / "environment/bin/python"
+        _run([*_UV, "pip", "install", "--python", python, wheel], directory)
+        with tarfile.open(sdist) as archive:
+            archive.extractall(directory, filter="data")
+        (directory / sdist.name.removesuffix(".tar.gz") / "configs").rename(directory / "configs")
+        (directory / "corpus").mkdir()
+        docstring_corpus.write_corpus(str(directory / "corpus/text.txt"))
+        results: dict = {}
+        for verb, *words in readme_commands():
+            output = _run([directory / "environment/bin/xlnet", verb, *words], directory)
+            results |= json.loads(output.splitlines()[-1])
+    if not results["loss"] < results["unigram_loss"]:
+        raise InstallError(f"expected a loss below that of unigrams, got {results}")
+    return (
+        f"The README's commands ran from {wheel.name} in an empty environment: held-out loss "
+        f"{results['loss']:.3f}, unigrams {results['unigram_loss']:.3f}"
+    )
+
+
+def readme_commands() -> list[list[str]]:
+    """The words of the README's first commands behind `xlnet`, from a text to a model."""
+    text = (package.ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    block = next(block for block in blocks if "xlnet vocab" in block)
+    return [shlex.split(line)[1:] for line in block.replace("\\\n", " ").splitlines()]
 
 
 def run_jobs(xlnet: pathlib.Path, directory: pathlib.Path) -> None:

@@ -24,12 +24,22 @@ def write(results: str, document: str) -> None:
     fill_table(document, "memory", _table(_MEMORY, rows, _memory))
     fill_table(document, "speed", _table(_SPEED, [row for row in rows if row["fits"]], _speed))
     fill_table(document, "largest", _table(_LARGEST, _largest(rows), list))
+    fill_table(document, "release", _table(_RELEASE, _beside_release(rows), list))
 
 
 _NAME = ["step", "chip", "rows"]
 _MEMORY = [*_NAME, "arguments, GB", "temporaries, GB", "code, MB", "loops", "CPU s"]
 _SPEED = [*_NAME, "TFLOP", "counted", "GB moved", "roofline, ms", "tokens/s/chip", "estimate, ms"]
 _LARGEST = ["step", "chip", "largest that fits", "smallest that does not"]
+
+_RELEASE = ["fine-tuning", "the release, a GPU of 16 GB", "ours, a TPU v5e of 16 GB, by its compiler"]
+# Largest batches of its fine-tuning on one GPU, in its README.
+_OF_RELEASE = {
+    "base-classify-128": 56,
+    "base-classify-512": 8,
+    "large-classify-128": 8,
+    "large-classify-512": 1,
+}
 
 
 def _table(head: list[str], rows: list, cells) -> str:
@@ -80,4 +90,17 @@ def _largest(rows: list[dict[str, Any]]) -> list[tuple]:
         fits = [row["batch_size"] for row in group if row["fits"]]
         does_not = [row["batch_size"] for row in group if not row["fits"]]
         found.append((name, chip, max(fits, default="none"), min(does_not, default="not reached")))
+    return found
+
+
+def _beside_release(rows: list[dict[str, Any]]) -> list[list[str]]:
+    """The largest batches of the release and ours; `+` where no larger one of ours was tried."""
+    ours = {name: sizes for name, chip, *sizes in _largest(rows) if chip == "v5e"}
+    found = []
+    for step, theirs in _OF_RELEASE.items():
+        if step in ours:
+            fits, does_not = ours[step]
+            model, _, tokens = step.split("-")
+            more = "+" if does_not == "not reached" else ""
+            found.append([f"{model}, {tokens} tokens", str(theirs), f"{fits}{more}"])
     return found

@@ -4,7 +4,8 @@
 
 Continues an 8-token prompt with a randomly initialized model, with batch size 1, and records the
 time of each token. For comparison, times a forward pass over the same number of tokens, which is
-the cost of a token without a cache. Draws --plot. The last line is JSON:
+the cost of a token without a cache. Writes all times to --output, from which `make figures` draws
+the picture of docs/scoring_and_generation.md. The last line is JSON:
 
     milliseconds_per_token      with the cache, median over all tokens
     last_over_first             ratio of the medians of the last and the first tenth of the tokens
@@ -14,7 +15,6 @@ the cost of a token without a cache. Draws --plot. The last line is JSON:
 from __future__ import annotations
 
 import json
-import os
 import time
 from unittest import mock
 
@@ -26,7 +26,7 @@ from official.xlnet.cli import set_environment_defaults
 FLAGS = flags.FLAGS
 flags.DEFINE_string("config", "configs/base.yaml", "Configuration of the model.")
 flags.DEFINE_integer("tokens", 1024, "Number of tokens to generate.", lower_bound=20)
-flags.DEFINE_string("plot", "docs/images/generation_cost.png", "Image file to write.")
+flags.DEFINE_string("output", "docs/generation_cost.json", "JSON file to write.")
 
 _FIRST_ID = 100  # An ordinary token.
 _PROMPT = list(range(_FIRST_ID, _FIRST_ID + 8))
@@ -46,13 +46,16 @@ def main(argv: list[str]) -> None:
     cached = time_cached(model, FLAGS.tokens)
     lengths = [length for length in (16, 64, 128, 256, 512, 768, 1024) if length <= FLAGS.tokens]
     uncached = {length: time_uncached(model, length) for length in lengths}
-    draw(cached, uncached)
     tenth = len(cached) // 10
+    uncached_milliseconds = {length: 1e3 * uncached[length] for length in lengths}
     results = {
         "milliseconds_per_token": 1e3 * float(np.median(cached)),
         "last_over_first": float(np.median(cached[-tenth:]) / np.median(cached[:tenth])),
-        "uncached_milliseconds": {length: 1e3 * uncached[length] for length in lengths},
+        "uncached_milliseconds": uncached_milliseconds,
     }
+    with open(FLAGS.output, "w", encoding="utf-8") as file:
+        cached_milliseconds = np.round(1e3 * cached, 2).tolist()
+        json.dump({"cached": cached_milliseconds, "uncached": uncached_milliseconds}, file)
     print(json.dumps(results))
 
 
@@ -113,28 +116,6 @@ def time_uncached(model, length: int) -> float:
         predict(inputs).numpy()
         seconds.append(time.perf_counter() - start)
     return float(np.median(seconds))
-
-
-def draw(cached: np.ndarray, uncached: dict[int, float]) -> None:
-    """Plots seconds per token with the cache, and seconds by length without it."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7, 4))
-    axes.plot(np.arange(2, len(cached) + 2), 1e3 * cached, ".", markersize=2, label="with cache")
-    axes.plot(
-        list(uncached),
-        [1e3 * seconds for seconds in uncached.values()],
-        "o-",
-        label="without cache: full forward pass",
-    )
-    axes.set(xlabel="token", ylabel="milliseconds", yscale="log", title="Cost of one new token")
-    axes.legend()
-    axes.grid(alpha=0.3)
-    os.makedirs(os.path.dirname(FLAGS.plot) or ".", exist_ok=True)
-    figure.savefig(FLAGS.plot, dpi=120, bbox_inches="tight")
 
 
 if __name__ == "__main__":

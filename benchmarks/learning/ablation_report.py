@@ -1,4 +1,4 @@
-"""Tables and chart of the ablation study.
+"""Tables of the ablation study.
 
 A difference is significant if it exceeds two standard errors over seeds. Differences are paired by
 seed, as runs with the same seed share targets and the initial values of common weights.
@@ -6,20 +6,14 @@ seed, as runs with the same seed share targets and the initial values of common 
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
 import numpy as np
-from matplotlib import pyplot
 
 from benchmarks.harness.document import fill_table
 from benchmarks.learning.ablation_rows import ROWS
 from benchmarks.learning.common import markdown_table, mean_and_spread
 
-CHART = "images/ablation.png"
 _COMPARED = (
     ("xlnet_k6", "dae_transformer_xl", "span", "permutation vs. denoising, both with memory"),
     ("xlnet_k6", "dae_equal_compute", "span", "the same at equal compute"),
@@ -35,7 +29,7 @@ Results = dict[str, list[dict[str, Any]]]
 
 
 def write(results: Results, document: str, table: str | None = None) -> None:
-    """Writes the tables of a Markdown document and the chart next to it.
+    """Writes the tables of a Markdown document.
 
     Args:
       results: finished runs by row.
@@ -45,13 +39,8 @@ def write(results: Results, document: str, table: str | None = None) -> None:
     if table:
         fill_table(document, table, _differences(results))
         return
-    for name, text in (
-        ("rows", _rows(results)),
-        ("chart", f"![Held-out span loss of the rows]({CHART})"),
-        ("differences", _differences(results)),
-    ):
-        fill_table(document, name, text)
-    draw(results, os.path.join(os.path.dirname(document), CHART))
+    fill_table(document, "rows", _rows(results))
+    fill_table(document, "differences", _differences(results))
 
 
 def metric(run: dict[str, Any], name: str) -> float:
@@ -82,29 +71,6 @@ def difference(results: Results, one: str, other: str, name: str) -> np.ndarray:
     return np.array(
         [by_seed[1][seed] - by_seed[0][seed] for seed in by_seed[0] if seed in by_seed[1]]
     )
-
-
-def draw(results: Results, path: str) -> None:
-    """Draws a bar chart of mean span losses, with standard deviations as error bars."""
-    shown = [row for row in ROWS if results[row]]
-    values = [[metric(run, "span") for run in results[row]] for row in shown]
-    means = [float(np.mean(runs)) for runs in values]
-    spreads = [np.std(runs, ddof=1) if len(runs) > 1 else 0.0 for runs in values]
-    chart, axes = pyplot.subplots(figsize=(8, 4))
-    places = np.arange(len(shown))[::-1]
-    colors = ["tab:gray" if row == "bert" or row.startswith("dae") else "tab:blue" for row in shown]
-    axes.barh(places, means, xerr=spreads, color=colors, height=0.6, capsize=3)
-    axes.set_yticks(places, [ROWS[row] for row in shown])
-    low, high = min(means), max(means)
-    axes.set_xlim(max(0.0, low - (high - low)), high + 0.3 * (high - low) + 0.01)
-    axes.set_xlabel(
-        "-log p of a held-out span, nats (less is better; the axis does not start at 0)"
-    )
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    chart.savefig(path, dpi=120, bbox_inches="tight")
-    pyplot.close(chart)
 
 
 def _rows(results: Results) -> str:

@@ -177,12 +177,7 @@ def read_sliding(model, document: np.ndarray, length: int, num: int) -> tuple[np
 
 
 def write(rows: list[dict], document: str, num_tokens: int) -> None:
-    """Writes the table of a document and the chart next to it."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+    """Writes the table of a document."""
     titles = ["attention length", "perplexity, memory", "perplexity, sliding"]
     titles += ["ms per token, memory", "ms per token, sliding", "speedup"]
     cells = [
@@ -198,22 +193,6 @@ def write(rows: list[dict], document: str, num_tokens: int) -> None:
     ]
     table = f"{markdown_table([titles, *cells])}\n\nThe document has {num_tokens} tokens."
     fill_table(document, "attention_length", table)
-
-    lengths = [row["length"] for row in rows]
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4))
-    for name, label in (("memory", "memory"), ("sliding", "sliding window, stride 1")):
-        left.plot(lengths, [row[f"{name}_perplexity"] for row in rows], "o-", label=label)
-        milliseconds = [1000 * row[f"{name}_seconds"] for row in rows]
-        right.plot(lengths, milliseconds, "o-", label=label)
-    for axes, title in ((left, "perplexity"), (right, "milliseconds per token")):
-        axes.set_xscale("log", base=2)
-        axes.set(xlabel="attention length, tokens", title=title)
-        axes.legend()
-    right.set_yscale("log")
-    image = os.path.join(os.path.dirname(document), "images/attention_length.png")
-    os.makedirs(os.path.dirname(image), exist_ok=True)
-    figure.savefig(image, dpi=120, bbox_inches="tight")
-    pyplot.close(figure)
 
 
 if __name__ == "__main__":

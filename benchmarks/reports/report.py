@@ -1,19 +1,14 @@
-"""Generates the tables and charts of docs/performance.md from saved results.
+"""Generates the tables of docs/performance.md from saved results.
 
 The text of the document is written by hand. Each table between the markers
-`<!-- table: NAME -->` and `<!-- end -->` is replaced. Tables without results say so.
+`<!-- table: NAME -->` and `<!-- end -->` is replaced. Tables without results say so. `make figures`
+draws the charts.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
-
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
 
 from benchmarks.costs import flops
 from benchmarks.costs.cost_model import ACCELERATORS, BASE, LARGE, predict
@@ -21,7 +16,7 @@ from benchmarks.harness.document import fill_table
 from benchmarks.harness.workload import SHAPES
 from benchmarks.reports.phases import ENCODER_BATCHES, ENCODER_LENGTHS, GROWTH_SEQ_LEN
 
-DOCUMENT, IMAGES = "docs/performance.md", "docs/images"
+DOCUMENT = "docs/performance.md"
 TRAINING = {
     shape: [f"train_{shape}{mode}" for mode in ("", "_xla", "_compile")] for shape in SHAPES
 }
@@ -30,18 +25,15 @@ _STATE_BYTES = 12  # Bytes per parameter: the weight and two moments, in float32
 
 
 def write(results: dict[str, Any]) -> None:
-    """Writes all tables and charts.
+    """Writes all tables.
 
     Args:
       results: content of docs/performance.json.
     """
     phases = {name: phase["measured"] for name, phase in results["phases"].items()}
-    os.makedirs(IMAGES, exist_ok=True)
     for name, table in _TABLES.items():
         rows = table(results) if table is _setting else table(phases)
         fill_table(DOCUMENT, name, rows or _NOT_MEASURED)
-    _draw_training(phases)
-    _draw_growth(phases)
 
 
 def summary(results: dict[str, Any]) -> dict[str, float]:
@@ -216,12 +208,6 @@ def _growth(kind: str, label: str) -> Callable[[dict[str, Any]], str]:
     return table
 
 
-def _growth_chart(phases: dict[str, Any]) -> str:
-    if not any(_growth_points(phases, kind) for kind in ("tokens", "memory")):
-        return ""
-    return "![Time per token by row length and memory length](images/growth.png)"
-
-
 def _parts(phases: dict[str, Any]) -> str:
     del phases
     by_shape = {name: flops.by_part(flops.necessary(shape)) for name, shape in SHAPES.items()}
@@ -296,57 +282,35 @@ _TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "encoder": _encoder,
     "growth_tokens": _growth("tokens", "T"),
     "growth_memory": _growth("memory", "M"),
-    "growth_chart": _growth_chart,
     "parts": _parts,
     "xla_check": _xla_check,
     "predictions": _predictions,
 }
 
 
-def _draw_training(phases: dict[str, Any]) -> None:
-    """Draws a bar chart of step times relative to ours in the same run."""
-    shapes = [shape for shape in SHAPES if _relative(phases, shape)]
-    if not shapes:
-        return
-    figure, axes = pyplot.subplots(1, len(shapes), figsize=(5 * len(shapes), 3), squeeze=False)
-    for axis, shape in zip(axes[0], shapes, strict=True):
-        ratios = sorted(_relative(phases, shape).items(), key=lambda item: item[1])
-        names, values = zip(*ratios, strict=True)
-        colors = ["tab:orange" if name.startswith("ours") else "tab:blue" for name in names]
-        bars = axis.barh(names, values, color=colors)
-        axis.bar_label(bars, fmt="%.2f", padding=2)
-        axis.set(title=f"training step, {shape}", xlabel="time, ours = 1", xmargin=0.15)
-        axis.invert_yaxis()
-    _save(figure, "train_step.png")
+def relative_times(phases: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """{shape: {implementation: time of a training step relative to `ours` in the same run}}."""
+    return {shape: times for shape in SHAPES if (times := _relative(phases, shape))}
 
 
-def _draw_growth(phases: dict[str, Any]) -> None:
-    """Draws time per token by T and M, and the formula scaled to our first point."""
-    kinds = {"tokens": "row length T", "memory": f"memory length M (T = {GROWTH_SEQ_LEN})"}
-    kinds = {kind: label for kind, label in kinds.items() if _growth_points(phases, kind)}
-    if not kinds:
-        return
-    figure, axes = pyplot.subplots(1, len(kinds), figsize=(5 * len(kinds), 3.5), squeeze=False)
-    for axis, (kind, label) in zip(axes[0], kinds.items(), strict=True):
+def growth_lines(phases: dict[str, Any]) -> dict[str, dict[str, dict[int, float]]]:
+    """Microseconds per token by T and M, and by the formula scaled to our first point.
+
+    Returns:
+      {label of the axis: {implementation: {length: microseconds}}}.
+    """
+    labels = {"tokens": "row length T", "memory": f"memory length M (T = {GROWTH_SEQ_LEN})"}
+    lines: dict[str, dict[str, dict[int, float]]] = {}
+    for kind, label in labels.items():
         points = _growth_points(phases, kind)
-        names = list(dict.fromkeys(name for p in points.values() for name in p["results"]))
-        for name in names:
-            line = {
-                length: 1e6 * point["results"][name]["seconds"] / point["tokens"]
-                for length, point in points.items()
-                if name in point["results"]
-            }
-            axis.plot(list(line), list(line.values()), marker="o", label=name)
-        first = next(iter(points.values()))
-        scale = first["results"]["ours"]["seconds"] / first["tokens"] / first["flops_per_token"]
-        formula = [1e6 * scale * point["flops_per_token"] for point in points.values()]
-        axis.plot(list(points), formula, "k--", label="ours, by formula")
-        axis.set(xlabel=label, ylabel="µs per token", ylim=(0, None))
-        axis.legend()
-    _save(figure, "growth.png")
-
-
-def _save(figure, name: str) -> None:
-    figure.tight_layout()
-    figure.savefig(os.path.join(IMAGES, name), dpi=120, metadata={"Software": None})
-    pyplot.close(figure)
+        if not points:
+            continue
+        shown: dict[str, dict[int, float]] = {}
+        for length, point in points.items():
+            for name, metrics in point["results"].items():
+                shown.setdefault(name, {})[length] = 1e6 * metrics["seconds"] / point["tokens"]
+        first = next(iter(points))
+        scale = shown["ours"][first] / points[first]["flops_per_token"]
+        shown["ours, by formula"] = {n: scale * p["flops_per_token"] for n, p in points.items()}
+        lines[label] = shown
+    return lines

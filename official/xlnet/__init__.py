@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from official.xlnet.training.optimization import create_optimizer
     from official.xlnet.training.pretraining import pretrain
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"  # The only place: the distribution and the site read it.
 
 importlib.import_module(f"{__name__}.tasks")
 with contextlib.suppress(ModuleNotFoundError):  # The package works without them, too.

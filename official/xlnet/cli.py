@@ -36,16 +36,23 @@ EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
 
 _MAX_MESSAGE_CHARS = 1000
+_LEAST_SIMILAR = 0.75  # Of a word to the verb that is suggested in its place.
 
 _HELP = ("-h", "--help", "-help")
 _USAGE = """\
 usage: xlnet VERB [--flag=value ...]
-
-verbs:
 {verbs}
 
 `xlnet VERB --help` shows the flags of a verb.
 """
+# {title in the help: first words of verbs}.
+_GROUPS = {
+    "Prepare data": ("vocab", "prepare"),
+    "Train and evaluate": ("pretrain", "finetune", "evaluate"),
+    "Use a model": ("predict", "embed", "score", "generate", "export", "convert"),
+    "Look inside": ("inspect",),
+}
+_EXAMPLE = "\n\nExample:\n"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -59,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
 
     Example:
       >>> main(["--version"])
-      0.1.0
+      1.0.0
       0
     """
     if argv is not None:
@@ -93,11 +100,10 @@ def _main(arguments: list[str]) -> int:
         if arguments[1:] and arguments[1] in _HELP:
             return _print_usage({known: verbs[known] for known in group})
         verb, verb_arguments = " ".join(arguments[:2]), arguments[2:]
-        if verb not in group:
-            return _fail(f"xlnet: expected one of {', '.join(group)}, got {verb!r}")
     if verb not in verbs:
-        nearest = difflib.get_close_matches(verb, verbs, n=1)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected {', '.join(verbs)}"
+        known = group or list(verbs)
+        nearest = difflib.get_close_matches(verb, known, n=1, cutoff=_LEAST_SIMILAR)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected one of {', '.join(known)}"
         return _fail(f"xlnet: unknown verb {verb!r}; {hint}")
     try:
         return _run(verb, verb_arguments)
@@ -113,8 +119,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _print_usage(verbs: dict[str, str]) -> int:
-    lines = "\n".join(f"  {verb:<17} {line}" for verb, line in verbs.items())
-    print(_USAGE.format(verbs=lines), end="")
+    print(_USAGE.format(verbs=_listing(verbs)), end="")
     return 0
 
 
@@ -149,6 +154,7 @@ def _run(verb: str, arguments: list[str]) -> int:
     module.FLAGS.unparse_flags()
     rest = module.FLAGS([f"xlnet {verb}", *arguments])[1:]
     _check_numbers(module.FLAGS)
+    _set_verbosity(module.FLAGS.verbosity)
     if rest and not getattr(module, "TAKES_ARGUMENTS", False):
         raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
     for name in module.FLAGS["import"].value:
@@ -157,6 +163,13 @@ def _run(verb: str, arguments: list[str]) -> int:
     sys.stderr.flush()
     print_json(result)
     return 0
+
+
+def _set_verbosity(level: str) -> None:
+    absl_logging.set_verbosity(level)
+    absl_logging.set_stderrthreshold(level)
+    if level in ("info", "debug"):
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"  # Read when TensorFlow is imported.
 
 
 def load_verb(verb: str) -> types.ModuleType:
@@ -200,15 +213,32 @@ def _check_numbers(values: flags.FlagValues) -> None:
             raise flags.Error(f"--{name}: expected a finite number of at most 64 bits, got {value}")
 
 
+def _listing(verbs: dict[str, str]) -> str:
+    """The verbs by group, each with the first line of its docstring and its example."""
+    groups = {
+        title: [verb for word in words for verb in verbs if verb.split()[0] == word]
+        for title, words in _GROUPS.items()
+    }
+    grouped = {verb for members in groups.values() for verb in members}
+    groups["Others"] = [verb for verb in verbs if verb not in grouped]
+    lines = []
+    for title, members in groups.items():
+        lines += ["", f"{title}:"] if members else []
+        for verb in members:
+            docstring, _, example = verbs[verb].partition(_EXAMPLE)
+            lines.append(f"  {verb:<17} {docstring.splitlines()[0]}")
+            lines += [f"      {line}" for line in example.splitlines()]
+    return "\n".join(lines)
+
+
 def _verbs() -> dict[str, str]:
-    """{verb: first line of its docstring}, parsed without importing the modules."""
+    """{verb: its docstring}, parsed without importing the modules."""
     verbs = {}
     for directory in commands.__path__:
         for path in pathlib.Path(directory).rglob("*.py"):
             if path.stem != "__init__":
                 verb = " ".join(path.relative_to(directory).with_suffix("").parts)
-                docstring = ast.get_docstring(ast.parse(path.read_bytes())) or ""
-                verbs[verb] = docstring.partition("\n")[0]
+                verbs[verb] = ast.get_docstring(ast.parse(path.read_bytes())) or ""
     return dict(sorted(verbs.items()))
 
 

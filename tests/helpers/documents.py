@@ -10,6 +10,7 @@ import functools
 import pathlib
 import re
 import shlex
+import textwrap
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,7 +45,8 @@ def blocks(path: pathlib.Path) -> tuple[Block, ...]:
             start, language, lines = number + 1, fence[2].strip(), []
         elif fence:
             is_run = before != "<!-- test: parse -->"
-            found.append(Block(language, "\n".join(lines), start, is_run))
+            code = textwrap.dedent("\n".join(lines))  # In a tab of the site.
+            found.append(Block(language, code, start, is_run))
             start, before = None, ""
         elif start is not None:
             lines.append(line)

@@ -15,7 +15,7 @@ set -euo pipefail
 
 : "${NAME:?name of the TPU VM}" "${ZONE:?its zone}" "${BUCKET:?bucket of data and models}"
 : "${TYPE:=v5litepod-8}" "${VERSION:=v2-alpha-tpuv5-lite}"
-: "${WHEEL:=dist/xlnet_garden-0.1.0-py3-none-any.whl}"
+: "${WHEEL:=$(ls dist/xlnet_garden-*.whl)}"
 at=(--zone="$ZONE" --quiet)
 
 on_tpu() {

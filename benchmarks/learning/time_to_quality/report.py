@@ -1,9 +1,8 @@
-"""The rows on file, and the tables and the picture of the document."""
+"""The rows on file, the table of the document, and the runs that are shown."""
 
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,8 @@ from benchmarks.harness.document import fill_table
 from benchmarks.harness.rows import add_row, key_of, read_rows
 from benchmarks.learning.time_to_quality.runs import Run
 
-CHART = "images/time_to_quality.png"
 _KEY = ("text", "peer", "seed", "num_steps", "rate", "limit", "overrides")
 _TITLE = {"ours": "ours", "hf": "HF", "tfm": "tf-models-official"}
-_COLOR = {"ours": "tab:blue", "hf": "tab:orange", "tfm": "tab:green"}
 
 
 def has(path: str, run: Run) -> bool:
@@ -29,13 +26,10 @@ def add(path: str, run: Run, result: dict[str, Any]) -> None:
 
 
 def write(results: str, document: str) -> None:
-    """Writes the table and the picture of the document."""
+    """Writes the table of the document."""
     rows = read_rows(results)
-    if not rows:
-        return
-    fill_table(document, "time", table(rows))
-    fill_table(document, "picture", f"![Held-out loss over wall time]({CHART})")
-    draw(rows, os.path.join(os.path.dirname(document), CHART))
+    if rows:
+        fill_table(document, "time", table(rows))
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -69,39 +63,23 @@ def groups(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     )
 
 
-def draw(rows: list[dict[str, Any]], path: str) -> None:
-    """Draws held-out loss over wall time, a panel a text, a thin line a run."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    texts = list(dict.fromkeys(row["text"] for row in rows))
-    figure, panels = pyplot.subplots(
-        1, len(texts), figsize=(6 * len(texts), 4.2), squeeze=False, sharey=True
-    )
-    for axes, text in zip(panels[0], texts, strict=True):
-        of_text = [row for row in rows if row["text"] == text]
-        named = set()
-        for runs in groups(of_text):
-            peer = runs[0]["peer"]
-            for row in runs:
-                seconds, _, losses = np.transpose(row["curve"])
-                label = None if peer in named else _TITLE[peer]
-                axes.plot(seconds, losses, marker=".", color=_COLOR[peer], alpha=0.7, label=label)
-                named.add(peer)
-        axes.axhline(
-            of_text[0]["unigram_loss"], color="gray", linestyle="--", label="unigram baseline"
-        )
-        axes.set(title=text, xlabel="wall time from the start of the process, s")
-        axes.set_xlim(left=0)
-        axes.legend()
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    panels[0][0].set_ylabel("held-out loss, nats per target")
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    figure.savefig(path, dpi=120, bbox_inches="tight")
-    pyplot.close(figure)
+def shown(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """{text: the loss of its unigrams, and the curve of each run that the table is about}."""
+    of_texts = {
+        text: [row for row in rows if row["text"] == text]
+        for text in dict.fromkeys(row["text"] for row in rows)
+    }
+    return {
+        text: {
+            "unigram_loss": of_text[0]["unigram_loss"],
+            "runs": [
+                {name: row[name] for name in ("peer", "curve")}
+                for runs in groups(of_text)
+                for row in runs
+            ],
+        }
+        for text, of_text in of_texts.items()
+    }
 
 
 def _cells(runs: list[dict[str, Any]]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import math
 import string
 from collections.abc import Sequence
 
@@ -16,13 +17,14 @@ from official.xlnet.runtime.pictures import new_figure, png
 from official.xlnet.tokenization.tokenizer import WORD_START
 
 _CELL_INCHES = 1.8
+_LEAST_COLUMNS = 4
 _COLORS = "magma_r"
 
 
 def as_png(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> bytes:
     """Draws attention maps as a grid of layers (rows) and heads (columns).
 
-    The last row shows the head with the strongest score for each attention pattern.
+    Below them are the heads with the strongest score for each attention pattern.
 
     Args:
       maps: the attention maps.
@@ -33,17 +35,18 @@ def as_png(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> 
       The image as PNG.
     """
     gallery = find_patterns(maps.weights)
-    columns = max(len(heads), len(gallery))
-    figure = new_figure(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * (len(layers) + 1))
-    grid = figure.subplots(len(layers) + 1, columns, squeeze=False)
+    columns = max(len(heads), _LEAST_COLUMNS)
+    rows = len(layers) + math.ceil(len(gallery) / columns)
+    figure = new_figure(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
     for row, layer in enumerate(layers):
         for column, head in enumerate(heads):
             _draw(grid[row, column], maps.weights[layer, head], f"layer {layer}, head {head}")
-    for column, found in enumerate(gallery):
+    for axes, found in zip(grid[len(layers) :].flat, gallery, strict=False):
         title = f"{found.pattern} {found.strength:.2f}\nlayer {found.layer}, head {found.head}"
-        _draw(grid[-1, column], maps.weights[found.layer, found.head], title)
+        _draw(axes, maps.weights[found.layer, found.head], title)
     figure.tight_layout()
     return png(figure)
 

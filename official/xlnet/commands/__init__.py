@@ -1,7 +1,8 @@
 """Subcommands (verbs) of the `xlnet` command, one module per verb.
 
 To add a verb, add a module `commands/<verb>.py`. The first line of its docstring is shown by
-`xlnet --help`. The module defines
+`xlnet --help`, in the group that `official.xlnet.cli` has the verb in, and so is the command that
+follows `Example:` at the end. The module defines
 
 * `FLAGS`: the table of its flags, `flag_table(MODEL, string("output", REQUIRED, "Output file."))`;
 * `run() -> dict`: runs the command and returns its results, which `official.xlnet.cli` prints as
@@ -10,7 +11,8 @@ To add a verb, add a module `commands/<verb>.py`. The first line of its docstrin
 
 A package `commands/<group>/` holds verbs of two words, such as `xlnet inspect records`.
 
-All verbs also have the flag `--import`: extension modules to import before `run`.
+All verbs also have the flags `--import`: extension modules to import before `run`, and
+`--verbosity`.
 
 A flag that several verbs have is defined below, once.
 
@@ -38,14 +40,14 @@ Flag = Callable[..., Any]  # Defines the flag in the table `flag_values`.
 
 
 def flag_table(*entries: Flag | Sequence[Flag]) -> flags.FlagValues:
-    """The flags of a verb, and `--import`, which all verbs have.
+    """The flags of a verb, and those that all verbs have.
 
     Args:
       *entries: flags, and groups of flags that several verbs have.
     """
     table = flags.FlagValues()
     table.set_gnu_getopt(True)  # Flags may follow positional arguments.
-    for entry in (_IMPORT, *entries):
+    for entry in (_COMMON, *entries):
         for define in [entry] if callable(entry) else entry:
             define(flag_values=table)
     return table
@@ -67,12 +69,23 @@ string = functools.partial(_flag, flags.DEFINE_string)
 boolean = functools.partial(_flag, flags.DEFINE_bool)
 comma_list = functools.partial(_flag, flags.DEFINE_list)
 repeated = functools.partial(_flag, flags.DEFINE_multi_string)
-_IMPORT = comma_list("import", [], "Extension modules to import before running the command.")
 
 
 def choice(name: str, default: Any, values: Sequence[str], text: str) -> Flag:
     """A flag that is one of some values."""
     return _flag(flags.DEFINE_enum, name, default, text, enum_values=list(values))
+
+
+# What all verbs have.
+_COMMON = (
+    comma_list("import", [], "Extension modules to import before running the command."),
+    choice(
+        "verbosity",
+        default="warning",
+        values=["error", "warning", "info", "debug"],
+        text="Least severe messages to show; from info on, those of TensorFlow too.",
+    ),
+)
 
 
 def integer(name: str, default: Any, text: str, least: int = 0, most: int = LARGEST_INT) -> Flag:

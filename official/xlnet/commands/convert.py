@@ -2,6 +2,9 @@
 
 The format of the source is detected from its files: xlnet_config.json (TF1 release), config.json
 (HF) or config.yaml (our model directory).
+
+Example:
+  xlnet convert --source=runs/model --output=runs/hf --to=hf
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 --input is a UTF-8 file with one text per line, or JSON lines with a key `text`. Row n of the output
 is the vector of text n; an empty line is an empty text. The ending of --output is its format.
+
+Example:
+  xlnet embed --model=runs/model --input=texts.txt --output=texts.npy
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A pre-trained model is evaluated on a data set of `xlnet prepare`. The loss is in nats per target;
 unigram_loss is the loss of a unigram baseline. A fine-tuned model is evaluated on labelled data of
 its task; with --output, predictions, metrics and a plot are written as well.
+
+Example:
+  xlnet evaluate --model=runs/model --data=runs/data
 """
 
 from __future__ import annotations

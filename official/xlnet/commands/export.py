@@ -4,6 +4,9 @@ Writes --output/<version>/ with the signatures serving_default (raw text), examp
 and token_ids, and example server configurations and requests next to it. --head is task for a
 fine-tuned model, and encoder (embeddings) or lm (left-to-right log-likelihoods) for a pre-trained
 one.
+
+Example:
+  xlnet export --model=runs/sst2 --output=exported/sst2
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fine-tunes a model on a task.
+r"""Fine-tunes a model on a task.
 
 --task is a task type (classification, multi_label, regression, multiple_choice,
 question_answering, token_classification, ranking, multitask) or a supported data set (GLUE: cola,
@@ -13,6 +13,10 @@ reports the median and spread of the metric, and keeps the best model.
 Learning rate, batch size and length of the run follow from the size of the model and the number of
 examples where neither --config nor --set gives them. --search=9 compares nine learning rates and
 lengths by successive halving, keeps the best model, and writes its settings to recipe.yaml.
+
+Example:
+  xlnet finetune --task=sst2 --train=train.tsv --dev=dev.tsv --init_from=runs/model \\
+      --output=runs/sst2
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A text with blanks, written ____ (four or more underscores), is filled in; other texts are
 continued. ____{3} is a blank of exactly 3 word pieces. Prints one JSON object per text, with `text`
 and `output`.
+
+Example:
+  xlnet generate --model=runs/model --text='The ____ of the people.'
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ sends requests for the model --name to TF Serving, over gRPC (host:port) or REST
 the task type is inferred from the signature unless --task is given. --saved_model, the directory of
 an exported version, predicts files of JSON lines on Apache Beam; --output is then a file prefix,
 and invalid rows are written to separate files.
+
+Example:
+  xlnet predict --model=runs/sst2 --input=new.tsv --output=new.jsonl
 """
 
 from __future__ import annotations

@@ -1,6 +1,10 @@
-"""Converts raw text to a data set of pre-training records.
+r"""Converts raw text to a data set of pre-training records.
 
 Running the same command again resumes an interrupted run.
+
+Example:
+  xlnet prepare --input='corpus/*.txt' --vocab=runs/vocab --config=configs/tiny.yaml \\
+      --output=runs/data
 """
 
 from __future__ import annotations

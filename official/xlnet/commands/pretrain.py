@@ -1,6 +1,9 @@
 """Pre-trains a model on a data set of `xlnet prepare`.
 
 Running the same command again resumes an interrupted run.
+
+Example:
+  xlnet pretrain --config=configs/tiny.yaml --data=runs/data --model_dir=runs/model
 """
 
 from __future__ import annotations

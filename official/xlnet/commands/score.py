@@ -1,6 +1,9 @@
 """Scores texts: log-likelihood under a factorization order, per token and in total.
 
 Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats) and `total`.
+
+Example:
+  xlnet score --model=runs/model --text='The cat sat.'
 """
 
 from __future__ import annotations

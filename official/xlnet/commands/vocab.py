@@ -3,6 +3,9 @@
 Writes spiece.model, with the same special ids as the published vocabularies. With --extend=MODEL
 and --size=+N, writes a model directory instead: MODEL with N new pieces of the text in its
 vocabulary, whose embeddings start from the pieces that they replace.
+
+Example:
+  xlnet vocab --input='corpus/*.txt' --output=runs/vocab --size=4000
 """
 
 from __future__ import annotations

@@ -105,7 +105,9 @@ class PretrainingLoop(Loop):
         loss = metrics["loss"]
         shown = "no targets" if math.isnan(loss) else f"loss {loss:.3f}"
         unigrams = f"(unigrams {self._baseline.loss:.3f})"
-        return f"{shown} {unigrams}  {self.tokens_per_second:.0f} tokens/s"
+        # The first execution compiles, and says nothing about speed.
+        rate = f"  {self.tokens_per_second:.0f} tokens/s" if self.tokens_per_second else ""
+        return f"{shown} {unigrams}{rate}"
 
     def evaluate(self, before: int) -> bool:
         self._heldout_loss = None

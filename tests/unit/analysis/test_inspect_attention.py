@@ -217,8 +217,7 @@ def test_commands(model_dir, tmp_path, capsys):
         (arguments[:3] + [f"--output={output}"], "--text is required"),
         (
             ["inspect"],
-            "expected one of inspect attention, inspect records, inspect runs, inspect steps, "
-            "got 'inspect'",
+            "expected one of inspect attention, inspect records, inspect runs, inspect steps",
         ),
     ):
         assert cli.main(wrong) == 2

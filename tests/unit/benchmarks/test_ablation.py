@@ -112,7 +112,7 @@ def test_the_time_of_a_step_is_that_of_the_runs_that_know_it():
     assert ablation_report.milliseconds_per_step(runs[1:2]) == ""
 
 
-def test_tables_and_chart(tmp_path):
+def test_tables(tmp_path):
     spans = {"xlnet_k6": (5.0, 5.1, 5.2), "dae_transformer_xl": (6.0, 6.2, 6.1), "bert": (5.0,) * 3}
     (tmp_path / "runs").mkdir()
     for row, values in spans.items():
@@ -125,7 +125,6 @@ def test_tables_and_chart(tmp_path):
     assert "| XLNet, K = 6 | 3 | 5.100 ± 0.100 |" in page
     assert "both with memory | +1.000 | 0.058 | better |" in page
     assert "vs. BERT | -0.100 | 0.058 | no |" in page
-    assert (tmp_path / "images/ablation.png").stat().st_size > 5000
     results = ablation.read_results(str(tmp_path))
     ablation_report.write(results, str(tmp_path / "page.md"), "short_windows")
     differences = "| permutation vs. BERT | -0.100 | 0.058 | no |"

@@ -109,22 +109,24 @@ def row(batch_size, fits=True, **changes):
 
 def test_tables(tmp_path):
     results, document = str(tmp_path / "rows.json"), tmp_path / "page.md"
-    names = ("memory", "largest", "speed")
+    names = ("memory", "largest", "release", "speed")
     empty = "".join(f"<!-- table: {name} -->\n<!-- end -->\n" for name in names)
     document.write_text(empty)
     report.write(results, str(document))
-    assert document.read_text().count("Not measured yet") == 3
+    assert document.read_text().count("Not measured yet") == 4
     for one in (row(8, loops=7), row(16), row(8), row(32, fits=False)):
         report.add(results, one)
     report.add(results, row(8, set=["model.recompute=block"], bytes=0, chip="v4"))
     report.add(results, row(8, chip="v5p", loops=None, cycles=None))
-    assert len(read_rows(results)) == 5
+    report.add(results, row(64, step="large-classify-512"))
+    assert len(read_rows(results)) == 6
     report.write(results, str(document))
     text = document.read_text()
     assert "| base | v5e | 8 | 1.50 | 5.00 | 356 | 0 | 321 |" in text
     assert "| base | v5e | 32 | does not fit |" in text
     assert "| base | v5e | 16 | 32 |" in text
     assert "| base, recompute=block | v4 | 8 | not reached |" in text
+    assert "| large, 512 tokens | 1 | 64+ |" in text
     assert "| base | v5p | 8 | 1.50 | 5.00 | 356 | ? | 321 |" in text
     # 16.38 GB take 20 ms on a v5e, 1.97 TFLOP 10 ms; on one of two cores of a v4 14.3 ms.
     assert "| base | v5e | 8 | 1.97 | 1.90 | 16 | 20 | 50,000 | 200 |" in text

@@ -20,7 +20,11 @@ from official.xlnet.files.json_files import print_json
 from official.xlnet.runtime.progress import Progress
 
 VERB = '''
-"""Adds numbers, for this test."""
+"""Adds numbers, for this test.
+
+Example:
+xlnet adder --numbers=1,2
+"""
 
 import errno
 import os
@@ -77,13 +81,19 @@ def verb(tmp_path, monkeypatch):
 def test_help_names_every_verb_with_its_line_and_imports_none(capsys):
     assert cli.main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "  adder             Adds numbers, for this test." in lines
+    place = lines.index("  adder             Adds numbers, for this test.")
+    assert lines[place - 1 : place + 2] == [
+        "Others:",
+        lines[place],
+        "      xlnet adder --numbers=1,2",
+    ]
     assert "official.xlnet.commands.adder" not in sys.modules
 
 
-def test_every_real_verb_opens_with_a_sentence():
-    for name, line in cli._verbs().items():
-        assert line.endswith("."), name
+def test_every_real_verb_opens_with_a_sentence_and_is_in_a_group():
+    for name, docstring in cli._verbs().items():
+        assert docstring.splitlines()[0].endswith("."), name
+        assert name == "adder" or name.split()[0] in sum(cli._GROUPS.values(), ()), name
 
 
 def test_help_of_a_verb_shows_its_flags(capsys):
@@ -103,7 +113,8 @@ def test_last_line_of_output_is_json(capsys):
     [
         (["ader"], "xlnet: unknown verb 'ader'; did you mean 'adder'?"),
         (["adder"], "xlnet adder: --numbers is required"),
-        (["adder", "--numbers=1", "--fial=bug"], "Unknown command line flag 'fial'"),
+        (["inspect", "recods"], "unknown verb 'inspect recods'; did you mean 'inspect records'?"),
+        (["adder", "--numbers=1", "--fial=bug"], "line flag 'fial'. Did you mean: fail ?"),
         (["adder", "--numbers=1", "stray"], "unexpected argument 'stray'"),
         (["adder", "--numbers=1", "--fail=loud"], "value should be one of"),
         (

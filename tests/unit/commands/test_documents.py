@@ -8,7 +8,7 @@ import pytest
 from absl import flags
 
 from official.xlnet import cli
-from tests.helpers.documents import DOCUMENTS, LANGUAGES, ROOT, blocks, commands
+from tests.helpers.documents import DOCUMENTS, LANGUAGES, ROOT, Block, blocks, commands
 
 # What commands of parsed blocks may call besides our own.
 OTHERS = {"source", "uv", "cd", "docker", "curl", "jupytext", "kubectl", "git", "pip", "export"}
@@ -29,6 +29,12 @@ def test_blocks_name_their_language_and_are_valid(path):
         if block.language == "sh":
             for words in commands(block):
                 check(words, place, block.is_run)
+
+
+def test_examples_in_the_help_are_commands_that_could_run():
+    for verb, docstring in cli._verbs().items():
+        (words,) = commands(Block("sh", docstring.partition(cli._EXAMPLE)[2], 1, False))
+        check(words, verb, is_run=False)
 
 
 def check(words, place, is_run):

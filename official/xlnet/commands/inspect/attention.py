@@ -1,6 +1,9 @@
 """Shows the attention maps of a text: an interactive page or an image.
 
 Also lists the heads with the attention patterns of figures 2 and 3 of the paper.
+
+Example:
+  xlnet inspect attention --model=runs/model --text='The cat sat.' --output=maps.html
 """
 
 from __future__ import annotations

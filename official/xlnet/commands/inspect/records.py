@@ -2,6 +2,9 @@
 
 Prints tokens, segments, direction, document boundaries, and the targets and factorization order
 sampled in one epoch; writes an HTML page with the attention masks of the window.
+
+Example:
+  xlnet inspect records runs/data --index=3 --output=window.html
 """
 
 from __future__ import annotations

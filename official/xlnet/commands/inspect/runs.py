@@ -1,4 +1,8 @@
-"""Plots the training curves of model directories: xlnet inspect runs DIR...."""
+"""Plots the training curves of model directories: xlnet inspect runs DIR....
+
+Example:
+  xlnet inspect runs runs/model --output=curves.png
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Shows how many steps each token of a text takes in a model of adaptive depth, as an image."""
+"""Shows how many steps each token of a text takes in a model of adaptive depth, as an image.
+
+Example:
+  xlnet inspect steps --model=runs/model --text='The cat sat.' --output=steps.png
+"""
 
 from __future__ import annotations
 

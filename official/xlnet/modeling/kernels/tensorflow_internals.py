@@ -5,10 +5,16 @@ Custom gradients are freed with the graph they belong to. In a graph, every call
 nothing removes: it keeps the graph, and with it the model, for as long as the process runs.
 TensorFlow's own `all_reduce` and Keras' optimizers do so too. Importing this module makes the
 operation hold its backward pass; the registry only refers to it, for as long as it exists.
+
+XLA logs through Abseil, which does not read TF_CPP_MIN_LOG_LEVEL as the rest of TensorFlow does.
+Importing this module sets Abseil's level to that of the variable.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
 import weakref
 from collections.abc import Callable, Sequence
 
@@ -46,3 +52,9 @@ def _freed_with_graph(function, arguments, keywords):
 
 
 custom_gradient._graph_mode_decorator = _freed_with_graph
+
+
+_SET_MIN_LOG_LEVEL = "_ZN4absl12lts_2025012714SetMinLogLevelENS0_18LogSeverityAtLeastE"
+with contextlib.suppress(OSError, AttributeError):  # Another version, or not Linux.
+    _library = ctypes.CDLL(os.path.join(tf.sysconfig.get_lib(), "libtensorflow_framework.so.2"))
+    getattr(_library, _SET_MIN_LOG_LEVEL)(int(os.environ.get("TF_CPP_MIN_LOG_LEVEL") or 0))

@@ -1,0 +1,189 @@
+"""Pictures of docs/concepts.md, from windows and attention maps on file (docs/concepts.json).
+
+    python -m benchmarks.reports.concept_figures --data=runs/ablation/both \
+      --model=runs/ablation/models/xlnet_k6-0
+
+writes the file, from a data set and a model trained on it: targets and orders of one window as they
+are sampled in training, in many epochs, and the attention maps of a sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from official.xlnet.runtime.pictures import new_figure, png
+
+RESULTS = "docs/concepts.json"
+_SHOWN = 9  # Number of tokens in a close-up.
+_NUM_ORDERS = 4
+_WINDOW_INDEX = 20  # Window of the first lane that is drawn.
+_NUM_EPOCHS = 60  # Epochs for which its targets are sampled.
+_DIGITS = 4  # Of attention weights.
+_SEEN, _HIDDEN, _HERE = "#29619f", "#eeeeee", "#b3261e"
+_TEXT = (
+    "The Congress of the United States has the power to provide for the common defense and the "
+    "general welfare, and the people of this country have every right to expect that we use it."
+)
+
+
+def main() -> None:
+    """Writes the file."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", required=True, help="data set of `xlnet prepare`")
+    parser.add_argument("--model", required=True, help="model directory of `xlnet pretrain`")
+    parser.add_argument("--text", default=_TEXT, help="input text of the attention maps")
+    arguments = parser.parse_args()
+    from official.xlnet.analysis.attention_maps import attention_maps
+    from official.xlnet.analysis.record_windows import read_window
+    from official.xlnet.configs.experiment import XLNetConfig
+
+    config = XLNetConfig.load(arguments.model)
+    windows = [
+        read_window(arguments.data, config, index=_WINDOW_INDEX, epoch=epoch)
+        for epoch in range(_NUM_EPOCHS)
+    ]
+    maps = attention_maps(arguments.model, arguments.text)
+    tree = {
+        "pieces": windows[0].pieces,
+        "reuse_len": windows[0].part.count("reuse"),
+        "order": [window.order.tolist() for window in windows],
+        "is_target": [window.is_target.astype(int).tolist() for window in windows],
+        "attention": {
+            "pieces": maps.pieces,
+            "weights": np.round(maps.weights.astype(np.float64), _DIGITS).tolist(),
+        },
+    }
+    with open(RESULTS, "w", encoding="utf-8") as file:
+        json.dump(tree, file, ensure_ascii=False)
+
+
+def orders(tree: dict[str, Any]) -> bytes:
+    """Figure 4 of the paper: prediction of the same token under several factorization orders."""
+    is_target = np.array(tree["is_target"], bool)
+    half = tree["reuse_len"]
+    middle = is_target.sum(axis=0)[_SHOWN // 2 : half - _SHOWN // 2]
+    position = int(np.argmax(middle)) + _SHOWN // 2
+    epochs = np.flatnonzero(is_target[:, position])[:_NUM_ORDERS]
+    masks = [_masks(tree, epoch)[1][position] for epoch in epochs]
+    return _rows(tree, position, epochs, masks, [f"epoch {epoch}" for epoch in epochs])
+
+
+def streams(tree: dict[str, Any]) -> bytes:
+    """Figure 1 of the paper: attention of the content and the query stream at a target."""
+    position = int(np.flatnonzero(tree["is_target"][0][: tree["reuse_len"]])[-1])
+    masks = [mask[position] for mask in _masks(tree, 0)]
+    return _rows(tree, position, [0, 0], masks, ["content", "query"])
+
+
+def masks(tree: dict[str, Any]) -> bytes:
+    """Figures 5 and 6 of the paper: attention masks of both streams."""
+    from matplotlib.colors import ListedColormap
+
+    figure = new_figure(8, 4.4)
+    for axes, mask, name in zip(
+        figure.subplots(1, 2),
+        _masks(tree, 0),
+        ("content stream:\norder[j] ≤ order[i]", "query stream, at targets:\norder[j] < order[i]"),
+        strict=True,
+    ):
+        axes.imshow(mask, cmap=ListedColormap([_HIDDEN, _SEEN]), interpolation="nearest")
+        border = tree["reuse_len"] - 0.5
+        axes.axhline(border, color=_HERE, linewidth=0.8)
+        axes.axvline(border, color=_HERE, linewidth=0.8)
+        axes.set(title=name, xlabel="key j", ylabel="query i")
+    return png(figure, bbox_inches="tight")
+
+
+def coverage(tree: dict[str, Any]) -> bytes:
+    """Appendix A.5: fraction of dependencies (target, other token) covered by each objective.
+
+    With denoising, a target never depends on another target; with permutation language modeling,
+    on those before it in the factorization order; with a causal model, on those to its left.
+    """
+    shares = []
+    for epoch in range(len(tree["order"])):
+        target = np.array(tree["is_target"][epoch], bool)
+        pairs = target[:, None] & target[None] & ~np.eye(len(target), dtype=bool)
+        half = np.arange(len(target)) >= tree["reuse_len"]
+        allowed = half[:, None] >= half[None]
+        left = np.tri(len(target), k=-1, dtype=bool)
+        contexts = target[:, None] & ~target[None]
+        shares.append(
+            [
+                [(mask & kind).sum() / kind.sum() for kind in (contexts, pairs)]
+                for mask in (allowed & ~target[None], _masks(tree, epoch)[1], left)
+            ]
+        )
+    mean = np.mean(shares, axis=0)
+    figure = new_figure(7, 3.4)
+    axes = figure.subplots()
+    places = np.arange(3)
+    for number, (name, color) in enumerate((("a context token", _SEEN), ("another target", _HERE))):
+        bars = axes.bar(places + 0.35 * number, mean[:, number], 0.33, label=name, color=color)
+        axes.bar_label(bars, fmt="{:.2f}")
+    axes.set_xticks(places + 0.17, ["denoising", "permutation", "causal"])
+    axes.set(ylabel="fraction of pairs in one epoch", ylim=(0, 1.35))
+    axes.legend(title="a target's dependency on", frameon=False, ncols=2, loc="upper center")
+    return png(figure, bbox_inches="tight")
+
+
+def attention(tree: dict[str, Any]) -> bytes:
+    """All heads of a model, and the strongest head of each pattern."""
+    from official.xlnet.analysis.attention_maps import AttentionMaps
+    from official.xlnet.analysis.attention_page import as_png
+
+    maps = AttentionMaps(tree["attention"]["pieces"], np.array(tree["attention"]["weights"]))
+    layers, heads = (range(size) for size in maps.weights.shape[:2])
+    return as_png(maps, layers, heads)
+
+
+def _masks(tree: dict[str, Any], epoch: int) -> tuple[np.ndarray, np.ndarray]:
+    """Who attends to whom, bool [T, T]: the content stream, and the query stream at targets."""
+    order = np.array(tree["order"][epoch])
+    is_target = np.array(tree["is_target"][epoch], bool)
+    return order <= order[:, None], (order < order[:, None]) & is_target[:, None]
+
+
+def _rows(
+    tree: dict[str, Any],
+    position: int,
+    epochs: Sequence[int],
+    masks: Sequence[np.ndarray],
+    names: Sequence[str],
+) -> bytes:
+    """Draws rows of tokens as boxes: the query is outlined in red, tokens it attends to are dark.
+
+    Boxes are as wide as the words in them.
+    """
+    from matplotlib.patches import Rectangle
+
+    first = max(0, min(position - _SHOWN // 2, tree["reuse_len"] - _SHOWN))
+    places = range(first, min(tree["reuse_len"], first + _SHOWN))
+    labels = [tree["pieces"][i].replace("▁", "") or "␣" for i in places]
+    widths = [max(4, len(label) + 1.5) for label in labels]
+    lefts = np.cumsum([0, *widths])
+    figure = new_figure(8, 0.75 * len(names))
+    for axes, epoch, mask, name in zip(
+        figure.subplots(len(names), squeeze=False)[:, 0], epochs, masks, names, strict=True
+    ):
+        for i, label, left, width in zip(places, labels, lefts[:-1], widths, strict=True):
+            edge, line = (_HERE, 2.5) if i == position else ("#888888", 0.8)
+            box = (left + 0.2, 0.06), width - 0.4, 0.88
+            axes.add_patch(Rectangle(*box, fc=_SEEN if mask[i] else _HIDDEN, ec=edge, lw=line))
+            step = f"\n{tree['order'][epoch][i]}" if tree["is_target"][epoch][i] else ""
+            color = "white" if mask[i] else "black"
+            center = left + width / 2, 0.5
+            axes.text(*center, label + step, color=color, ha="center", va="center", fontsize=9)
+        axes.set(xlim=(0, lefts[-1]), ylim=(0, 1), xticks=[], yticks=[])
+        axes.set_ylabel(name, rotation=0, ha="right", va="center")
+        axes.spines[:].set_visible(False)
+    return png(figure, bbox_inches="tight")
+
+
+if __name__ == "__main__":
+    main()
