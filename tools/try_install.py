@@ -1,7 +1,7 @@
 """`make test-install`: installs the wheel without the lock file and runs the main commands.
 
-With `--release`, a part of `make release`, the wheel is that of a folder, and the commands are those
-of the README, with the recipes of the source distribution and a corpus of docstrings.
+With `--release`, a part of `make release`, the wheel is that of a folder, and the commands are
+those of the README, with the recipes of the source distribution and a corpus of docstrings.
 
 For each Python and resolution, creates an environment outside the checkout, with the newest
 versions of the dependencies or the oldest of the direct ones, and runs `vocab`, `prepare`,

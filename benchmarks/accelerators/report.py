@@ -32,7 +32,11 @@ _MEMORY = [*_NAME, "arguments, GB", "temporaries, GB", "code, MB", "loops", "CPU
 _SPEED = [*_NAME, "TFLOP", "counted", "GB moved", "roofline, ms", "tokens/s/chip", "estimate, ms"]
 _LARGEST = ["step", "chip", "largest that fits", "smallest that does not"]
 
-_RELEASE = ["fine-tuning", "the release, a GPU of 16 GB", "ours, a TPU v5e of 16 GB, by its compiler"]
+_RELEASE = [
+    "fine-tuning",
+    "the release, a GPU of 16 GB",
+    "ours, a TPU v5e of 16 GB, by its compiler",
+]
 # Largest batches of its fine-tuning on one GPU, in its README.
 _OF_RELEASE = {
     "base-classify-128": 56,

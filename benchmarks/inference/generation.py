@@ -4,8 +4,8 @@
 
 Continues an 8-token prompt with a randomly initialized model, with batch size 1, and records the
 time of each token. For comparison, times a forward pass over the same number of tokens, which is
-the cost of a token without a cache. Writes all times to --output, from which `make figures` draws
-the picture of docs/scoring_and_generation.md. The last line is JSON:
+the cost of a token without a cache. Writes all times to --output, for the picture of
+docs/scoring_and_generation.md. The last line is JSON:
 
     milliseconds_per_token      with the cache, median over all tokens
     last_over_first             ratio of the medians of the last and the first tenth of the tokens
@@ -42,6 +42,7 @@ def main(argv: list[str]) -> None:
     overrides = [
         f"training.{key}=1" for key in ("batch_size", "accumulate_steps", "parallel_slices")
     ]
+    overrides.append("training.precision=float32")
     model = XLNetPretrainer(XLNetConfig.load(FLAGS.config, overrides))
     cached = time_cached(model, FLAGS.tokens)
     lengths = [length for length in (16, 64, 128, 256, 512, 768, 1024) if length <= FLAGS.tokens]
