@@ -14,6 +14,7 @@ import ast
 import difflib
 import errno
 import importlib
+import logging
 import os
 import pathlib
 import re
@@ -52,6 +53,7 @@ _GROUPS = {
     "Use a model": ("predict", "embed", "score", "generate", "export", "convert"),
     "Look inside": ("inspect",),
 }
+_LIBRARIES = re.compile(r"/(apache_beam|tensorflow|tf_keras)/")  # In the path of a module.
 _EXAMPLE = "\n\nExample:\n"
 
 
@@ -166,10 +168,20 @@ def _run(verb: str, arguments: list[str]) -> int:
 
 
 def _set_verbosity(level: str) -> None:
+    """Sets the least severe messages to show; from `info` on, those of libraries too."""
     absl_logging.set_verbosity(level)
     absl_logging.set_stderrthreshold(level)
+    handler = absl_logging.get_absl_handler().python_handler
+    handler.removeFilter(_is_for_users)
     if level in ("info", "debug"):
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"  # Read when TensorFlow is imported.
+    else:
+        handler.addFilter(_is_for_users)
+
+
+def _is_for_users(record: logging.LogRecord) -> bool:
+    """Whether a message is an error, or not of a library, whose warnings no flag answers."""
+    return record.levelno >= logging.ERROR or not _LIBRARIES.search(record.pathname)
 
 
 def load_verb(verb: str) -> types.ModuleType:
