@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from official.xlnet.analysis.attention_patterns import find_patterns
 from official.xlnet.runtime.pictures import new_figure, png
 
 RESULTS = "docs/concepts.json"
@@ -130,6 +131,13 @@ def coverage(tree: dict[str, Any]) -> bytes:
     axes.set(ylabel="fraction of pairs in one epoch", ylim=(0, 1.35))
     axes.legend(title="a target's dependency on", frameon=False, ncols=2, loc="upper center")
     return png(figure, bbox_inches="tight")
+
+
+def with_patterns(tree: dict[str, Any]) -> dict[str, Any]:
+    """The attention maps, and the strongest head of each pattern as it is found today."""
+    found = find_patterns(np.array(tree["attention"]["weights"]))
+    heads = [[head.pattern, head.layer, head.head, round(head.strength, 2)] for head in found]
+    return {"attention": tree["attention"], "patterns": heads}
 
 
 def attention(tree: dict[str, Any]) -> bytes:

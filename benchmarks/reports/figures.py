@@ -84,7 +84,7 @@ PICTURES = {
     "ablation": Picture(table("ablation.md", "table: rows"), result_figures.ablation),
     "accelerators": Picture(tree("accelerators.json", _pretraining), result_figures.accelerators),
     "attention": Picture(
-        tree("concepts.json", lambda x: {"attention": x["attention"]}), concept_figures.attention
+        tree("concepts.json", concept_figures.with_patterns), concept_figures.attention
     ),
     "attention_length": Picture(
         table("attention_length.md", "table: attention_length"), result_figures.attention_length
