@@ -3,12 +3,14 @@
 import copy
 import pathlib
 import pickle
+import random
 
 import pytest
 
+from data_prep.pipelines.prepare import prepare
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
-from official.xlnet.data.pretraining_dataset import _check_batch_size
+from official.xlnet.data.pretraining_dataset import _check_batch_size, pretraining_dataset
 from official.xlnet.data.schema import SplitManifest
 from official.xlnet.errors import ConfigError
 
@@ -49,6 +51,23 @@ def test_recipe_has_a_lane_for_every_row(path):
     lanes = SplitManifest(1, 0, 0, 0, data.num_lanes, 1, {})
     _check_batch_size(lanes, data.bidirectional, str(path), rows, epochs=None)
     assert data.num_lanes % (1 + data.bidirectional) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", CONFIGS + TABLE_6, ids=lambda path: path.name)
+def test_a_corpus_that_is_prepared_with_a_recipe_is_read_with_it(path, tmp_path, vocab_file):
+    """Shorter windows of a small corpus, with the recipe's own numbers of lanes and rows."""
+    if "xlnet prepare" not in path.read_text():
+        pytest.skip("fine-tuning")
+    lengths = ["seq_len=24", "reuse_len=8", "num_predict=3", "heldout_fraction=0", "max_unknown=1"]
+    config = XLNetConfig.load(str(path), [f"data.{setting}" for setting in lengths])
+    rng, words = random.Random(3), ["the", "value", "of", "a", "name", "is", "not", "what"]
+    documents = [" ".join(rng.choices(words, k=1500)) for _ in range(200)]
+    (tmp_path / "text.txt").write_text("\n\n".join(documents))
+    data = str(tmp_path / "data")
+    prepare([str(tmp_path / "text.txt")], vocab_file, config, data, num_workers=1)
+    batch = next(iter(pretraining_dataset(data, config.training.batch_size, config=config)))
+    assert batch["token_ids"].shape == (config.training.batch_size, 24)
 
 
 def test_large_is_table_7_of_the_paper():
