@@ -15,7 +15,7 @@ examples where neither --config nor --set gives them. --search=9 compares nine l
 lengths by successive halving, keeps the best model, and writes its settings to recipe.yaml.
 
 Example:
-  xlnet finetune --task=sst2 --train=train.tsv --dev=dev.tsv --init_from=runs/model \\
+  xlnet finetune --task=sst2 --train=train.tsv --dev=dev.tsv --init_from=runs/model \
       --output=runs/sst2
 """
 

@@ -3,7 +3,7 @@ r"""Converts raw text to a data set of pre-training records.
 Running the same command again resumes an interrupted run.
 
 Example:
-  xlnet prepare --input='corpus/*.txt' --vocab=runs/vocab --config=configs/tiny.yaml \\
+  xlnet prepare --input='corpus/*.txt' --vocab=runs/vocab --config=configs/tiny.yaml \
       --output=runs/data
 """
 
