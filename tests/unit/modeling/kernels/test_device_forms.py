@@ -59,7 +59,8 @@ def test_accelerators_have_inner_rows_as_they_are_configured():
 
 
 @pytest.mark.parametrize(
-    ("kind", "dropout", "jit_compile"), [("GPU", 0.1, False), ("GPU", 0.1, True), ("TPU", 0.0, True)]
+    ("kind", "dropout", "jit_compile"),
+    [("GPU", 0.1, False), ("GPU", 0.1, True), ("TPU", 0.0, True)],
 )
 def test_training_step(kind, dropout, jit_compile):
     """Two steps with memory and both directions: the same losses, weights and memory.
