@@ -69,7 +69,7 @@ def orders(tree: dict[str, Any]) -> bytes:
     half = tree["reuse_len"]
     middle = is_target.sum(axis=0)[_SHOWN // 2 : half - _SHOWN // 2]
     position = int(np.argmax(middle)) + _SHOWN // 2
-    epochs = np.flatnonzero(is_target[:, position])[:_NUM_ORDERS]
+    epochs = np.flatnonzero(is_target[:, position])[:_NUM_ORDERS].tolist()
     masks = [_masks(tree, epoch)[1][position] for epoch in epochs]
     return _rows(tree, position, epochs, masks, [f"epoch {epoch}" for epoch in epochs])
 

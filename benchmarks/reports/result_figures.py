@@ -73,8 +73,8 @@ def time_to_quality(groups: dict[str, Any]) -> bytes:
 def ablation(table: Table) -> bytes:
     """Mean span losses of the rows, with standard deviations over seeds."""
     titles = [row[0] for row in table[1:]]
-    means, _, spreads = zip(*(row[2].partition(" ± ") for row in table[1:]), strict=True)
-    means, spreads = [float(x) for x in means], [float(x or 0) for x in spreads]
+    cells = [row[2].partition(" ± ") for row in table[1:]]
+    means, spreads = [float(mean) for mean, _, _ in cells], [float(x or 0) for _, _, x in cells]
     colors = [_THEIRS if title.startswith(("BERT", "DAE")) else _OURS for title in titles]
     figure = new_figure(8, 0.9 + 0.36 * len(titles))
     axes = figure.subplots()
