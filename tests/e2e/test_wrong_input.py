@@ -58,6 +58,7 @@ def finetune(world, output, *arguments, task="classification", train=None, dev=N
 
 def test_every_verb_works_under_any_path(world, tmp_path, capfd):
     """What is written under an odd path equals what is written under a plain one."""
+    compared = ("pretrain", "continue", "evaluate", "score", "evaluate task", "finetune")
     results, said = {}, []
     for name in ("plain", ODD):
         here = tmp_path / name
@@ -115,6 +116,8 @@ def test_every_verb_works_under_any_path(world, tmp_path, capfd):
             ],
         }
         for verb, arguments in verbs.items():
+            if name == "plain" and verb not in compared:
+                continue
             outcome = run(capfd, *arguments)
             assert outcome.status == 0, (verb, name, outcome.err)
             said += [(verb, line) for line in outcome.err.splitlines() if not SAID.search(line)]
@@ -125,7 +128,7 @@ def test_every_verb_works_under_any_path(world, tmp_path, capfd):
         assert len(list(model.glob("ckpt-*.index"))) == 1
         assert len(list((task / "run").glob("*.index"))) == 1
     assert said == []  # Lines that the user of a verb cannot use, or new ones, for `SAID`.
-    for verb in ("pretrain", "continue", "evaluate", "score", "evaluate task", "finetune"):
+    for verb in compared:
         plain, odd = results[verb]
         for key in ("loss", "log_likelihood", "accuracy"):
             assert plain.get(key) == odd.get(key), verb
