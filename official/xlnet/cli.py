@@ -53,7 +53,7 @@ _GROUPS = {
     "Use a model": ("predict", "embed", "score", "generate", "export", "convert"),
     "Look inside": ("inspect",),
 }
-_LIBRARIES = re.compile(r"/(apache_beam|tensorflow|tf_keras)/")  # In the path of a module.
+_LIBRARIES = re.compile(r"-packages/(apache_beam|tensorflow|tf_keras)/")  # In the path of a module.
 _EXAMPLE = "\n\nExample:\n"
 
 
