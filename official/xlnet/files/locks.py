@@ -6,7 +6,7 @@ machine, which may write through a network file system, is left alone.
 
 Other file systems may know the locks of one host alone. There the file itself is the lock, made by
 a hard link (or by an exclusive open where there are none), which is one step on network file
-systems, too. A lock whose process has ended is put aside in one step and taken over. A process is
+systems, too. A lock whose process has ended is removed by one process, and taken over. A process is
 known by its number, its start, its namespace, which containers do not share, and its host by its
 name and the boot of its kernel; of another host it cannot be known whether a process has ended, and
 the error says which file to remove.
@@ -171,7 +171,7 @@ def _create(path: str, owner: _Owner) -> None:
         if other is not None:
             if not _has_ended(other):
                 raise _held(path, other)
-            _put_aside(path, other)
+            _remove_ended(path, other)
     raise _held(path, {})
 
 
@@ -203,18 +203,21 @@ def _is_created(path: str, owner: _Owner) -> bool:
     return True
 
 
-def _put_aside(path: str, other: _Owner) -> None:
-    """Removes the lock file of a process that has ended; in one step, if it is still that one."""
-    if file_system.is_remote(path):
+def _remove_ended(path: str, other: _Owner) -> None:
+    """Removes the lock file of a process that has ended, if it is still that one.
+
+    Between the look and the removal nobody else may do the same, or it could be the lock of the
+    next holder that is removed. So whoever removes this lock holds one of its own meanwhile.
+    """
+    claim = f"{path}.{uuid.uuid5(uuid.NAMESPACE_OID, json_text(other)).hex}"
+    this = {**_this_process(), "lock": uuid.uuid4().hex}
+    if _is_created(claim, this):
         _remove(path, other)
+        _remove(claim, this)
         return
-    aside = f"{path}.{uuid.uuid4().hex}"
-    with contextlib.suppress(FileNotFoundError):
-        os.rename(path, aside)
-        if _read(aside) != other:  # Somebody else was faster and holds it now.
-            with contextlib.suppress(FileExistsError):
-                os.link(aside, path)
-        os.unlink(aside)
+    claimant = _read(claim)
+    if claimant is not None and _has_ended(claimant):
+        _remove_ended(claim, claimant)
 
 
 def _read(path: str) -> _Owner | None:
