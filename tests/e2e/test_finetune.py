@@ -18,6 +18,7 @@ from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
+from official.xlnet.runtime import program
 from official.xlnet.runtime.history import HistoryWriter, read_history
 from tests.helpers.corpora import WORDS
 from tests.helpers.finetune_command import finetune, read_json, run
@@ -108,7 +109,7 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(
     arguments = "classification", files / "train.tsv", files / "dev.tsv", str(tmp_path / "model")
     output = arguments[-1]
     monkeypatch.setattr(HistoryWriter, "write", interrupted)
-    assert finetune(*arguments) == cli.EXIT_INTERRUPTED
+    assert finetune(*arguments) == program.EXIT_INTERRUPTED
     assert len(read_history(output)) == 33
     assert finetune(*arguments) == PreemptedError.exit_status
     assert f"preempted at step 47; checkpoint saved in {output}" in capfd.readouterr().err
