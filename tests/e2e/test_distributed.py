@@ -109,7 +109,9 @@ def test_replicas_together_are_one_device(files, config, runs, tmp_path):
     assert_one_device_goes_on(files, config, directory, "mirrored", STEPS + 4)
 
 
-@pytest.mark.parametrize("strategy", CLUSTERS)
+@pytest.mark.parametrize(
+    "strategy", [pytest.param("mirrored", marks=pytest.mark.slow), "multi_worker"]
+)
 def test_plain_fit_gives_every_replica_its_rows_and_their_memory(files, strategy):
     paths = str(files / "config.yaml"), str(files / "data")
     arguments = ["--config", paths[0], "--data", paths[1], "--steps", str(STEPS)]
@@ -194,6 +196,7 @@ for size, devices in ((3, 2), (5, 1), (2, 1)):
 
 
 def test_replicas_have_the_same_weights_with_every_optimizer(files):
+    """Except AdamW, with which the runs above have them."""
     program = f"""
 import numpy as np
 import tensorflow as tf
@@ -206,7 +209,7 @@ from official.xlnet.runtime.distribution import create_strategy
 from official.xlnet.training.optimization import OPTIMIZERS, create_optimizer
 
 strategy = create_strategy("mirrored", 2)
-for name in OPTIMIZERS:
+for name in set(OPTIMIZERS) - {{"adamw"}}:
     changes = ["model.num_layers=1", f"training.optimizer={{name}}"]
     config = XLNetConfig.load({str(files / "config.yaml")!r}, changes)
     with strategy.scope():
