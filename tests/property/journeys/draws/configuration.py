@@ -60,6 +60,7 @@ _TINY = {
     "data.phrases": (["of the", "New York"], ["the water"]),
     "objective.kind": ("permutation", "denoising", "causal"),
     "objective.target_draws": (0, 1, 10),
+    "objective.input_format": ("pairs", "full_sentences", "doc_sentences"),
     "objective.auxiliary": ([], ["capitalization"], ["token_document", "capitalization"]),
     "training.batch_size": (1, 2, 4, 6),
     "training.num_steps": (2, 3, 5),
@@ -103,6 +104,7 @@ _TINY = {
 }
 # Drawn by the part of a journey that they belong to; keys without a table are, too.
 _DRAWN_ELSEWHERE = ("model.vocab_size", "model.embedding_rows", "task.num_choices")
+_OF_PAIRS = ("auxiliary", "next_sentence")  # Objectives that RoBERTa's inputs do not have.
 # Each pair of values of these is forced on a journey, by turns.
 IMPORTANT = {
     "model.network": ("xlnet", "bert", "gpt", "gpt2"),
@@ -228,6 +230,10 @@ def repair(config: dict, strategy: str, replicas: int) -> None:
     if not all(has_labels[name] for name in of("objective.auxiliary")):
         for key in ("auxiliary", "auxiliary_steps", "auxiliary_weights"):
             config[f"objective.{key}"] = []
+    if of("objective.kind") != "denoising" or any(of(f"objective.{key}") for key in _OF_PAIRS):
+        config["objective.input_format"] = "pairs"
+    if of("objective.input_format") == "doc_sentences" and of("model.mem_len"):
+        config["objective.input_format"] = "full_sentences"
     steps = of("training.num_steps")
     config["training.warmup_steps"] = min(of("training.warmup_steps"), steps)
     # Rows: halves of reversed text, micro-batches, replicas.
