@@ -126,7 +126,7 @@ def require_regular(*paths: str) -> None:
 
 def _open_regular(path: str, flags: int) -> int:
     """A descriptor of a regular file, or of a directory, which Python refuses."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK)  # A pipe does not wait for its writer.
+    descriptor = os.open(path, flags | os.O_NONBLOCK, 0o666)  # A pipe does not wait for its writer.
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return descriptor

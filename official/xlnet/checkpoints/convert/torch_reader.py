@@ -102,7 +102,7 @@ class TorchFile:
         steps = [dtype.itemsize * step if n > 1 else 0 for n, step in sizes]
         try:
             data = self._read_storage(tensor.storage, dtype.itemsize * size)
-        except Exception as error:
+        except Exception as error:  # What zipfile raises for a wrong file is of many kinds.
             raise self._damaged(error) from error
         if len(data) != dtype.itemsize * size:
             raise DataError(
