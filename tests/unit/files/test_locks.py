@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 
 import pytest
 
@@ -102,6 +103,36 @@ def test_locks_that_nobody_may_hold(file_system, name, tmp_path):
     with pytest.raises(DataError, match=r"remove .*\.lock"), only_writer(str(tmp_path)):
         pass
     assert (tmp_path / LOCK_FILE).read_text() == content
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_one_process_removes_the_lock_of_one_that_has_ended(is_removed, tmp_path, monkeypatch):
+    """It holds a lock of its own meanwhile, which is removed in the same way if it is killed."""
+    monkeypatch.setattr(locks, "_is_local", lambda _: False)
+    monkeypatch.setattr(locks.uuid, "uuid5", lambda *_: uuid.UUID(int=7))
+    claimant = here() if is_removed else json.dumps(locks._this_process())
+    (tmp_path / LOCK_FILE).write_text(here(lock="of the ended process"))
+    (tmp_path / f"{LOCK_FILE}.{7:032x}").write_text(claimant)
+    if is_removed:
+        with only_writer(str(tmp_path)):
+            pass
+        assert os.listdir(tmp_path) == []
+        return
+    with pytest.raises(DataError, match="another process is writing"), only_writer(str(tmp_path)):
+        pass
+    assert (tmp_path / LOCK_FILE).read_text() == here(lock="of the ended process")
+
+
+def test_who_takes_a_lock_for_an_ended_one_leaves_it_where_it_is(tmp_path, monkeypatch):
+    """Its holder, who removes it at any moment, would not find it elsewhere."""
+    monkeypatch.setattr(locks, "_is_local", lambda _: False)
+    with only_writer(str(tmp_path)):
+        content = (tmp_path / LOCK_FILE).read_text()
+        monkeypatch.delattr(os, "rename")
+        locks._remove_ended(str(tmp_path / LOCK_FILE), json.loads(here()))
+        assert (tmp_path / LOCK_FILE).read_text() == content
+        assert os.listdir(tmp_path) == [LOCK_FILE]
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_running_process_of_an_earlier_version_holds_its_lock(file_system, tmp_path):
