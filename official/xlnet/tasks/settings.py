@@ -51,7 +51,7 @@ class LabelConfig(TaskConfig):
 
 
 @register_settings("task")
-class AnswerConfig(LabelConfig):
+class AnswerModuleConfig(LabelConfig):
     """Tasks that predict one class of each text.
 
     Attributes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.validation import RATE, Range
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.settings import AnswerConfig
+from official.xlnet.tasks.settings import AnswerModuleConfig
 
 
 @register_settings("task", answer_module=["san"])
-class StochasticAnswerConfig(AnswerConfig):
+class StochasticAnswerConfig(AnswerModuleConfig):
     """`answer_module` may be `san` (stochastic answer network of MT-DNN, for pairs of texts).
 
     Attributes:

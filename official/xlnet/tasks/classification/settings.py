@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from official.xlnet.configs.base import register_settings
 from official.xlnet.tasks.classification import NAMES
-from official.xlnet.tasks.settings import AnswerConfig
+from official.xlnet.tasks.settings import AnswerModuleConfig
 
 
 @register_settings("task", name=NAMES)
-class ClassificationConfig(AnswerConfig):
+class ClassificationConfig(AnswerModuleConfig):
     """Classes or numbers of texts.
 
     Attributes:

@@ -10,13 +10,13 @@ from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.tasks.settings import AnswerConfig, CandidatesConfig
+from official.xlnet.tasks.settings import AnswerModuleConfig, CandidatesConfig
 
 _RANKED = ("document", "query")  # Texts of a ranking, as they are packed.
 
 
 @register_settings("task", name=["multitask"])
-class MultitaskConfig(AnswerConfig, CandidatesConfig):
+class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
     """Several data sets. `NAME/COLUMN` in `text_columns` is a column of one of them.
 
     Attributes:

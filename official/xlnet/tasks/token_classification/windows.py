@@ -15,7 +15,7 @@ MARKS = 2  # Number of special tokens of a window: SEP and CLS.
 
 
 @dataclasses.dataclass
-class Windows:
+class WordWindows:
     """The windows of B texts of N words in all.
 
     Attributes:
@@ -38,7 +38,7 @@ def windows_of(
     words_B: tf.Tensor,
     length: int,
     checked: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
-) -> Windows:
+) -> WordWindows:
     """Packs words into windows of up to `length` tokens, SEP and CLS included.
 
     Args:
@@ -61,7 +61,7 @@ def windows_of(
     place_N = tf.cumsum(size_N, exclusive=True)
     place_N -= tf.gather(tf.cumsum(size_U, exclusive=True), window_N)
     ids = tf.RaggedTensor.from_row_lengths(pieces.values, size_U, validate=False)
-    return Windows(pack([ids], length), window_N, place_N, size_U, number_B)
+    return WordWindows(pack([ids], length), window_N, place_N, size_U, number_B)
 
 
 def _whole(pieces: tf.RaggedTensor, room: int) -> tf.RaggedTensor:
