@@ -81,6 +81,9 @@ class AdamW(tf_keras.optimizers.AdamW):
         super().__init__(learning_rate, **kwargs)
         self.num_layers, self.layer_decay = num_layers, layer_decay
         self.decay_embedding = decay_embedding
+        # On a GPU, Keras would compile the update of each variable. Called eagerly, the compiled
+        # function would keep the numbers of its first step.
+        self.jit_compile = False
         self._step: _Step  # Set before each update by `_clip_gradients`.
         self.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
 

@@ -8,7 +8,7 @@ from official.modeling.optimization import lamb
 
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.training.optimization import create_optimizer, layer_of
+from official.xlnet.training.optimization import OPTIMIZERS, create_optimizer, layer_of
 from official.xlnet.training.orthogonalization import orthogonalized
 from tests.helpers.tiny import tiny_config
 
@@ -99,6 +99,26 @@ def test_updates_are_those_of_adamw(changes, graph):
         apply([tf.constant(gradient, tf.float32) for gradient in make_gradients(step)])
         for variable, value in zip(variables, wanted, strict=True):
             np.testing.assert_allclose(variable, value, atol=1e-5, err_msg=variable.name)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_eager_updates_are_the_same_where_keras_finds_a_gpu(name, monkeypatch):
+    """Where it compiles the update of each variable, unless it is told not to."""
+    training = TrainingConfig(**SETTINGS, optimizer=name)
+    runs = []
+    for devices in ([], ["a GPU"]):
+        with monkeypatch.context() as patched:
+            name_of_keras = "tf_keras.src.optimizers.optimizer.tf.config.list_physical_devices"
+            patched.setattr(name_of_keras, lambda *_, found=devices: found)
+            optimizer = create_optimizer(training, NUM_LAYERS)
+        variables = make_variables()
+        optimizer.build(variables)
+        for step in range(5):
+            gradients = [tf.constant(gradient, tf.float32) for gradient in make_gradients(step)]
+            optimizer.apply_gradients(zip(gradients, variables, strict=True))
+        runs.append([variable.numpy() for variable in variables])
+    for one, other in zip(*runs, strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-6)
 
 
 @pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
