@@ -126,6 +126,10 @@ class Section(hyperparams.Config):
         plain: list[Any] = [part for part in type(self).__mro__ if "section" in vars(part)]
         return plain[-1].of, (self.as_dict(),)
 
+    @classmethod
+    def _get_annotations(cls) -> dict[str, Any]:
+        return _annotations(cls)  # The model garden reads them each time that a key is set.
+
     def __getattr__(self, key: str) -> Any:
         settings = self.settings_with(key)
         return super().__getattr__(key) if settings is None else getattr(settings, key)
@@ -174,6 +178,11 @@ def register_settings(
         return dataclasses.dataclass(settings)
 
     return add
+
+
+@functools.cache
+def _annotations(section: Any) -> dict[str, Any]:
+    return super(Section, section)._get_annotations()
 
 
 @functools.cache

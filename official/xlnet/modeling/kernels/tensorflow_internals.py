@@ -6,6 +6,10 @@ nothing removes: it keeps the graph, and with it the model, for as long as the p
 TensorFlow's own `all_reduce` and Keras' optimizers do so too. Importing this module makes the
 operation hold its backward pass; the registry only refers to it, for as long as it exists.
 
+AutoGraph leaves this package as it is, as it does TensorFlow and Keras: there is no Python control
+flow over tensors here, and rewriting each function costs seconds before the first step. What users
+write, subclasses of this package's classes too, is converted as ever.
+
 XLA logs through Abseil, which does not read TF_CPP_MIN_LOG_LEVEL as the rest of TensorFlow does.
 Importing this module sets Abseil's level to that of the variable.
 """
@@ -20,6 +24,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+from tensorflow.python.autograph.core import config
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import control_flow_util, custom_gradient
 
@@ -52,6 +57,7 @@ def _freed_with_graph(function, arguments, keywords):
 
 
 custom_gradient._graph_mode_decorator = _freed_with_graph
+config.CONVERSION_RULES = (config.DoNotConvert("official.xlnet"), *config.CONVERSION_RULES)
 
 
 _SET_MIN_LOG_LEVEL = "_ZN4absl12lts_2025012714SetMinLogLevelENS0_18LogSeverityAtLeastE"
