@@ -13,7 +13,7 @@ IN_VENV := $(VENV)/bin/python
 ENVIRONMENT := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml tools/setup_environment.sh | sha256sum | cut -c1-16)
 PEERS := $(ENVIRONMENT)-peers
 JAX_VENV := .venv-tpu
-JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52
+JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52-cuda-12.9.86
 HF4_VENV := .venv-hf4
 HF4 := $(HF4_VENV)/.installed-transformers-4.57.3-sentencepiece-0.2.3
 # Two workers: each imports TensorFlow and takes up to 3 GB.
@@ -29,7 +29,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
-.PHONY: help setup setup-all demo test fuzz journeys test-slow test-install bazel-test coverage parity tpu-check check audit \
+.PHONY: help setup setup-all demo test fuzz journeys test-slow test-install bazel-test coverage parity tpu-check gpu-check check audit \
   format release bench figures docs
 
 help:  ## Show the targets.
@@ -69,9 +69,11 @@ coverage: $(ENVIRONMENT)  ## Run the tests and show which lines they reach.
 parity: $(PEERS) $(HF4)  ## Compare with HF transformers; installs PyTorch.
 	$(IN_VENV) -m pytest -m "slow or not slow" tests/parity $(PYTEST_FLAGS)
 
-tpu-check: $(ENVIRONMENT) $(JAX)  ## Compile small steps for a TPU, without one; installs jax.
+tpu-check: $(ENVIRONMENT) $(JAX)  ## Compile small steps for TPUs and GPUs, without one; installs jax.
 	XLNET_JAX_PYTHON=$(CURDIR)/$(JAX_VENV)/bin/python $(IN_VENV) -m pytest -m "slow or not slow" \
 	  tests/unit/benchmarks/test_accelerators.py $(PYTEST_FLAGS)
+
+gpu-check: tpu-check  ## The same.
 
 check: $(ENVIRONMENT)  ## Check format, lint and types.
 	$(IN_VENV) -m ruff format --check .
@@ -111,10 +113,12 @@ $(PEERS): $(ENVIRONMENT)
 	  tf2onnx==1.17.0 onnxruntime==1.32.0
 	touch $@
 
-# The TPU's compiler and jax, 1.1 GB, in an environment of their own: TensorFlow is not needed there.
+# jax and the compilers of TPUs and GPUs, 1.7 GB, in an environment of their own: TensorFlow is not
+# needed there, and of CUDA only the assembler is.
 $(JAX): $(ENVIRONMENT)
 	$(IN_VENV) -m venv --clear $(JAX_VENV)
-	$(JAX_VENV)/bin/python -m pip install --progress-bar off jax==0.10.2 libtpu==0.0.52
+	$(JAX_VENV)/bin/python -m pip install --progress-bar off jax==0.10.2 libtpu==0.0.52 \
+	  jax-cuda12-plugin==0.10.2 jax-cuda12-pjrt==0.10.2 nvidia-cuda-nvcc-cu12==12.9.86
 	touch $@
 
 # HF's slow XLNet tokenizer, which transformers 5 no longer has.

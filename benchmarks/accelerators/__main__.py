@@ -1,13 +1,13 @@
-"""Compiles our steps for TPUs, without one, and writes docs/accelerators.md.
+"""Compiles our steps for TPUs and GPUs, without one, and writes docs/accelerators.md.
 
     python -m benchmarks.accelerators                         # Every row: hours.
-    python -m benchmarks.accelerators --steps=base --chips=v5e --batch_sizes=8
+    python -m benchmarks.accelerators --steps=base --chips=v5e,h100 --batch_sizes=8
     python -m benchmarks.accelerators --steps=base --set=model.recompute=block
 
 A row is a step, a batch size, a chip and settings; rows that are measured replace those on file
 (`docs/accelerators.json`), others stay. Batch sizes of a step are tried from the smallest on, until
-one does not fit. `XLNET_JAX_PYTHON` names the interpreter that has jax and libtpu; `make tpu-check`
-makes such an environment, and compiles one small row.
+one does not fit. `XLNET_JAX_PYTHON` names the interpreter that has jax and the compilers; `make
+tpu-check` makes such an environment, and compiles small rows.
 """
 
 from __future__ import annotations
@@ -26,17 +26,23 @@ def measure(case: Case, chip: str) -> dict:
     """Compiles one step for one chip.
 
     Returns:
-      What `jax_side/compile_for_tpu.py` says, and what our own count says: `tokens` and
-      `counted_flops` of a step, and `layers`.
+      What `jax_side/compile_for_tpu.py` or `compile_for_gpu.py` says, and what our own count says:
+      `tokens` and `counted_flops` of a step, `layers` and `precision`.
     """
+    program = f"compile_for_{CHIPS[chip].kind.lower()}.py"
     with tempfile.TemporaryDirectory() as folder:
         write_step(case, trace(case), folder)
-        answer = other_python.run("compile_for_tpu.py", folder, CHIPS[chip].topology)
+        answer = json.loads(other_python.run(program, folder, CHIPS[chip].topology))
+    if CHIPS[chip].kind == "GPU":  # Its compiler counts no operations, and takes any size.
+        answer |= {"flops": case.flops(), "bytes": answer["moved"], "cycles": None}
+        needed = answer["arguments"] + answer["temporaries"]
+        answer["fits"] = needed <= CHIPS[chip].memory - CHIPS[chip].reserved
     return {
-        **json.loads(answer),
+        **answer,
         "tokens": case.shape().tokens,
         "counted_flops": case.flops(),
         "layers": case.shape().num_layers,
+        "precision": case.load().training.precision,
     }
 
 
@@ -55,6 +61,10 @@ def main() -> None:
     parser.add_argument("--results", default=report.RESULTS, help="JSON file of all rows")
     parser.add_argument("--document", default=report.DOCUMENT, help="page with the tables")
     flags = parser.parse_args()
+    try:
+        other_python.interpreter()
+    except ValueError as error:
+        parser.error(str(error))
     unknown = [*(set(flags.steps) - set(STEPS)), *(set(flags.chips) - set(CHIPS))]
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; see --help")
@@ -62,9 +72,8 @@ def main() -> None:
         sizes = map(int, flags.batch_sizes or STEPS[name].batch_sizes)
         fitting = set(flags.chips)
         for batch_size in sorted(sizes):
-            case = STEPS[name].case(batch_size, tuple(flags.set))
             for chip in [chip for chip in flags.chips if chip in fitting]:
-                row = measure(case, chip)
+                row = measure(STEPS[name].case(batch_size, CHIPS[chip], tuple(flags.set)), chip)
                 if not row["fits"]:
                     fitting.discard(chip)
                 key = {"step": name, "batch_size": batch_size, "chip": chip, "set": flags.set}

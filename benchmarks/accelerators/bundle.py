@@ -69,6 +69,10 @@ def main() -> None:
     )
     parser.add_argument("--output", required=True, help="folder of the bundle")
     flags = parser.parse_args()
+    try:
+        other_python.interpreter()
+    except ValueError as error:
+        parser.error(str(error))
     case = Case(
         flags.config, "pretrain", flags.batch_size, settings=tuple(flags.set), device=flags.device
     )

@@ -10,12 +10,11 @@ PYTHON_VARIABLE = "XLNET_JAX_PYTHON"
 FOLDER = pathlib.Path(__file__).parent / "jax_side"
 
 
-def run(program: str, *arguments: str) -> str:
-    """Runs a program of `jax_side`; returns the last line of its standard output.
+def interpreter() -> str:
+    """Returns the interpreter of the environment that has jax.
 
     Raises:
       ValueError: `XLNET_JAX_PYTHON` names no interpreter.
-      RuntimeError: the program failed.
     """
     python = os.environ.get(PYTHON_VARIABLE, "")
     if not os.path.isfile(python):
@@ -23,6 +22,17 @@ def run(program: str, *arguments: str) -> str:
             f"{PYTHON_VARIABLE}: expected the interpreter of an environment with jax, got "
             f"{python!r}: `make tpu-check` makes one"
         )
+    return python
+
+
+def run(program: str, *arguments: str) -> str:
+    """Runs a program of `jax_side`; returns the last line of its standard output.
+
+    Raises:
+      ValueError: `XLNET_JAX_PYTHON` names no interpreter.
+      RuntimeError: the program failed.
+    """
+    python = interpreter()
     environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTHON")}
     process = subprocess.run(
         [python, str(FOLDER / program), *arguments],

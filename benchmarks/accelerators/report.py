@@ -21,8 +21,11 @@ def add(path: str, row: dict[str, Any]) -> None:
 def write(results: str, document: str) -> None:
     """Writes the tables of the document."""
     rows = read_rows(results)
-    fill_table(document, "memory", _table(_MEMORY, rows, _memory))
-    fill_table(document, "speed", _table(_SPEED, [row for row in rows if row["fits"]], _speed))
+    tpu = [row for row in rows if CHIPS[row["chip"]].kind == "TPU"]
+    gpu = [row for row in rows if CHIPS[row["chip"]].kind == "GPU" and row["fits"]]
+    fill_table(document, "memory", _table(_MEMORY, tpu, _memory))
+    fill_table(document, "speed", _table(_SPEED, [row for row in tpu if row["fits"]], _speed))
+    fill_table(document, "gpu", _table(_GPU, gpu, _kernels))
     fill_table(document, "largest", _table(_LARGEST, _largest(rows), list))
     fill_table(document, "release", _table(_RELEASE, _beside_release(rows), list))
 
@@ -30,20 +33,35 @@ def write(results: str, document: str) -> None:
 _NAME = ["step", "chip", "rows"]
 _MEMORY = [*_NAME, "arguments, GB", "temporaries, GB", "code, MB", "loops", "CPU s"]
 _SPEED = [*_NAME, "TFLOP", "counted", "GB moved", "roofline, ms", "tokens/s/chip", "estimate, ms"]
+_GPU = [
+    *_NAME,
+    *("type", "arguments, GB", "temporaries, GB", "kernels", "loops", "GB moved", "moving, ms"),
+    *("counted TFLOP", "arithmetic, ms", "tokens/s"),
+]
 _LARGEST = ["step", "chip", "largest that fits", "smallest that does not"]
 
-_RELEASE = [
-    "fine-tuning",
-    "the release, a GPU of 16 GB",
-    "ours, a TPU v5e of 16 GB, by its compiler",
-]
-# Largest batches of its fine-tuning on one GPU, in its README.
-_OF_RELEASE = {
+_RECOMPUTE = "model.recompute=block"
+_FLOAT32 = "training.precision=float32"
+# Largest batches of the release's fine-tuning on one GPU, in its README.
+OF_RELEASE = {
+    "base-classify-64": 120,
     "base-classify-128": 56,
+    "base-classify-256": 24,
     "base-classify-512": 8,
+    "large-classify-64": 16,
     "large-classify-128": 8,
+    "large-classify-256": 2,
     "large-classify-512": 1,
 }
+CARD = "v100"
+# Our columns: settings by head.
+OF_CARD: dict[str, tuple[str, ...]] = {
+    "float32": (_FLOAT32,),
+    "float32, recomputed": (_FLOAT32, _RECOMPUTE),
+    "float16": (),
+    "float16, recomputed": (_RECOMPUTE,),
+}
+_RELEASE = ["fine-tuning", "the release", *OF_CARD]
 
 
 def _table(head: list[str], rows: list, cells) -> str:
@@ -84,6 +102,27 @@ def _speed(row: dict[str, Any]) -> list[str]:
     ]
 
 
+def _kernels(row: dict[str, Any]) -> list[str]:
+    chip = CHIPS[row["chip"]]
+    peak = chip.float32_flops if row["precision"] == "float32" else chip.flops
+    moving, arithmetic = row["moved"] / chip.bandwidth, row["counted_flops"] / peak
+    return [
+        _name(row),
+        row["chip"],
+        row["batch_size"],
+        row["precision"].removeprefix("mixed_"),
+        f"{row['arguments'] / 1e9:.2f}",
+        f"{row['temporaries'] / 1e9:.2f}",
+        row["kernels"],
+        row["loops"],
+        f"{row['moved'] / 1e9:.1f}",
+        f"{1e3 * moving:.1f}",
+        f"{row['counted_flops'] / 1e12:.2f}",
+        f"{1e3 * arithmetic:.1f}",
+        f"{row['tokens'] / max(moving, arithmetic):,.0f}",
+    ]
+
+
 def _largest(rows: list[dict[str, Any]]) -> list[tuple]:
     """Largest batch that fits and smallest that does not, of whole networks on a chip."""
     groups: dict[tuple, list] = {}
@@ -98,13 +137,16 @@ def _largest(rows: list[dict[str, Any]]) -> list[tuple]:
 
 
 def _beside_release(rows: list[dict[str, Any]]) -> list[list[str]]:
-    """The largest batches of the release and ours; `+` where no larger one of ours was tried."""
-    ours = {name: sizes for name, chip, *sizes in _largest(rows) if chip == "v5e"}
+    """The largest batches of the release and ours; `?` where none was compiled."""
+    ours: dict[tuple, int] = {}
+    for row in rows:
+        if row["chip"] == CARD and row["fits"]:
+            key = row["step"], tuple(row["set"])
+            ours[key] = max(ours.get(key, 0), row["batch_size"])
     found = []
-    for step, theirs in _OF_RELEASE.items():
-        if step in ours:
-            fits, does_not = ours[step]
-            model, _, tokens = step.split("-")
-            more = "+" if does_not == "not reached" else ""
-            found.append([f"{model}, {tokens} tokens", str(theirs), f"{fits}{more}"])
+    for step, theirs in OF_RELEASE.items():
+        model, _, tokens = step.split("-")
+        sizes = [str(ours.get((step, settings), "?")) for settings in OF_CARD.values()]
+        if set(sizes) != {"?"}:
+            found.append([f"{model}, {tokens} tokens", str(theirs), *sizes])
     return found

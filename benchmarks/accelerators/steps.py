@@ -1,4 +1,4 @@
-"""Our steps as StableHLO, with the forms of a TPU or of another kind of device."""
+"""Our steps, and a peer's, as StableHLO, with the forms of a TPU or of another kind of device."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 import tf_keras
 
+from benchmarks.accelerators.chips import Chip
 from benchmarks.costs import flops
 from benchmarks.harness.workload import Shape, tokens_and_segments
 from benchmarks.training import ours
+from benchmarks.training.peers import tfm
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 
 MODULE, DESCRIPTION = "step.mlir", "step.json"
 KINDS = ("pretrain", "classify", "answer", "serve")
+PEER = "tf-models"  # The kind of the legacy XLNet of tf-models-official: its pre-training step.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,8 +32,8 @@ class Case:
 
     Attributes:
       config: path of a recipe; gives the model.
-      kind: one of `KINDS`: the pre-training step, the fine-tuning step for classification or for
-        question answering, or the network that is served.
+      kind: one of `KINDS`, the pre-training step, the fine-tuning step for classification or for
+        question answering, or the network that is served; or `PEER`.
       batch_size: rows B on one device.
       seq_len: tokens T; 0 for those of the recipe.
       settings: `key=value` settings of the recipe.
@@ -57,7 +60,7 @@ class Case:
         """The sizes of the model and its batch; fine-tuning and serving have no memory here."""
         config = self.load()
         model, data = config.model, config.data
-        trains_lm = self.kind == "pretrain"
+        trains_lm = self.kind in ("pretrain", PEER)
         return Shape(
             num_layers=model.num_layers,
             d_model=model.d_model,
@@ -91,11 +94,15 @@ class Family:
     seq_len: int
     batch_sizes: tuple[int, ...]
 
-    def case(self, batch_size: int, settings: tuple[str, ...] = ()) -> Case:
-        """The case of a batch size. All are in bfloat16, except for served networks."""
-        precision = "float32" if self.kind == "serve" else "mixed_bfloat16"
+    def case(self, batch_size: int, chip: Chip, settings: tuple[str, ...] = ()) -> Case:
+        """The case of a batch size, with the forms of a chip.
+
+        Ours trains in the 16-bit type of the chip; served networks are in float32, and so is the
+        peer, which raises with other types.
+        """
+        precision = "float32" if self.kind in ("serve", PEER) else chip.precision
         settings = (f"training.precision={precision}", *settings)
-        return Case(self.config, self.kind, batch_size, self.seq_len, settings)
+        return Case(self.config, self.kind, batch_size, self.seq_len, settings, chip.kind)
 
 
 def _families(model: str) -> dict[str, Family]:
@@ -103,10 +110,13 @@ def _families(model: str) -> dict[str, Family]:
     sizes = 8, 16, 32, 64
     return {
         model: Family(config, "pretrain", 0, sizes),
+        f"{model}-classify-64": Family(config, "classify", 64, (64, 128, 256)),
         f"{model}-classify-128": Family(config, "classify", 128, (32, 64, 128)),
+        f"{model}-classify-256": Family(config, "classify", 256, (16, 32, 64)),
         f"{model}-classify-512": Family(config, "classify", 512, sizes),
         f"{model}-squad-512": Family(config, "answer", 512, sizes),
         f"{model}-serve-512": Family(config, "serve", 512, sizes),
+        f"{PEER}-{model}": Family(config, PEER, 0, sizes),
     }
 
 
@@ -120,13 +130,13 @@ class Step(NamedTuple):
       concrete: the concrete function.
       module: its StableHLO.
       batch: its arguments, flat, as the module takes them.
-      state: the variables that the module takes after them.
+      state: the variables that the module takes after them, and constants of a peer.
     """
 
     concrete: tf.types.experimental.ConcreteFunction
     module: bytes
     batch: list[tf.Tensor]
-    state: list[tf.Variable]
+    state: list[tf.Variable | tf.Tensor]
 
 
 def trace(case: Case) -> Step:
@@ -139,6 +149,9 @@ def trace(case: Case) -> Step:
             encoder.build()
             function = ours.server(encoder, shape)
             arguments = [tf.constant(x) for x in tokens_and_segments(shape)]
+        elif case.kind == PEER:
+            model, optimizer, function, batch = tfm.trainer(shape)
+            arguments = [batch]
         else:
             if case.kind == "pretrain":
                 model, batch = ours.pretrainer(shape, config)
@@ -150,8 +163,10 @@ def trace(case: Case) -> Step:
         concrete = step.get_concrete_function(*arguments)
         module = step.experimental_get_compiler_ir(*arguments)(stage="stablehlo_serialized")
     variables += concrete.variables
+    if case.kind == PEER:
+        variables += optimizer.variables()
     by_handle = {id(variable.handle): variable for variable in variables}
-    state = [by_handle[id(handle)] for handle in concrete.captured_inputs]
+    state = [by_handle.get(id(captured), captured) for captured in concrete.captured_inputs]
     return Step(concrete, module, tf.nest.flatten(arguments), state)
 
 

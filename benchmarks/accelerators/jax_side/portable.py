@@ -19,6 +19,7 @@ _DTYPES = {
     "i32": "int32",
     "i64": "int64",
     "ui32": "uint32",
+    "f16": "float16",
     "f32": "float32",
     "bf16": "bfloat16",
 }

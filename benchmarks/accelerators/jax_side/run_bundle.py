@@ -1,21 +1,25 @@
 """Runs a step of ours on any device that jax has, without TensorFlow.
 
-    python run_bundle.py BUNDLE [--steps=20] [--tolerance=1e-5] [--peak_tflops=989]
+    python run_bundle.py BUNDLE [--steps=20] [--tolerance=1e-5] [--peak_tflops=989] [--profile=30]
 
 BUNDLE is a folder that `python -m benchmarks.accelerators.bundle` wrote: the step, its state, a few
 batches, and what TensorFlow computed from them on a CPU. First the losses are compared, then steps
-are timed. The last line of standard output is one JSON object; status 1 says that losses differ.
-Needs jax and numpy, and nothing of this project: the file may be copied.
+are timed; --profile prints the kernels that take longest, where the device says. The last line of
+standard output is one JSON object; status 1 says that losses differ. Needs jax and numpy, and nothing
+of this project: the file may be copied.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import dataclasses
+import glob
 import json
 import os
 import statistics
 import sys
+import tempfile
 import time
 
 import jax
@@ -48,6 +52,7 @@ def main() -> int:
     parser.add_argument(
         "--peak_tflops", type=float, help="peak of the device, where its name is not known here"
     )
+    parser.add_argument("--profile", type=int, default=0, help="kernels to print; 0 for none")
     flags = parser.parse_args()
     with open(os.path.join(flags.bundle, "step.json"), encoding="utf-8") as file:
         description = json.load(file)
@@ -73,7 +78,10 @@ def main() -> int:
         "agrees": difference <= flags.tolerance,
     }
     if flags.steps:
-        report |= _timed(step, batches, state, description, flags)
+        timed, state = _timed(step, batches, state, description, flags)
+        report |= timed
+    if flags.profile:
+        report["kernels"] = _profiled(step, batches, state, flags.profile)
     print(json.dumps(report))
     return 0 if report["agrees"] else 1
 
@@ -116,7 +124,7 @@ def _arrays(folder: str, name: str, specs: list[dict]) -> list[jax.Array]:
     ]
 
 
-def _timed(step, batches, state, description: dict, flags) -> dict:
+def _timed(step, batches, state, description: dict, flags) -> tuple[dict, list]:
     seconds = []
     for number in range(_WARM_UP + flags.steps):
         start = time.perf_counter()
@@ -129,12 +137,38 @@ def _timed(step, batches, state, description: dict, flags) -> dict:
     if flags.peak_tflops:
         peak = 1e12 * flags.peak_tflops
     rate = description["flops"] / median
-    return {
+    report = {
         "seconds": median,
         "tokens_per_second": description["tokens"] / median,
         "tflops": rate / 1e12,
         "share_of_peak": rate / peak if peak else None,
     }
+    return report, state
+
+
+def _profiled(step, batches, state, count: int) -> int | None:
+    """Prints the kernels of a step that take longest; returns how many there are, None if unknown.
+
+    GPUs list kernels by stream, TPUs their operations; a CPU has neither.
+    """
+    steps = 3
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            for number in range(steps):
+                results, state = step(batches[number % len(batches)], state)
+            jax.block_until_ready((results, state))
+        (path,) = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
+        planes = list(jax.profiler.ProfileData.from_file(path).planes)
+    seconds: collections.Counter = collections.Counter()
+    calls: collections.Counter = collections.Counter()
+    for line in (line for plane in planes if "/device:" in plane.name for line in plane.lines):
+        if line.name.startswith("Stream") or line.name == "XLA Ops":
+            for event in line.events:
+                seconds[event.name] += event.duration_ns / 1e9 / steps
+                calls[event.name] += 1
+    for name, duration in seconds.most_common(count):
+        print(f"{1e3 * duration:9.3f} ms {calls[name] / steps:6.1f} times  {name}")
+    return sum(calls.values()) // steps if calls else None
 
 
 if __name__ == "__main__":

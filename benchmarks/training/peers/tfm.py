@@ -15,7 +15,14 @@ from benchmarks.harness.workload import DROPOUT, LEARNING_RATE, Shape, masked_ba
 def build(kind: str, shape: dict, jit_compile: bool = False) -> Work:
     """Builds the workload of one pre-training step; `kind` must be `pretrain`."""
     assert kind == "pretrain", kind
-    sizes = Shape(**shape)
+    model, _, train, features = trainer(Shape(**shape))
+    step = tf.function(lambda: train(features), jit_compile=jit_compile)
+    step.get_concrete_function()  # The first call creates the variables.
+    return Work(lambda: float(step()), model.count_params())
+
+
+def trainer(sizes: Shape) -> tuple:
+    """Returns the model, its optimizer, a function that trains on a batch, and a batch."""
     model_config = types.SimpleNamespace(
         n_token=sizes.vocab_size,
         n_layer=sizes.num_layers,
@@ -57,8 +64,7 @@ def build(kind: str, shape: dict, jit_compile: bool = False) -> Work:
         "mems": list(batch["memory"]) if sizes.mem_len else None,
     }
 
-    @tf.function(jit_compile=jit_compile)
-    def step():
+    def train(features):
         with tf.GradientTape() as tape:
             model(features, training=True)
             loss = tf.add_n(model.losses)
@@ -67,5 +73,4 @@ def build(kind: str, shape: dict, jit_compile: bool = False) -> Work:
         optimizer.apply_gradients([(g, v) for g, v in pairs if g is not None])
         return loss
 
-    step.get_concrete_function()  # The first call creates the variables.
-    return Work(lambda: float(step()), model.count_params())
+    return model, optimizer, train, features

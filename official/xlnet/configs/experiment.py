@@ -260,10 +260,11 @@ def _assign(section: Section, name: str, key: str, value: Any, source: str) -> N
         known = section.known_keys()
         raise ConfigError(f"{source}: unknown key {name + '.' + key!r}{_nearest(key, known)}")
     default, where = fields[key].default, f"{source}: {name}.{key}"
-    if default is None and value is None:  # A number that may be left open.
+    if default is None and value is None:  # What may be left open.
         setattr(section, key, None)
         return
-    expected = float if default is None else type(default)
+    open_type = bool if "bool" in str(fields[key].type) else float
+    expected = open_type if default is None else type(default)
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):
             value = float(value)  # YAML parses 1e-4 as a string.

@@ -50,7 +50,8 @@ class TrainingConfig(Section):
         (CPU only); lowers peak memory, but a step may take twice as long.
       precision: compute precision: `float32`, `mixed_bfloat16`, or, with dynamic loss scaling,
         `mixed_float16`, for GPUs without bfloat16.
-      jit_compile: whether the training step is compiled with XLA.
+      jit_compile: whether the training step is compiled with XLA as a whole; None: on a single GPU.
+        On TPUs it always is.
       steps_per_execution: number of steps per call of the compiled training function.
       checkpoint_steps: number of steps between checkpoints.
       keep_checkpoints: number of most recent checkpoints to keep, besides the best one by
@@ -110,7 +111,7 @@ class TrainingConfig(Section):
     parallel_slices: int = 1
     release_memory: bool = False
     precision: str = "float32"
-    jit_compile: bool = False
+    jit_compile: bool | None = None
     steps_per_execution: int = 1
     checkpoint_steps: int = 500
     keep_checkpoints: int = 2

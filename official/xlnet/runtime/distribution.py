@@ -182,14 +182,21 @@ def _adder(strategy: tf.distribute.Strategy) -> Callable:
     return tf.function(lambda numbers: strategy.run(add, args=(numbers,)), autograph=False)
 
 
-def can_compile(strategy: tf.distribute.Strategy) -> bool:
-    """Whether `compile(jit_compile=True)` is supported with a strategy.
+def compiles_step(jit_compile: bool | None, strategy: tf.distribute.Strategy) -> bool:
+    """Whether Keras compiles the training step with XLA as a whole.
 
     TPU programs are always compiled, and XLA does not support all-reduce between CPU devices.
+
+    Args:
+      jit_compile: of `training`; None for on a single GPU only.
+      strategy: of the training.
     """
     if isinstance(strategy, tf.distribute.TPUStrategy):
         return False
-    return strategy.num_replicas_in_sync == 1 or bool(tf.config.list_physical_devices("GPU"))
+    has_gpu = bool(tf.config.list_physical_devices("GPU"))
+    if jit_compile is None:
+        return has_gpu and strategy.num_replicas_in_sync == 1
+    return jit_compile and (has_gpu or strategy.num_replicas_in_sync == 1)
 
 
 def _split_cpu(num_devices: int) -> None:

@@ -27,7 +27,7 @@ from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import ConfigError, DataError, DivergedError, PreemptedError
 from official.xlnet.modeling.models.trainable_model import TrainableModel
-from official.xlnet.runtime.distribution import can_compile, is_chief, on_any_worker
+from official.xlnet.runtime.distribution import compiles_step, is_chief, on_any_worker
 from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds
@@ -171,7 +171,7 @@ class Loop(tf_keras.callbacks.Callback):
             model_directory.restore_run(saved.prefix, self.state)
         model.compile(
             optimizer,
-            jit_compile=training.jit_compile and can_compile(self.strategy),
+            jit_compile=compiles_step(training.jit_compile, self.strategy),
             steps_per_execution=training.steps_per_execution,
         )
         self.step = self._start = self._saved_step = int(optimizer.iterations.numpy())

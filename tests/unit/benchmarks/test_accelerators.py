@@ -1,19 +1,22 @@
-"""Steps as StableHLO: what they take and return, what a TPU's compiler says, and that jax agrees.
+"""Steps as StableHLO: what they take and return, what the compilers say, and that jax agrees.
 
-`XLNET_JAX_PYTHON` names the interpreter of an environment with jax and libtpu (`make tpu-check`).
+`XLNET_JAX_PYTHON` names the interpreter of an environment with jax (`make tpu-check`).
 """
 
 import json
 import math
 import os
 import subprocess
+import sys
+from dataclasses import replace
 
 import pytest
 
-from benchmarks.accelerators import other_python, report
-from benchmarks.accelerators.__main__ import measure
-from benchmarks.accelerators.bundle import write_bundle
-from benchmarks.accelerators.steps import KINDS, STEPS, Case, trace, write_step
+from benchmarks.accelerators import __main__ as command
+from benchmarks.accelerators import bundle, largest, other_python, report
+from benchmarks.accelerators.chips import CHIPS
+from benchmarks.accelerators.jax_side import hlo
+from benchmarks.accelerators.steps import KINDS, PEER, STEPS, Case, trace, write_step
 from benchmarks.costs import flops
 from benchmarks.harness.rows import read_rows
 from official.xlnet.modeling.kernels.device_forms import built_for
@@ -78,7 +81,8 @@ def test_table_has_every_kind_of_step_of_both_models():
         ):
             assert (config, kind, length) in kinds
     for family in STEPS.values():
-        family.case(8).load()
+        for chip in CHIPS.values():
+            family.case(8, chip).load()
 
 
 def row(batch_size, fits=True, **changes):
@@ -107,43 +111,117 @@ def row(batch_size, fits=True, **changes):
     return measured | changes
 
 
+def gpu_row(batch_size, chip, fits=True, **changes):
+    measured = {"precision": "mixed_float16", "kernels": 388, "moved": 31.1e9, "cycles": None}
+    return row(batch_size) | measured | {"chip": chip, "fits": fits} | changes
+
+
+MODULE = """HloModule step, entry_computation_layout={(f32[3,5]{1,0})->f32[3,5]{1,0}}
+
+%fused (param: f32[3,5]) -> f32[3,5] {
+  %param = f32[3,5]{1,0} parameter(0)
+  ROOT %add = f32[3,5]{1,0} add(%param, %param)
+}
+
+%skip (a: f32[3,5]) -> f32[3,5] {
+  ROOT %a = f32[3,5]{1,0} parameter(0)
+}
+
+%update (b: f32[3,5]) -> f32[3,5] {
+  %b = f32[3,5]{1,0} parameter(0)
+  ROOT %new = f32[3,5]{1,0} fusion(%b), kind=kInput, calls=%fused
+}
+
+ENTRY %main (x: f32[3,5]) -> (f32[3,5]) {
+  %x = f32[3,5]{1,0} parameter(0)
+  %ok = pred[] parameter(1)
+  %small = bf16[3,7]{1,0} constant({...})
+  %product = (bf16[3,7]{1,0}, s8[99]{0}) custom-call(%x, %small), custom_call_target="gemm"
+  %first = bf16[3,7]{1,0} get-tuple-element(%product), index=0
+  %loop = f32[3,5]{1,0} while(%x), condition=%skip, body=%update
+  %chosen = f32[3,5]{1,0} conditional(%ok, %x, %x), branch_computations={%skip, %update}
+  ROOT %out = (f32[3,5]{1,0}) fusion(%chosen, %first), kind=kLoop, calls=%fused
+}
+"""
+
+
+def test_traffic_of_a_module_by_hand():
+    kernels = hlo.kernels_of(MODULE)
+    assert [(kernel.kind, kernel.moved) for kernel in kernels] == [
+        ("custom-call gemm", 60 + 42 + 42),  # The library's scratch is not counted.
+        ("while", 60 + 60),
+        ("fusion kInput", 60 + 60),
+        ("fusion kLoop", 60 + 42 + 60),
+    ]
+    assert hlo.count_loops(MODULE) == 1
+    assert hlo.largest_constant(MODULE) == 42
+
+
+@pytest.mark.parametrize("start", [1, 24, 100, 400])
+def test_the_largest_batch_is_found_from_any_start(start, monkeypatch, tmp_path):
+    """Memory that is not proportional to the rows: the largest size is still one that fits."""
+    card, tried = CHIPS["v100"], {}
+
+    def measured(case, chip):
+        temporaries = 3e9 + 0.06e9 * case.batch_size
+        fits = 1e9 + temporaries <= card.memory - card.reserved
+        tried[case.batch_size] = fits
+        return {"fits": fits, "arguments": 1e9, "temporaries": temporaries, "layers": 12}
+
+    monkeypatch.setattr(largest, "measure", measured)
+    largest.find("base-classify-64", (), "v100", start, str(tmp_path / "rows.json"))
+    assert max(size for size, fits in tried.items() if fits) == 192  # Of 199.
+    assert len(tried) < 8
+
+
 def test_tables(tmp_path):
     results, document = str(tmp_path / "rows.json"), tmp_path / "page.md"
-    names = ("memory", "largest", "release", "speed")
+    names = ("memory", "largest", "release", "speed", "gpu")
     empty = "".join(f"<!-- table: {name} -->\n<!-- end -->\n" for name in names)
     document.write_text(empty)
     report.write(results, str(document))
-    assert document.read_text().count("Not measured yet") == 4
+    assert document.read_text().count("Not measured yet") == 5
     for one in (row(8, loops=7), row(16), row(8), row(32, fits=False)):
         report.add(results, one)
     report.add(results, row(8, set=["model.recompute=block"], bytes=0, chip="v4"))
     report.add(results, row(8, chip="v5p", loops=None, cycles=None))
-    report.add(results, row(64, step="large-classify-512"))
-    assert len(read_rows(results)) == 6
+    for rows, setting in ((7, []), (11, []), (13, ["training.precision=float32"])):
+        report.add(results, gpu_row(rows, "v100", step="large-classify-512", set=setting))
+    report.add(results, gpu_row(29, "v100", step="large-classify-512", fits=False))
+    report.add(results, gpu_row(8, "a100", precision="float32"))
+    assert len(read_rows(results)) == 10
     report.write(results, str(document))
     text = document.read_text()
     assert "| base | v5e | 8 | 1.50 | 5.00 | 356 | 0 | 321 |" in text
     assert "| base | v5e | 32 | does not fit |" in text
     assert "| base | v5e | 16 | 32 |" in text
     assert "| base, recompute=block | v4 | 8 | not reached |" in text
-    assert "| large, 512 tokens | 1 | 64+ |" in text
+    assert "| large, 512 tokens | 1 | 13 | ? | 11 | ? |" in text
+    # 31.1 GB take 20 ms on an A100, 1.9 TFLOP 12.2 ms in TensorFloat-32.
+    measured = "| float32 | 1.50 | 5.00 | 388 | 0 | 31.1 | 20.0 | 1.90 | 12.2 | 50,000 |"
+    assert f"| base | a100 | 8 {measured}" in text
     assert "| base | v5p | 8 | 1.50 | 5.00 | 356 | ? | 321 |" in text
     # 16.38 GB take 20 ms on a v5e, 1.97 TFLOP 10 ms; on one of two cores of a v4 14.3 ms.
     assert "| base | v5e | 8 | 1.97 | 1.90 | 16 | 20 | 50,000 | 200 |" in text
     assert "| base, recompute=block | v4 | 8 | 1.97 | 1.90 | 0 | 14 | 139,594 | 286 |" in text
 
 
-def test_without_jax_it_says_what_to_do(monkeypatch):
+@pytest.mark.parametrize("program", [bundle, command, largest])
+def test_without_jax_it_says_what_to_do_before_it_works(program, monkeypatch, capsys):
     monkeypatch.setenv(other_python.PYTHON_VARIABLE, "/nowhere/python")
-    with pytest.raises(ValueError, match="tpu-check"):
-        other_python.run("write_portable.py", "folder")
+    monkeypatch.setattr(
+        sys, "argv", ["program", "--output=x"] if program is bundle else ["program"]
+    )
+    with pytest.raises(SystemExit):
+        program.main()
+    assert "tpu-check" in capsys.readouterr().err.splitlines()[-1]
 
 
 @needs_jax
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiled_for_a_tpu_there_is_no_loop_and_no_large_constant(kind):
-    measured = measure(case(kind, "mixed_bfloat16"), "v5e")
+    measured = command.measure(case(kind, "mixed_bfloat16"), "v5e")
     assert measured["fits"]
     assert measured["loops"] == 0
     assert measured["largest_constant"] < MEGABYTE
@@ -152,14 +230,28 @@ def test_compiled_for_a_tpu_there_is_no_loop_and_no_large_constant(kind):
 
 @needs_jax
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pretrain", PEER])
+def test_compiled_for_a_gpu_there_is_no_loop_and_no_large_constant(kind):
+    """In float16 with loss scaling; the peer in float32."""
+    precision = "float32" if kind == PEER else "mixed_float16"
+    measured = command.measure(replace(case(kind, precision, "GPU"), batch_size=2), "v100")
+    assert measured["fits"]
+    assert measured["loops"] == 0
+    assert measured["largest_constant"] < MEGABYTE
+    assert measured["moved"] > measured["arguments"]
+    assert sum(number for number, _ in measured["kinds"].values()) == measured["kernels"] > 50
+
+
+@needs_jax
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["GPU", "TPU"])
 def test_jax_computes_the_losses_of_tensorflow(device, tmp_path):
-    write_bundle(case("pretrain", device=device), str(tmp_path), num_batches=3)
+    bundle.write_bundle(case("pretrain", device=device), str(tmp_path), num_batches=3)
     python = os.environ[other_python.PYTHON_VARIABLE]
     environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTHON")}
 
-    def run():
-        command = [python, "run_bundle.py", ".", "--steps=2", "--peak_tflops=1"]
+    def run(*flags):
+        command = [python, "run_bundle.py", ".", *flags]
         return subprocess.run(
             command,
             cwd=tmp_path,
@@ -169,14 +261,15 @@ def test_jax_computes_the_losses_of_tensorflow(device, tmp_path):
             check=False,
         )
 
-    process = run()
+    process = run("--steps=2", "--peak_tflops=1", "--profile=3")
     answer = json.loads(process.stdout.splitlines()[-1])
     assert process.returncode == 0 and answer["agrees"], process.stderr
     assert answer["difference"] < 1e-5
     assert len(set(answer["losses"])) == 3
     assert answer["share_of_peak"] > 0
+    assert answer["kernels"] is None, "a CPU has no list of kernels"
 
     description = json.loads((tmp_path / "step.json").read_text())
     description["losses"][2] *= 1.001
     (tmp_path / "step.json").write_text(json.dumps(description))
-    assert run().returncode == 1
+    assert run("--steps=0").returncode == 1
