@@ -162,19 +162,31 @@ def accelerators(rows: list[dict[str, Any]]) -> bytes:
 
 
 def largest_batch(table: Table) -> bytes:
-    """Largest batches of fine-tuning on 16 GB, ours and the release's."""
+    """Largest batches of fine-tuning on a GPU of 16 GB, the release's and ours."""
     figure = new_figure(7.5, 3.6)
     axes = figure.subplots()
-    places = np.arange(len(table) - 1)
-    for number, (column, color) in enumerate(((1, _THEIRS), (2, _OURS))):
-        values = [int(row[column].removesuffix("+")) for row in table[1:]]
-        label = table[0][column]
-        bars = axes.bar(places + 0.4 * number, values, 0.38, label=label, color=color)
-        axes.bar_label(bars, [row[column] for row in table[1:]])
-    axes.set_xticks(places + 0.2, [row[0] for row in table[1:]])
+    columns = [c for c in range(1, len(table[0])) if any(row[c] != "?" for row in table[1:])]
+    width = 0.8 / len(columns)
+    colors = [_THEIRS, "lightgray", "gray", _THIRD, _OURS]
+    for number, column in enumerate(columns):
+        rows = [(place, row[column]) for place, row in enumerate(table[1:]) if row[column] != "?"]
+        places = [place + width * number for place, _ in rows]
+        bars = axes.bar(
+            places,
+            [int(size) for _, size in rows],
+            0.95 * width,
+            label=table[0][column],
+            color=colors[column - 1],
+        )
+        axes.bar_label(bars, [size for _, size in rows], fontsize=7)
+    middle = width * (len(columns) - 1) / 2
+    axes.set_xticks(
+        [place + middle for place in range(len(table) - 1)],
+        [row[0].replace(", ", "\n") for row in table[1:]],
+    )
     axes.set(ylabel="rows", yscale="log")
-    axes.set_ylim(top=4 * axes.get_ylim()[1])
-    axes.legend(frameon=False)
+    axes.set_ylim(top=6 * axes.get_ylim()[1])
+    axes.legend(frameon=False, ncols=3)
     _open(axes)
     return png(figure, bbox_inches="tight")
 

@@ -21,7 +21,7 @@ from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids,
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances, TargetRows
-from official.xlnet.modeling.kernels.rematerialization import recomputed
+from official.xlnet.modeling.kernels.rematerialization import as_it_is, recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.attention_weights import AttentionWeights
@@ -256,8 +256,15 @@ def _attend_streams(
         )
         if recompute:
             attend_stream = recomputed(attend_stream)
-        attended.append(attend_stream(*terms, *projected))
+        # XLA would copy both streams into one array for one product with the same keys.
+        own = projected if stream.number == 0 else [_of_its_own(x) for x in projected]
+        attended.append(attend_stream(*terms, *own))
     return from_heads(tf.concat(attended, axis=2), weights.output)
+
+
+@tf.custom_gradient
+def _of_its_own(x: tf.Tensor):
+    return as_it_is(x)[0], lambda upstream: upstream
 
 
 def _attend_stream(

@@ -29,6 +29,11 @@ def has_accelerator() -> bool:
     return device() != "CPU"
 
 
+def has_gpu() -> bool:
+    """Whether graphs are built for a GPU: where there is one, or inside `built_for`."""
+    return device() == "GPU"
+
+
 def has_tpu() -> bool:
     """Whether graphs are built for a TPU: where there is one, or inside `built_for`."""
     return device() == "TPU"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from official.xlnet.modeling.kernels.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.device_forms import has_accelerator, has_gpu
 from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled, optimization_barrier
 
 
@@ -55,3 +55,11 @@ def used_after(first: tf.Tensor, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor
         return optimization_barrier([first, *tensors])[1:]
     with tf.control_dependencies([first]):
         return [tf.identity(x) for x in tensors]
+
+
+def as_it_is(*tensors: tf.Tensor) -> list[tf.Tensor]:
+    """`tensors`, which a step that is compiled for a GPU computes once, and writes to memory.
+
+    XLA computes values again in each kernel that reads them where it takes that to be cheaper.
+    """
+    return optimization_barrier(tensors) if has_gpu() and is_compiled() else list(tensors)
