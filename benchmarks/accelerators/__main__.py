@@ -20,6 +20,7 @@ import tempfile
 from benchmarks.accelerators import other_python, report
 from benchmarks.accelerators.chips import CHIPS
 from benchmarks.accelerators.steps import STEPS, Case, trace, write_step
+from benchmarks.costs import flops
 
 
 def measure(case: Case, chip: str) -> dict:
@@ -27,7 +28,7 @@ def measure(case: Case, chip: str) -> dict:
 
     Returns:
       What `jax_side/compile_for_tpu.py` or `compile_for_gpu.py` says, and what our own count says:
-      `tokens` and `counted_flops` of a step, `layers` and `precision`.
+      `tokens` and `counted_flops` of a step, `layers`, `parameters` and `precision`.
     """
     program = f"compile_for_{CHIPS[chip].kind.lower()}.py"
     with tempfile.TemporaryDirectory() as folder:
@@ -42,6 +43,7 @@ def measure(case: Case, chip: str) -> dict:
         "tokens": case.shape().tokens,
         "counted_flops": case.flops(),
         "layers": case.shape().num_layers,
+        "parameters": flops.num_parameters(case.shape()),
         "precision": case.load().training.precision,
     }
 
@@ -73,6 +75,8 @@ def main() -> None:
         fitting = set(flags.chips)
         for batch_size in sorted(sizes):
             for chip in [chip for chip in flags.chips if chip in fitting]:
+                if CHIPS[chip].replicas > 1 and STEPS[name].kind != "pretrain":
+                    continue
                 row = measure(STEPS[name].case(batch_size, CHIPS[chip], tuple(flags.set)), chip)
                 if not row["fits"]:
                     fitting.discard(chip)

@@ -1,4 +1,4 @@
-"""Published figures of the devices that the compilers know."""
+"""Published figures of the devices that the compilers know, alone or many of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class Chip:
       memory: bytes of its memory.
       clock: cycles per second.
       devices: devices of a chip.
+      replicas: devices of the slice that train together.
+      links: bytes per second between the chips of a slice, of all links of a chip.
       kind: `TPU` or `GPU`: the forms of operations, and the compiler.
       precision: what training computes in: the 16-bit type that the device multiplies.
       float32_flops: operations per second of products in float32, with TensorFloat-32 where the
@@ -30,6 +32,8 @@ class Chip:
     memory: float
     clock: float
     devices: int = 1
+    replicas: int = 1
+    links: float = 0
     kind: str = "TPU"
     precision: str = "mixed_bfloat16"
     float32_flops: float = 0
@@ -91,7 +95,15 @@ def _gpu(
         f'runtime_version {{ major: 12 minor: 8 }} device_description_str: "{name}"'
     )
     return Chip(
-        topology, flops, bandwidth, memory, clock, 1, "GPU", precision, float32_flops, reserved=1e9
+        topology,
+        flops,
+        bandwidth,
+        memory,
+        clock,
+        kind="GPU",
+        precision=precision,
+        float32_flops=float32_flops,
+        reserved=1e9,
     )
 
 
@@ -100,6 +112,8 @@ CHIPS = {
     "v5e": Chip("v5e:2x2", 197e12, 819e9, 16e9, 1.5e9),
     "v4": Chip("v4:2x2x1", 137.5e12, 614e9, 16e9, 1.05e9, devices=2),
     "v5p": Chip("v5p:2x2x1", 459e12, 2765e9, 95e9, 1.75e9),
+    "512 v5p": Chip("v5p:8x8x8", 459e12, 2765e9, 95e9, 1.75e9, replicas=512, links=600e9),
+    "16 v5e": Chip("v5e:4x4", 197e12, 819e9, 16e9, 1.5e9, replicas=16, links=200e9),
     "v6e": Chip("v6e:2x2", 918e12, 1640e9, 32e9, 1.75e9),
     "h100": _gpu(
         "NVIDIA H100 80GB HBM3",

@@ -21,11 +21,14 @@ def add(path: str, row: dict[str, Any]) -> None:
 def write(results: str, document: str) -> None:
     """Writes the tables of the document."""
     rows = read_rows(results)
+    slices = [row for row in rows if CHIPS[row["chip"]].replicas > 1 and row["fits"]]
+    rows = [row for row in rows if CHIPS[row["chip"]].replicas == 1]
     tpu = [row for row in rows if CHIPS[row["chip"]].kind == "TPU"]
     gpu = [row for row in rows if CHIPS[row["chip"]].kind == "GPU" and row["fits"]]
     fill_table(document, "memory", _table(_MEMORY, tpu, _memory))
     fill_table(document, "speed", _table(_SPEED, [row for row in tpu if row["fits"]], _speed))
     fill_table(document, "gpu", _table(_GPU, gpu, _kernels))
+    fill_table(document, "slices", _table(_SLICES, slices, _slice))
     fill_table(document, "largest", _table(_LARGEST, _largest(rows), list))
     fill_table(document, "release", _table(_RELEASE, _beside_release(rows), list))
 
@@ -37,6 +40,11 @@ _GPU = [
     *_NAME,
     *("type", "arguments, GB", "temporaries, GB", "kernels", "loops", "GB moved", "moving, ms"),
     *("counted TFLOP", "arithmetic, ms", "tokens/s"),
+]
+_SLICES = [
+    *("step", "chips", "rows of a chip", "arguments, GB", "temporaries, GB", "CPU s"),
+    *("summed, GB", "summing, ms", "roofline, ms", "estimate, ms", "tokens/s", "days"),
+    "windows/s of a host",
 ]
 _LARGEST = ["step", "chip", "largest that fits", "smallest that does not"]
 
@@ -99,6 +107,33 @@ def _speed(row: dict[str, Any]) -> list[str]:
         f"{1e3 * roofline:.0f}",
         f"{row['tokens'] * chip.devices / roofline:,.0f}",
         "?" if row["cycles"] is None else f"{1e3 * row['cycles'] / chip.clock:.0f}",
+    ]
+
+
+_STEPS_OF_PAPER, _CHIPS_OF_HOST = 500_000, 4
+
+
+def _slice(row: dict[str, Any]) -> list[str]:
+    chip = CHIPS[row["chip"]]
+    roofline = max(row["flops"] / chip.flops, row["bytes"] / chip.bandwidth)
+    estimate = None if row["cycles"] is None else row["cycles"] / chip.clock
+    seconds = max(roofline, estimate or 0)
+    # The gradients are in float32, and all are summed; the module has them too, where it is read.
+    summed = 4 * row["parameters"] if row["all_reduced"] is None else row["all_reduced"]
+    return [
+        _name(row),
+        row["chip"],
+        row["batch_size"],
+        f"{row['arguments'] / 1e9:.2f}",
+        f"{row['temporaries'] / 1e9:.2f}",
+        f"{row['cpu_seconds']:.0f}",
+        f"{summed / 1e9:.2f}",
+        f"{2e3 * summed / chip.links:.1f}",
+        f"{1e3 * roofline:.0f}",
+        "?" if estimate is None else f"{1e3 * estimate:.0f}",
+        f"{row['tokens'] * chip.replicas / seconds:,.0f}",
+        f"{_STEPS_OF_PAPER * seconds / 86400:.1f}",
+        f"{row['batch_size'] * _CHIPS_OF_HOST / seconds:.0f}",
     ]
 
 

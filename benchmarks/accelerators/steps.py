@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 import tf_keras
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 from benchmarks.accelerators.chips import Chip
 from benchmarks.costs import flops
@@ -38,6 +39,7 @@ class Case:
       seq_len: tokens T; 0 for those of the recipe.
       settings: `key=value` settings of the recipe.
       device: the kind of device whose forms operations have.
+      replicas: devices that sum their gradients; `pretrain` only.
     """
 
     config: str
@@ -46,6 +48,7 @@ class Case:
     seq_len: int = 0
     settings: tuple[str, ...] = ()
     device: str = "TPU"
+    replicas: int = 1
 
     def load(self) -> XLNetConfig:
         """The configuration of one device."""
@@ -102,7 +105,15 @@ class Family:
         """
         precision = "float32" if self.kind in ("serve", PEER) else chip.precision
         settings = (f"training.precision={precision}", *settings)
-        return Case(self.config, self.kind, batch_size, self.seq_len, settings, chip.kind)
+        return Case(
+            self.config,
+            self.kind,
+            batch_size,
+            self.seq_len,
+            settings,
+            chip.kind,
+            chip.replicas,
+        )
 
 
 def _families(model: str) -> dict[str, Family]:
@@ -155,6 +166,8 @@ def trace(case: Case) -> Step:
         else:
             if case.kind == "pretrain":
                 model, batch = ours.pretrainer(shape, config)
+                if case.replicas > 1:
+                    _sum_gradients(model, case.replicas)
             else:
                 model, batch = ours.finetuner(shape, config, case.kind)
             function, arguments = model.train_step, [batch]
@@ -168,6 +181,20 @@ def trace(case: Case) -> Step:
     by_handle = {id(variable.handle): variable for variable in variables}
     state = [by_handle.get(id(captured), captured) for captured in concrete.captured_inputs]
     return Step(concrete, module, tf.nest.flatten(arguments), state)
+
+
+def _sum_gradients(model, replicas: int) -> None:
+    """Makes a step sum its gradients over replicas, as the strategy of a TPU does."""
+    update, everyone = model._update, [list(range(replicas))]
+
+    def update_with_sums(gradients):
+        sums = [
+            gen_xla_ops.xla_all_reduce(gradient, everyone, reduce_op="Add", mode="CrossReplica")
+            for gradient in gradients
+        ]
+        return update(sums)
+
+    model._update = update_with_sums
 
 
 def write_step(case: Case, step: Step, folder: str) -> None:
@@ -187,6 +214,7 @@ def write_step(case: Case, step: Step, folder: str) -> None:
         "num_results": len(tf.nest.flatten(step.concrete.structured_outputs)),
         "tokens": case.shape().tokens,
         "flops": case.flops(),
+        "replicas": case.replicas,
     }
     with open(os.path.join(folder, DESCRIPTION), "w", encoding="utf-8") as file:
         json.dump(description, file, indent=1)

@@ -42,7 +42,7 @@ def main() -> None:
     topology = topologies.get_topology_desc(
         platform="cuda", topology_name="", target_config=flags.card, topology="1x1x1"
     )
-    measured, text = compile_step(flags.step, topology.devices[0], "gpu")
+    measured, text = compile_step(flags.step, topology.devices, "gpu")
     if text:
         kernels = kernels_of(text)
         kinds: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0])

@@ -4,7 +4,8 @@
 
 STEP is a folder that `benchmarks.accelerators` wrote, TOPOLOGY one like v5e:2x2. Needs jax and
 libtpu. The last line of standard output is one JSON object: see `compiling.compile_step`, and
-cycles, the sum of the compiler's estimates, which leave some instructions out.
+cycles, the sum of the compiler's estimates, which leave some instructions out; and all_reduced, the
+bytes that are summed over devices.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ os.environ.update(
 )
 
 from compiling import compile_step
+from hlo import all_reduced
 from jax.experimental import topologies
 
 if __name__ == "__main__":
     folder, topology = sys.argv[1:]
-    device = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices[0]
-    measured, text = compile_step(folder, device, "tpu")
+    devices = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices
+    measured, text = compile_step(folder, devices, "tpu")
     if measured["fits"]:
         cycles = re.findall(r'"estimated_cycles":"(\d+)"', text or "")
         measured["cycles"] = None if text is None else sum(map(int, cycles))
+        measured["all_reduced"] = None if text is None else all_reduced(text)
     print(json.dumps(measured))

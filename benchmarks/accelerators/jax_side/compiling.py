@@ -7,7 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from hlo import count_loops, largest_constant
+from jax._src.lib import xla_client
 from jax.sharding import SingleDeviceSharding
 from portable import load
 from run_bundle import as_function
@@ -15,12 +17,14 @@ from run_bundle import as_function
 _TOO_LARGE = "RESOURCE_EXHAUSTED"
 
 
-def compile_step(folder: str, device: Any, platform: str) -> tuple[dict[str, Any], str | None]:
+def compile_step(
+    folder: str, devices: list[Any], platform: str
+) -> tuple[dict[str, Any], str | None]:
     """Compiles a step, the state donated.
 
     Args:
       folder: what `benchmarks.accelerators` wrote.
-      device: a device of a topology.
+      devices: of a topology; the step is that of the first, or of each if it sums gradients.
       platform: `tpu` or `gpu`.
 
     Returns:
@@ -37,6 +41,7 @@ def compile_step(folder: str, device: Any, platform: str) -> tuple[dict[str, Any
         more where the machine is busy.
     """
     step = load(folder)
+    device, replicas = devices[0], step.description["replicas"]
     sharding = SingleDeviceSharding(device)
     arrays = [
         [
@@ -48,7 +53,7 @@ def compile_step(folder: str, device: Any, platform: str) -> tuple[dict[str, Any
     lowered = as_function(step.module, step.description, platform).lower(*arrays)
     start, cpu_start = time.monotonic(), time.process_time()
     try:
-        compiled = lowered.compile()
+        compiled: Any = lowered.compile() if replicas == 1 else _Replicated(lowered, devices)
     except jax.errors.JaxRuntimeError as error:
         if _TOO_LARGE not in str(error):
             raise
@@ -73,3 +78,25 @@ def compile_step(folder: str, device: Any, platform: str) -> tuple[dict[str, Any
         "largest_constant": None if text is None else largest_constant(text),
     }
     return measured, text
+
+
+class _Replicated:
+    """A module of replicas that sum over each other, which `jax.jit` does not compile any more."""
+
+    def __init__(self, lowered: Any, devices: list[Any]):
+        options = xla_client.CompileOptions()
+        options.num_replicas, options.num_partitions = len(devices), 1
+        ids = np.array([[device.id] for device in devices])
+        options.device_assignment = xla_client.DeviceAssignment.create(ids)
+        self._executable = devices[0].client.compile(
+            lowered.compiler_ir("stablehlo"), xla_client.DeviceList(tuple(devices)), options
+        )
+
+    def memory_analysis(self):
+        return self._executable.get_compiled_memory_stats()
+
+    def cost_analysis(self):
+        return self._executable.cost_analysis()
+
+    def as_text(self) -> str:
+        return self._executable.hlo_modules()[0].to_string()

@@ -32,7 +32,7 @@ def kernels_of(text: str) -> list[Kernel]:
     """The kernels of an optimized module; of a conditional, those of the branch that moves most."""
     computations: dict[str, list[str]] = {}
     current: list[str] = []
-    for line in text.splitlines():
+    for line in re.sub(r"/\*.*?\*/", "", text).splitlines():  # Numbers of a tuple's elements.
         head = re.match(r"(ENTRY )?(%[\w.\-]+) .*\{$", line)
         if head:
             current = computations["ENTRY" if head[1] else head[2]] = []
@@ -65,6 +65,12 @@ def _kernels_of(computation: str, computations: dict[str, list[str]]) -> list[Ke
 def count_loops(text: str) -> int:
     """Number of `while` instructions of a module."""
     return len(re.findall(r" while\(", text))
+
+
+def all_reduced(text: str) -> int:
+    """Bytes of what a module sums over devices."""
+    results = re.findall(r" = (.*) all-reduce(?:-start)?\(", text)
+    return sum(map(size, results))
 
 
 def size(shapes: str) -> int:

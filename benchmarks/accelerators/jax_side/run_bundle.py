@@ -5,8 +5,8 @@
 BUNDLE is a folder that `python -m benchmarks.accelerators.bundle` wrote: the step, its state, a few
 batches, and what TensorFlow computed from them on a CPU. First the losses are compared, then steps
 are timed; --profile prints the kernels that take longest, where the device says. The last line of
-standard output is one JSON object; status 1 says that losses differ. Needs jax and numpy, and nothing
-of this project: the file may be copied.
+standard output is one JSON object; status 1 says that losses differ. Needs jax and numpy, and
+nothing of this project: the file may be copied.
 """
 
 from __future__ import annotations

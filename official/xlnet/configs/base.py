@@ -128,7 +128,8 @@ class Section(hyperparams.Config):
 
     @classmethod
     def _get_annotations(cls) -> dict[str, Any]:
-        return _annotations(cls)  # The model garden reads them each time that a key is set.
+        # The model garden reads them each time that a key is set.
+        return _annotations(cls)  # type: ignore[arg-type]
 
     def __getattr__(self, key: str) -> Any:
         settings = self.settings_with(key)

@@ -140,7 +140,7 @@ ENTRY %main (x: f32[3,5]) -> (f32[3,5]) {
   %first = bf16[3,7]{1,0} get-tuple-element(%product), index=0
   %loop = f32[3,5]{1,0} while(%x), condition=%skip, body=%update
   %chosen = f32[3,5]{1,0} conditional(%ok, %x, %x), branch_computations={%skip, %update}
-  ROOT %out = (f32[3,5]{1,0}) fusion(%chosen, %first), kind=kLoop, calls=%fused
+  ROOT %out = (/*index=0*/f32[3,5]{1,0}) fusion(%chosen, %first), kind=kLoop, calls=%fused
 }
 """
 
@@ -155,6 +155,8 @@ def test_traffic_of_a_module_by_hand():
     ]
     assert hlo.count_loops(MODULE) == 1
     assert hlo.largest_constant(MODULE) == 42
+    several = "  %all-reduce.2 = (f32[128]{0:T(128)}, /*index=1*/f32[3,5]{1,0:T(8)}) all-reduce(%x)"
+    assert hlo.all_reduced(MODULE + several) == 4 * 128 + 60
 
 
 @pytest.mark.parametrize("start", [1, 24, 100, 400])
@@ -176,11 +178,11 @@ def test_the_largest_batch_is_found_from_any_start(start, monkeypatch, tmp_path)
 
 def test_tables(tmp_path):
     results, document = str(tmp_path / "rows.json"), tmp_path / "page.md"
-    names = ("memory", "largest", "release", "speed", "gpu")
+    names = ("memory", "largest", "release", "speed", "gpu", "slices")
     empty = "".join(f"<!-- table: {name} -->\n<!-- end -->\n" for name in names)
     document.write_text(empty)
     report.write(results, str(document))
-    assert document.read_text().count("Not measured yet") == 5
+    assert document.read_text().count("Not measured yet") == 6
     for one in (row(8, loops=7), row(16), row(8), row(32, fits=False)):
         report.add(results, one)
     report.add(results, row(8, set=["model.recompute=block"], bytes=0, chip="v4"))
@@ -189,7 +191,10 @@ def test_tables(tmp_path):
         report.add(results, gpu_row(rows, "v100", step="large-classify-512", set=setting))
     report.add(results, gpu_row(29, "v100", step="large-classify-512", fits=False))
     report.add(results, gpu_row(8, "a100", precision="float32"))
-    assert len(read_rows(results)) == 10
+    of_slice = {"parameters": 150e6, "all_reduced": None, "chip": "16 v5e"}
+    report.add(results, row(8, **of_slice))
+    report.add(results, row(16, **of_slice | {"all_reduced": 1e9, "cycles": None}))
+    assert len(read_rows(results)) == 12
     report.write(results, str(document))
     text = document.read_text()
     assert "| base | v5e | 8 | 1.50 | 5.00 | 356 | 0 | 321 |" in text
@@ -197,6 +202,9 @@ def test_tables(tmp_path):
     assert "| base | v5e | 16 | 32 |" in text
     assert "| base, recompute=block | v4 | 8 | not reached |" in text
     assert "| large, 512 tokens | 1 | 13 | ? | 11 | ? |" in text
+    # 0.6 GB go over links of 200 GB/s twice; a step of 200 ms takes 11.6 days in all.
+    assert "| 321 | 0.60 | 6.0 | 20 | 200 | 80,000 | 1.2 | 160 |" in text
+    assert "| 321 | 1.00 | 10.0 | 20 | ? | 800,000 | 0.1 | 3200 |" in text
     # 31.1 GB take 20 ms on an A100, 1.9 TFLOP 12.2 ms in TensorFloat-32.
     measured = "| float32 | 1.50 | 5.00 | 388 | 0 | 31.1 | 20.0 | 1.90 | 12.2 | 50,000 |"
     assert f"| base | a100 | 8 {measured}" in text
@@ -226,6 +234,14 @@ def test_compiled_for_a_tpu_there_is_no_loop_and_no_large_constant(kind):
     assert measured["loops"] == 0
     assert measured["largest_constant"] < MEGABYTE
     assert measured["flops"] > 0.9 * measured["counted_flops"]
+
+
+@needs_jax
+@pytest.mark.slow
+def test_a_slice_sums_the_gradients_of_every_weight():
+    measured = command.measure(replace(case("pretrain"), replicas=16), "16 v5e")
+    assert measured["loops"] == 0
+    assert 4 * measured["parameters"] <= measured["all_reduced"] < 4.1 * measured["parameters"]
 
 
 @needs_jax

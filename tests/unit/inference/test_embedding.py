@@ -31,20 +31,27 @@ def texts():
     return [" ".join(map(str, rng.integers(9, VOCAB, length))) for length in lengths]
 
 
-def hidden_states(encoder, tokenizer, text, layer):
-    """The Keras encoder's hidden states after some layers, [tokens, D], of one text alone."""
+def hidden_states(encoder, tokenizer, text):
+    """The Keras encoder's hidden states after each layer, [tokens, D], of one text alone."""
     ids = tokenizer.encode(text)
     inputs = pack_columns([[ids]], MAX_LENGTH)
     outputs = encoder({name: tf.constant(x) for name, x in inputs.items()})
     # The memory is what each layer has read.
     states = [*outputs["memory"].numpy()[:, 0, -MAX_LENGTH:], outputs["content"].numpy()[0]]
-    return states[layer][~inputs["is_padding"][0]]
+    return [state[~inputs["is_padding"][0]] for state in states]
 
 
-@pytest.mark.parametrize(("layer", "number"), [(-1, 3), (3, 3), (-2, 2), (1, 1)])
-def test_each_text_as_the_encoder_reads_it_alone(encoder, tokenizer, texts, layer, number):
+@pytest.fixture(scope="module")
+def states_of_texts(encoder, tokenizer, texts):
+    return [hidden_states(encoder, tokenizer, text) for text in texts]
+
+
+@pytest.mark.parametrize(("layer", "number"), [(-1, 3), (-2, 2), (1, 1)])
+def test_each_text_as_the_encoder_reads_it_alone(
+    encoder, tokenizer, texts, states_of_texts, layer, number
+):
     embedder = TextEmbedder(encoder, tokenizer, layer, MAX_LENGTH)
-    expected = [hidden_states(encoder, tokenizer, text, number) for text in texts]
+    expected = [states[number] for states in states_of_texts]
     mean, cls, every = (embedder(texts, name, batch_size=3) for name in ("mean", "cls", "none"))
     assert mean.shape == cls.shape == (len(texts), WIDTH)
     assert mean.dtype == np.float32

@@ -68,9 +68,9 @@ def test_a_table_without_the_column_of_an_input_is_refused():
 class Local(endpoint.Endpoint):
     """An exported version in this process, as if it were served."""
 
-    def __init__(self, version, signature):
+    def __init__(self, model, signature):
         super().__init__("local", "model", signature, 1.0, 0)
-        self._model = tf.saved_model.load(version)
+        self._model = model
 
     def _signatures(self):
         signatures = {
@@ -131,7 +131,7 @@ def test_every_way_to_predict_reads_the_same_columns(columns, tmp_path):
     report = export(directory, str(tmp_path / "exported"))
     assert tuple(report["columns"].values()) == columns
     assert report["signatures"]["serving_default"]["inputs"] == sorted(report["columns"])
-    local = Local(report["path"], "serving_default")
+    local = Local(tf.saved_model.load(report["path"]), "serving_default")
     served = {name: sorted(names) for name, names in local._signatures().items()}
     assert served == {name: its["inputs"] for name, its in report["signatures"].items()}
     assert_same(
@@ -171,7 +171,8 @@ def test_several_tasks_read_their_own_texts_each(tmp_path):
         name: [text.replace("\0", "") for text in mixed_texts(5, seed)]
         for seed, name in enumerate(("text", "Review Text", "b", "1"))
     }
-    together = tf.saved_model.load(report["path"]).signatures["serving_default"](
+    served = tf.saved_model.load(report["path"])
+    together = served.signatures["serving_default"](
         **{name: tf.constant(texts[column]) for name, column in report["columns"].items()}
     )
     for number, (task, its) in enumerate(columns.items()):
@@ -181,7 +182,7 @@ def test_several_tasks_read_their_own_texts_each(tmp_path):
             "official.xlnet.configs.registry.DATASETS", {"a-b": {"name": "regression"}}
         ):
             expected = predictions_of(tmp_path, f"--model={directory}", f"--input={task}={path}")
-        local = Local(report["path"], names[number])
+        local = Local(served, names[number])
         found = predictions_of(tmp_path, "--endpoint=x:1", f"--input={path}", local=local)
         assert_same(found, expected)
         prefix = f"{names[number]}_"

@@ -106,7 +106,7 @@ def compiled(model, **settings):
 @pytest.mark.parametrize("as_dictionary", [True, False])
 def test_it_learns_and_is_saved_whole(tmp_path, as_dictionary):
     tf_keras.utils.set_random_seed(1)
-    model = compiled(XLNetClassifier(tiny_encoder(mem_len=0, dropout=0.1), CLASSES))
+    model = compiled(XLNetClassifier(tiny_encoder(mem_len=0, dropout=0.1, num_layers=1), CLASSES))
     inputs, labels = packed(*[9] * 24), np.arange(24) % CLASSES
     inputs["token_ids"][:, -4] = 20 + labels
     inputs = inputs if as_dictionary else inputs["token_ids"]
@@ -120,7 +120,7 @@ def test_it_learns_and_is_saved_whole(tmp_path, as_dictionary):
     np.testing.assert_allclose(again.predict(inputs, verbose=0), expected, atol=1e-6)
     again.fit(inputs, labels, verbose=0)
     model.save_weights(f"{tmp_path}/weights.h5")
-    other = XLNetClassifier(tiny_encoder(1, mem_len=0), CLASSES)
+    other = XLNetClassifier(tiny_encoder(1, mem_len=0, num_layers=1), CLASSES)
     other.load_weights(f"{tmp_path}/weights.h5")
     np.testing.assert_allclose(other.predict(inputs, verbose=0), expected, atol=1e-6)
     model.save(f"{tmp_path}/saved")
