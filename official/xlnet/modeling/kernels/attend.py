@@ -152,7 +152,7 @@ def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, 
 
 
 def _score_gradients_of_kept(p_BNQK, dropped_BNQK, d_dropped_BNQK, mean_BNQ, rows, keys):
-    """`_score_gradients` from dropped probabilities, without a mask: p d_p = p_dropped d_dropped."""
+    """`_score_gradients` without a mask: p d_p = p_dropped d_dropped."""
     dtype = d_dropped_BNQK.dtype
     p, dropped, d_dropped = (tf.cast(x, tf.float32) for x in (p_BNQK, dropped_BNQK, d_dropped_BNQK))
     d_score = dropped * d_dropped - p * mean_BNQ[..., None]
