@@ -126,9 +126,9 @@ class Memory(tf.Module):
         local = self._strategy.experimental_local_results
         own_ids = local(self._window_ids)
         for variable, windows, replica in zip(local(self.states), own_ids, local(ids), strict=True):
-            first = int(replica) * rows
+            own = tf.slice(states_LBMD, [0, replica * rows, 0, 0], variable.shape)
             windows.assign(tf.fill([rows], tf.constant(_UNKNOWN, tf.int64)))
-            variable.assign(tf.cast(states_LBMD[:, first : first + rows], variable.dtype))
+            variable.assign(tf.cast(own, variable.dtype))
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
         """Nothing: the variable of one replica would not do."""
