@@ -59,8 +59,8 @@ def attend(
     A row that attends to no key gets zeros. The backward pass is written out: Σ_j p_j dp_j =
     output · d_output, and of all [B, N, Q, K] tensors only the probabilities p are kept, as dropout
     is drawn again from its seed. What it earns: with TensorFlow's own gradients, a training step of
-    `small` takes 1.50 times the CPU time. A GPU keeps p and its dropped form in the type of the
-    values, since XLA's kernels compute p again from the scores otherwise (docs/accelerators.md).
+    `small` takes 1.50 times the CPU time. A GPU keeps p in the type of the values, since XLA
+    computes it again from the scores in each kernel otherwise (docs/accelerators.md).
 
     Args:
       terms: the terms of the scores.
@@ -77,7 +77,6 @@ def attend(
     masked_scores = kernel(_masked_scores, pattern)
     drop = kernel(_drop, rate, value_BNKH.dtype)
     score_gradients = kernel(_score_gradients, rate)
-    kept_gradients = kernel(_score_gradients_of_kept)
     # TensorFlow copies blocks faster than XLA loops over them; XLA gathers faster.
     copies = isinstance(pattern.shift, ConsecutiveRows)
     from_keys = (functools.partial if copies else kernel)(_from_keys, pattern.shift)
@@ -88,27 +87,16 @@ def attend(
         p_BNQK = tf.nn.softmax(scores_BNQK)
         if has_gpu():
             (p_BNQK,) = as_it_is(tf.cast(p_BNQK, value_BNKH.dtype))
-        dropped_BNQK = drop(p_BNQK, seed)
-        if has_gpu():
-            (dropped_BNQK,) = as_it_is(dropped_BNQK)
-        output_BNQH = tf.matmul(dropped_BNQK, value_BNKH)
+        output_BNQH = tf.matmul(drop(p_BNQK, seed), value_BNKH)
 
         def gradient(d_output_BNQH):
             dots_BNQH = tf.cast(d_output_BNQH, tf.float32) * tf.cast(output_BNQH, tf.float32)
-            mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
-            if has_gpu():
-                d_value_BNKH = tf.matmul(dropped_BNQK, d_output_BNQH, transpose_a=True)
-                d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
-                d_content, d_segment = kept_gradients(
-                    p_BNQK, dropped_BNQK, d_dropped_BNQK, mean_BNQ, rows, keys
-                )
-                d_positional = from_keys(d_content, rows.positions)
-                return d_content, d_positional, d_segment, d_value_BNKH
             # Drawing again must not be optimized away to keeping what was drawn first.
             (same_seed,) = used_after(d_output_BNQH, [seed])
             d_value_BNKH = tf.matmul(drop(p_BNQK, same_seed), d_output_BNQH, transpose_a=True)
             with tf.control_dependencies([d_value_BNKH]):  # One array of this size goes first.
                 d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
+            mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
             d_content, d_segment = score_gradients(
                 p_BNQK, d_dropped_BNQK, mean_BNQ, same_seed, rows, keys
             )
@@ -146,19 +134,12 @@ def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, 
     d_p = tf.cast(d_dropped_BNQK, tf.float32)
     if rate:
         d_p = tf.where(keep_mask(sizes(d_p), rate, seed), d_p / (1 - rate), 0.0)
-    d_score = p_BNQK * (d_p - mean_BNQ[..., None])
+    d_score = tf.cast(p_BNQK, tf.float32) * (d_p - mean_BNQ[..., None])
+    if has_gpu():
+        (d_score,) = as_it_is(tf.cast(d_score, dtype))
+        d_score = tf.cast(d_score, tf.float32)
     d_segment_BNQ = row_sums(tf.where(_is_different(rows, keys), d_score, 0.0))
     return tf.cast(d_score, dtype), tf.cast(d_segment_BNQ, dtype)
-
-
-def _score_gradients_of_kept(p_BNQK, dropped_BNQK, d_dropped_BNQK, mean_BNQ, rows, keys):
-    """`_score_gradients` without a mask: p d_p = p_dropped d_dropped."""
-    dtype = d_dropped_BNQK.dtype
-    p, dropped, d_dropped = (tf.cast(x, tf.float32) for x in (p_BNQK, dropped_BNQK, d_dropped_BNQK))
-    d_score = dropped * d_dropped - p * mean_BNQ[..., None]
-    (d_score,) = as_it_is(tf.cast(d_score, dtype))
-    different = tf.where(_is_different(rows, keys), tf.cast(d_score, tf.float32), 0.0)
-    return d_score, tf.cast(tf.reduce_sum(different, axis=-1), dtype)
 
 
 def _from_keys(shift: Distances | None, score_BNQK, positions_BQ):
