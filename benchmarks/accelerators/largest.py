@@ -4,8 +4,8 @@
     python -m benchmarks.accelerators.largest --steps=base-classify-128 --columns=float16
 
 Each cell starts at the release's batch; the next size follows from the temporaries of a row, until
-that is one that was compiled. Sizes above 16 are multiples of 8. What was compiled is on file in
-docs/accelerators.json.
+that is one that was compiled: near the limit, XLA itself computes values again, and more fit. Sizes
+above 16 are multiples of 8. What was compiled is on file in docs/accelerators.json.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from benchmarks.accelerators.chips import CHIPS
 from benchmarks.accelerators.steps import STEPS
 
 
-def find(step: str, settings: tuple[str, ...], chip: str, start: int, results: str) -> None:
+def find(
+    step: str, settings: tuple[str, ...], chip: str, start: int, results: str, tries: int = 9
+) -> None:
     """Writes a row for each batch size that is compiled.
 
     Args:
@@ -29,11 +31,12 @@ def find(step: str, settings: tuple[str, ...], chip: str, start: int, results: s
       chip: a GPU's name.
       start: batch size to begin with.
       results: file of all rows.
+      tries: how many sizes are compiled at most.
     """
     card = CHIPS[chip]
     tried: dict[int, bool] = {}
     size = start
-    while size not in tried and size > 0:
+    while size not in tried and size > 0 and len(tried) < tries:
         row = measure(STEPS[step].case(size, card, settings), chip)
         report.add(
             results,
@@ -58,6 +61,8 @@ def main() -> None:
     parser.add_argument("--columns", default=";".join(report.OF_CARD), help="semicolon-separated")
     parser.add_argument("--results", default=report.RESULTS, help="JSON file of all rows")
     parser.add_argument("--document", default=report.DOCUMENT, help="page with the tables")
+    parser.add_argument("--start", type=int, help="first size; default: the release's")
+    parser.add_argument("--tries", type=int, default=9, help="sizes of a cell, at most")
     flags = parser.parse_args()
     try:
         other_python.interpreter()
@@ -65,8 +70,8 @@ def main() -> None:
         parser.error(str(error))
     for column in flags.columns.split(";"):
         for step in flags.steps.split(","):
-            start = report.OF_RELEASE[step]
-            find(step, report.OF_CARD[column], report.CARD, start, flags.results)
+            start, settings = flags.start or report.OF_RELEASE[step], report.OF_CARD[column]
+            find(step, settings, report.CARD, start, flags.results, flags.tries)
             report.write(flags.results, flags.document)
 
 
