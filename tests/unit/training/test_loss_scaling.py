@@ -43,7 +43,7 @@ def data(tmp_path_factory):
 
 def pretrain_config(**changes):
     tree = {
-        "model": {"vocab_size": 97, "num_layers": 2, "d_model": 22, "num_heads": 2},
+        "model": {"vocab_size": 97, "num_layers": 1, "d_model": 22, "num_heads": 2},
         "data": {"seq_len": 19, "reuse_len": 7, "num_predict": 3, "num_lanes": 4},
         "training": {"batch_size": 4, "num_steps": 60, "warmup_steps": 0, "learning_rate": 0.003},
     }
