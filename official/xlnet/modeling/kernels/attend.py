@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_gpu
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances
-from official.xlnet.modeling.kernels.rematerialization import as_it_is, used_after
+from official.xlnet.modeling.kernels.rematerialization import as_it_is, is_recomputed, used_after
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, keep_mask
 from official.xlnet.modeling.kernels.xla_kernels import compiled, row_sums
 from official.xlnet.modeling.ops.shapes import sizes
@@ -76,7 +76,9 @@ def attend(
     seed = tf.zeros([2], tf.int32) if seed is None else seed
     masked_scores = kernel(_masked_scores, pattern)
     drop = kernel(_drop, rate, value_BNKH.dtype)
-    score_gradients = kernel(_score_gradients, rate)
+    # XLA would keep over the step what is to be computed again.
+    keeps = has_gpu() and not is_recomputed()
+    score_gradients = kernel(_score_gradients, rate, keeps)
     # TensorFlow copies blocks faster than XLA loops over them; XLA gathers faster.
     copies = isinstance(pattern.shift, ConsecutiveRows)
     from_keys = (functools.partial if copies else kernel)(_from_keys, pattern.shift)
@@ -85,7 +87,7 @@ def attend(
     def weigh(content_BNQK, positional, segment_BNQ, value_BNKH):
         scores_BNQK = masked_scores(content_BNQK, positional, segment_BNQ, rows, keys)
         p_BNQK = tf.nn.softmax(scores_BNQK)
-        if has_gpu():
+        if keeps:
             (p_BNQK,) = as_it_is(tf.cast(p_BNQK, value_BNKH.dtype))
         output_BNQH = tf.matmul(drop(p_BNQK, seed), value_BNKH)
 
@@ -128,14 +130,14 @@ def _drop(rate: float, dtype: tf.DType, p_BNQK, seed):
     return tf.cast(dropout(p_BNQK, rate, seed), dtype)
 
 
-def _score_gradients(rate: float, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys):
+def _score_gradients(rate: float, keeps: bool, p_BNQK, d_dropped_BNQK, mean_BNQ, seed, rows, keys):
     """d_score = p (d_p - Σ p d_p), per key and, for the segment term, summed over keys."""
     dtype = d_dropped_BNQK.dtype
     d_p = tf.cast(d_dropped_BNQK, tf.float32)
     if rate:
         d_p = tf.where(keep_mask(sizes(d_p), rate, seed), d_p / (1 - rate), 0.0)
     d_score = tf.cast(p_BNQK, tf.float32) * (d_p - mean_BNQ[..., None])
-    if has_gpu():
+    if keeps:
         (d_score,) = as_it_is(tf.cast(d_score, dtype))
         d_score = tf.cast(d_score, tf.float32)
     d_segment_BNQ = row_sums(tf.where(_is_different(rows, keys), d_score, 0.0))

@@ -6,12 +6,30 @@ attention is recomputed, 48% and 1.52 times when whole blocks are (docs/performa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_accelerator, has_gpu
 from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled, optimization_barrier
+
+_is_recomputed = False
+
+
+def is_recomputed() -> bool:
+    """Whether what is traced is computed again in the backward pass."""
+    return _is_recomputed
+
+
+@contextlib.contextmanager
+def _recomputing() -> Iterator[None]:
+    global _is_recomputed
+    before, _is_recomputed = _is_recomputed, True
+    try:
+        yield
+    finally:
+        _is_recomputed = before
 
 
 def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -27,6 +45,7 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
 
     @tf.custom_gradient
     def call(*tensors):
+        @_recomputing()
         def gradient(upstream, variables=()):
             variables = list(variables)
             with tf.control_dependencies([upstream]), tf.GradientTape() as tape:
@@ -39,7 +58,8 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
                 of_tensors = [tf.identity(g) for g in of_tensors]
             return (of_tensors, of_variables) if variables else of_tensors
 
-        return function(*tensors), gradient
+        with _recomputing():
+            return function(*tensors), gradient
 
     return call
 
