@@ -182,9 +182,9 @@ def largest_batch(table: Table) -> bytes:
     middle = width * (len(columns) - 1) / 2
     axes.set_xticks(
         [place + middle for place in range(len(table) - 1)],
-        [row[0].replace(", ", "\n") for row in table[1:]],
+        [row[0].replace(", ", "\n").removesuffix(" tokens") for row in table[1:]],
     )
-    axes.set(ylabel="rows", yscale="log")
+    axes.set(xlabel="tokens of a row", ylabel="rows", yscale="log")
     axes.set_ylim(top=6 * axes.get_ylim()[1])
     axes.legend(frameon=False, ncols=3)
     _open(axes)
