@@ -34,7 +34,8 @@ def measure(case: Case, chip: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         write_step(case, trace(case), folder)
         answer = json.loads(other_python.run(program, folder, CHIPS[chip].topology))
-    if CHIPS[chip].kind == "GPU":  # Its compiler counts no operations, and takes any size.
+    if CHIPS[chip].kind == "GPU" and answer["fits"]:
+        # Its compiler counts no operations, and takes sizes that the device would not.
         answer |= {"flops": case.flops(), "bytes": answer["moved"], "cycles": None}
         needed = answer["arguments"] + answer["temporaries"]
         answer["fits"] = needed <= CHIPS[chip].memory - CHIPS[chip].reserved
@@ -63,10 +64,7 @@ def main() -> None:
     parser.add_argument("--results", default=report.RESULTS, help="JSON file of all rows")
     parser.add_argument("--document", default=report.DOCUMENT, help="page with the tables")
     flags = parser.parse_args()
-    try:
-        other_python.interpreter()
-    except ValueError as error:
-        parser.error(str(error))
+    other_python.check(parser)
     unknown = [*(set(flags.steps) - set(STEPS)), *(set(flags.chips) - set(CHIPS))]
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; see --help")

@@ -69,10 +69,7 @@ def main() -> None:
     )
     parser.add_argument("--output", required=True, help="folder of the bundle")
     flags = parser.parse_args()
-    try:
-        other_python.interpreter()
-    except ValueError as error:
-        parser.error(str(error))
+    other_python.check(parser)
     case = Case(
         flags.config, "pretrain", flags.batch_size, settings=tuple(flags.set), device=flags.device
     )

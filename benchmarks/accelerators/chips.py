@@ -41,17 +41,7 @@ class Chip:
 
 
 def _gpu(
-    name: str,
-    capability: str,
-    cores: int,
-    flops: float,
-    float32_flops: float,
-    bandwidth: float,
-    memory: int,
-    clock: float,
-    l2_cache: int,
-    shared_memory: int,
-    precision: str = "mixed_bfloat16",
+    name: str, capability: str, cores: int, l2_cache: int, shared_memory: int, **figures
 ) -> Chip:
     """An NVIDIA GPU, from its data sheet and NVIDIA's table of compute capabilities.
 
@@ -59,14 +49,9 @@ def _gpu(
       name: what the driver calls it.
       capability: compute capability.
       cores: streaming multiprocessors.
-      flops: of `Chip`.
-      float32_flops: of `Chip`.
-      bandwidth: of `Chip`.
-      memory: bytes.
-      clock: of `Chip`.
       l2_cache: bytes.
       shared_memory: bytes of one multiprocessor.
-      precision: of `Chip`.
+      **figures: of `Chip`.
     """
     major, minor = capability.split(".")
     fields = {
@@ -75,16 +60,16 @@ def _gpu(
         "shared_memory_per_block": 49152,
         "shared_memory_per_core": shared_memory,
         "shared_memory_per_block_optin": shared_memory - 1024,
-        "threads_per_core_limit": 1024 if capability == "7.5" else 2048,
+        "threads_per_core_limit": 2048,
         "core_count": cores,
         "fpus_per_core": 128 if capability == "9.0" else 64,
         "block_dim_limit_x": 2**31 - 1,
         "block_dim_limit_y": 65535,
         "block_dim_limit_z": 65535,
-        "memory_bandwidth": int(bandwidth),
+        "memory_bandwidth": int(figures["bandwidth"]),
         "l2_cache_size": l2_cache,
-        "clock_rate_ghz": clock / 1e9,
-        "device_memory_size": memory,
+        "clock_rate_ghz": figures["clock"] / 1e9,
+        "device_memory_size": figures["memory"],
         "registers_per_core_limit": 65536,
         "registers_per_block_limit": 65536,
     }
@@ -94,17 +79,7 @@ def _gpu(
         'platform_name: "CUDA" dnn_version_info { major: 9 minor: 7 } '
         f'runtime_version {{ major: 12 minor: 8 }} device_description_str: "{name}"'
     )
-    return Chip(
-        topology,
-        flops,
-        bandwidth,
-        memory,
-        clock,
-        kind="GPU",
-        precision=precision,
-        float32_flops=float32_flops,
-        reserved=1e9,
-    )
+    return Chip(topology, kind="GPU", reserved=1e9, **figures)
 
 
 _MB = 2**20
@@ -117,17 +92,39 @@ CHIPS = {
     "v6e": Chip("v6e:2x2", 918e12, 1640e9, 32e9, 1.75e9),
     "h100": _gpu(
         "NVIDIA H100 80GB HBM3",
-        *("9.0", 132, 989e12, 494e12, 3352e9, 81007 * _MB, 1.98e9),
-        *(50 * _MB, 228 * 1024),
+        capability="9.0",
+        cores=132,
+        l2_cache=50 * _MB,
+        shared_memory=228 * 1024,
+        flops=989e12,
+        float32_flops=494e12,
+        bandwidth=3352e9,
+        memory=81007 * _MB,
+        clock=1.98e9,
     ),
     "a100": _gpu(
         "NVIDIA A100-SXM4-40GB",
-        *("8.0", 108, 312e12, 156e12, 1555e9, 40536 * _MB, 1.41e9),
-        *(40 * _MB, 164 * 1024),
+        capability="8.0",
+        cores=108,
+        l2_cache=40 * _MB,
+        shared_memory=164 * 1024,
+        flops=312e12,
+        float32_flops=156e12,
+        bandwidth=1555e9,
+        memory=40536 * _MB,
+        clock=1.41e9,
     ),
     "v100": _gpu(
         "Tesla V100-SXM2-16GB",
-        *("7.0", 80, 125e12, 15.7e12, 900e9, 16160 * _MB, 1.53e9),
-        *(6 * _MB, 96 * 1024, "mixed_float16"),
+        capability="7.0",
+        cores=80,
+        l2_cache=6 * _MB,
+        shared_memory=96 * 1024,
+        flops=125e12,
+        float32_flops=15.7e12,
+        bandwidth=900e9,
+        memory=16160 * _MB,
+        clock=1.53e9,
+        precision="mixed_float16",
     ),
 }

@@ -64,10 +64,7 @@ def main() -> None:
     parser.add_argument("--start", type=int, help="first size; default: the release's")
     parser.add_argument("--tries", type=int, default=9, help="sizes of a cell, at most")
     flags = parser.parse_args()
-    try:
-        other_python.interpreter()
-    except ValueError as error:
-        parser.error(str(error))
+    other_python.check(parser)
     for column in flags.columns.split(";"):
         for step in flags.steps.split(","):
             start, settings = flags.start or report.OF_RELEASE[step], report.OF_CARD[column]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import pathlib
 import subprocess
@@ -23,6 +24,14 @@ def interpreter() -> str:
             f"{python!r}: `make tpu-check` makes one"
         )
     return python
+
+
+def check(parser: argparse.ArgumentParser) -> None:
+    """Ends the program with a sentence where there is no interpreter, before it works."""
+    try:
+        interpreter()
+    except ValueError as error:
+        parser.error(str(error))
 
 
 def run(program: str, *arguments: str) -> str:

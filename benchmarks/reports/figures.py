@@ -21,6 +21,7 @@ from typing import Any
 
 from PIL import Image, PngImagePlugin
 
+from benchmarks.accelerators.chips import CHIPS
 from benchmarks.learning.time_to_quality import report as time_to_quality
 from benchmarks.reports import concept_figures, report, result_figures
 
@@ -72,7 +73,14 @@ def _measured(keep: Callable[[dict[str, Any]], Any]) -> Callable[[pathlib.Path],
 
 def _pretraining(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     steps = ("base", "large")
-    return [row for row in rows if row["step"] in steps and row["fits"] and not row["set"]]
+    return [
+        row
+        for row in rows
+        if row["step"] in steps
+        and row["fits"]
+        and not row["set"]
+        and CHIPS[row["chip"]].replicas == 1
+    ]
 
 
 def _without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:

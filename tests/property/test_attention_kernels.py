@@ -100,6 +100,13 @@ class Case:
 
     def gradients(self, attention, encoding, **settings):
         """The output of `attention`, and gradients of hidden states and all weights."""
+        run = self.function(attention, encoding, **settings)
+        # Kernels are compiled in graphs only.
+        run = tf.function(run) if self.rng.integers(2) else run
+        return run(self.hidden, self.remembered, self.weights)
+
+    def function(self, attention, encoding, **settings):
+        """A function of hidden states, memory and weights that returns what `gradients` does."""
         shape = [BATCH, self.wanted + self.targets, self.width]
         upstream = tf.random.stateless_normal(shape, [1, 2])
 
@@ -116,11 +123,34 @@ class Case:
                     **self.settings,
                     **settings,
                 )
-            return [output, *tape.gradient(output, [hidden_states, *weights], upstream)]
+            of_output = tf.cast(upstream, output.dtype)
+            return [output, *tape.gradient(output, [hidden_states, *weights], of_output)]
 
-        # Kernels are compiled in graphs only.
-        run = tf.function(run) if self.rng.integers(2) else run
-        return run(self.hidden, self.remembered, self.weights)
+        return run
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_16_bit_a_compiled_step_of_a_gpu_is_near_the_reference(seed):
+    """Probabilities and their gradients are rounded there; each array is as near as on a CPU."""
+    case = Case(seed)
+    with built_for("CPU"):
+        wanted = case.gradients(reference, case.encoding())
+    case.weights = AttentionWeights(*(tf.cast(x, tf.bfloat16) for x in case.weights))
+    case.hidden = tf.cast(case.hidden, tf.bfloat16)
+    if case.memory:
+        case.remembered = tf.cast(case.remembered, tf.bfloat16)
+
+    def errors(device):
+        with built_for(device):
+            run = case.function(with_fast_forms(unexpected), case.encoding("bfloat16"))
+            run = tf.function(run, jit_compile=True)
+            found = run(case.hidden, case.remembered, case.weights)
+        pairs = zip(found, wanted, strict=True)
+        return [np.linalg.norm(tf.cast(x, tf.float32) - y) for x, y in pairs]
+
+    names = "output", "hidden", *case.weights._fields
+    for name, value, gpu, cpu in zip(names, wanted, errors("GPU"), errors("CPU"), strict=True):
+        assert gpu < max(0.02 * np.linalg.norm(value), 3 * cpu), (name, gpu, cpu)
 
 
 @pytest.mark.parametrize("seed", range(16))

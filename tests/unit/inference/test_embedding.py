@@ -63,6 +63,11 @@ def test_each_text_as_the_encoder_reads_it_alone(
         assert not every[row, : -len(vectors)].any()
 
 
+def test_a_layer_is_counted_from_either_end(encoder, tokenizer, texts):
+    last, third = (TextEmbedder(encoder, tokenizer, n, MAX_LENGTH)(texts[:3]) for n in (-1, 3))
+    np.testing.assert_array_equal(last, third)
+
+
 def test_a_causal_model_reads_as_it_was_trained(tokenizer, texts):
     encoder = tiny_encoder(num_layers=3, bidirectional=False, kind="causal")
     vectors = TextEmbedder(encoder, tokenizer, max_length=MAX_LENGTH)(texts[:3], "cls")

@@ -10,7 +10,11 @@ import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_gpu
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances
-from official.xlnet.modeling.kernels.rematerialization import as_it_is, is_recomputed, used_after
+from official.xlnet.modeling.kernels.rematerialization import (
+    computed_once,
+    is_recomputed,
+    used_after,
+)
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, keep_mask
 from official.xlnet.modeling.kernels.xla_kernels import compiled, row_sums
 from official.xlnet.modeling.ops.shapes import sizes
@@ -76,7 +80,7 @@ def attend(
     seed = tf.zeros([2], tf.int32) if seed is None else seed
     masked_scores = kernel(_masked_scores, pattern)
     drop = kernel(_drop, rate, value_BNKH.dtype)
-    # XLA would keep over the step what is to be computed again.
+    # Not in layers that are computed again: base would need 1.3 times the temporaries.
     keeps = has_gpu() and not is_recomputed()
     score_gradients = kernel(_score_gradients, rate, keeps)
     # TensorFlow copies blocks faster than XLA loops over them; XLA gathers faster.
@@ -88,7 +92,7 @@ def attend(
         scores_BNQK = masked_scores(content_BNQK, positional, segment_BNQ, rows, keys)
         p_BNQK = tf.nn.softmax(scores_BNQK)
         if keeps:
-            (p_BNQK,) = as_it_is(tf.cast(p_BNQK, value_BNKH.dtype))
+            p_BNQK = computed_once(tf.cast(p_BNQK, value_BNKH.dtype))
         output_BNQH = tf.matmul(drop(p_BNQK, seed), value_BNKH)
 
         def gradient(d_output_BNQH):
@@ -138,8 +142,7 @@ def _score_gradients(rate: float, keeps: bool, p_BNQK, d_dropped_BNQK, mean_BNQ,
         d_p = tf.where(keep_mask(sizes(d_p), rate, seed), d_p / (1 - rate), 0.0)
     d_score = tf.cast(p_BNQK, tf.float32) * (d_p - mean_BNQ[..., None])
     if keeps:
-        (d_score,) = as_it_is(tf.cast(d_score, dtype))
-        d_score = tf.cast(d_score, tf.float32)
+        d_score = tf.cast(computed_once(tf.cast(d_score, dtype)), tf.float32)
     d_segment_BNQ = row_sums(tf.where(_is_different(rows, keys), d_score, 0.0))
     return tf.cast(d_score, dtype), tf.cast(d_segment_BNQ, dtype)
 

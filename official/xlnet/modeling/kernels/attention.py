@@ -17,11 +17,12 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.attend import Pattern, ScoreTerms, attend
+from official.xlnet.modeling.kernels.device_forms import has_gpu
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids, FactorsOfRows
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances, TargetRows
-from official.xlnet.modeling.kernels.rematerialization import as_it_is, recomputed
+from official.xlnet.modeling.kernels.rematerialization import computed_once, recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.attention_weights import AttentionWeights
@@ -256,15 +257,17 @@ def _attend_streams(
         )
         if recompute:
             attend_stream = recomputed(attend_stream)
-        # XLA would copy both streams into one array for one product with the same keys.
-        own = projected if stream.number == 0 else [_of_its_own(x) for x in projected]
-        attended.append(attend_stream(*terms, *own))
+        key, value, position = projected
+        if has_gpu() and stream.number == 1:
+            # XLA would copy both streams into one array for one product with the same keys.
+            key, value = _computed_once(key), _computed_once(value)
+        attended.append(attend_stream(*terms, key, value, position))
     return from_heads(tf.concat(attended, axis=2), weights.output)
 
 
 @tf.custom_gradient
-def _of_its_own(x: tf.Tensor):
-    return as_it_is(x)[0], lambda upstream: upstream
+def _computed_once(x: tf.Tensor):
+    return computed_once(x), lambda upstream: upstream
 
 
 def _attend_stream(

@@ -169,13 +169,16 @@ def _roll(x_BNPR: tf.Tensor, shift_BP: tf.Tensor) -> tf.Tensor:
 def _gathered(x_BNPR: tf.Tensor, first_BP: tf.Tensor, length: int) -> tf.Tensor:
     """x[b, :, p, first[b, p] :][: length] of every b and p, 0 outside of x: one kernel of a GPU.
 
-    By its compiler, the query stream of base moves a tenth of the bytes of a barrel shifter so.
+    By its compiler, base of two layers with 8 rows moves 0.3 GB less than with `_cut` and `_place`.
     """
     batch, heads, num_rows, width = sizes(x_BNPR)
     index_B1PL = first_BP[:, None, :, None] + tf.range(length)
-    row_BNP1 = tf.reshape(tf.range(batch * heads * num_rows), [-1, heads, num_rows, 1])
     inside_B1PL = (index_B1PL >= 0) & (index_B1PL < width)
-    flat_BNPL = row_BNP1 * width + tf.clip_by_value(index_B1PL, 0, width - 1)
+    # x may have more elements than int32 counts.
+    row_X = tf.range(tf.cast(batch * heads * num_rows, tf.int64))
+    row_BNP1 = tf.reshape(row_X, [-1, heads, num_rows, 1])
+    column_B1PL = tf.cast(tf.clip_by_value(index_B1PL, 0, width - 1), tf.int64)
+    flat_BNPL = row_BNP1 * width + column_B1PL
     found_BNPL = tf.gather(tf.reshape(x_BNPR, [-1]), flat_BNPL)
     return tf.where(inside_B1PL, found_BNPL, tf.zeros([], x_BNPR.dtype))
 

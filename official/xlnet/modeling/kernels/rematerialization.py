@@ -7,6 +7,7 @@ attention is recomputed, 48% and 1.52 times when whole blocks are (docs/performa
 from __future__ import annotations
 
 import contextlib
+import contextvars
 from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
@@ -14,22 +15,21 @@ import tensorflow as tf
 from official.xlnet.modeling.kernels.device_forms import has_accelerator, has_gpu
 from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled, optimization_barrier
 
-_is_recomputed = False
+_IS_RECOMPUTED = contextvars.ContextVar("is_recomputed", default=False)
 
 
 def is_recomputed() -> bool:
-    """Whether what is traced is computed again in the backward pass."""
-    return _is_recomputed
+    """Whether what is traced now is computed again in the backward pass."""
+    return _IS_RECOMPUTED.get()
 
 
 @contextlib.contextmanager
 def _recomputing() -> Iterator[None]:
-    global _is_recomputed
-    before, _is_recomputed = _is_recomputed, True
+    token = _IS_RECOMPUTED.set(True)
     try:
         yield
     finally:
-        _is_recomputed = before
+        _IS_RECOMPUTED.reset(token)
 
 
 def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -77,9 +77,9 @@ def used_after(first: tf.Tensor, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor
         return [tf.identity(x) for x in tensors]
 
 
-def as_it_is(*tensors: tf.Tensor) -> list[tf.Tensor]:
-    """`tensors`, which a step that is compiled for a GPU computes once, and writes to memory.
+def computed_once(x: tf.Tensor) -> tf.Tensor:
+    """`x`, which a step that is compiled for a GPU computes once and writes to memory.
 
     XLA computes values again in each kernel that reads them where it takes that to be cheaper.
     """
-    return optimization_barrier(tensors) if has_gpu() and is_compiled() else list(tensors)
+    return optimization_barrier([x])[0] if has_gpu() and is_compiled() else x

@@ -7,8 +7,8 @@ TensorFlow's own `all_reduce` and Keras' optimizers do so too. Importing this mo
 operation hold its backward pass; the registry only refers to it, for as long as it exists.
 
 AutoGraph leaves this package as it is, as it does TensorFlow and Keras: there is no Python control
-flow over tensors here, and rewriting each function costs seconds before the first step. What users
-write, subclasses of this package's classes too, is converted as ever.
+flow over tensors here, and rewriting each function takes time before the first step. Layers and
+models of users, subclasses of this package's classes too, are converted as ever.
 
 XLA logs through Abseil, which does not read TF_CPP_MIN_LOG_LEVEL as the rest of TensorFlow does.
 Importing this module sets Abseil's level to that of the variable.

@@ -154,7 +154,8 @@ def values_of(key: str) -> tuple:
     name, key = key.split(".")
     section = getattr(_defaults(), name)
     default = getattr(section, key)
-    if isinstance(default, bool):
+    field = type(section).__dataclass_fields__.get(key)
+    if isinstance(default, bool) or (field and "bool" in str(field.type)):
         return (True, False)
     owner = section.settings_with(key) if name == "task" else None
     allowed = (owner or type(section)).allowed.get(key, ())
