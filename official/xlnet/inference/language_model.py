@@ -70,6 +70,18 @@ def require_language_model(config: XLNetConfig) -> None:
     require_one_of(key, config.objective.kind, ("permutation", "causal"))
 
 
+def window_length(config: XLNetConfig) -> int:
+    """Number of tokens of a window in which a language model reads text, as in training.
+
+    A causal model has been trained on the `reuse_len` part of the windows of its records.
+
+    Args:
+      config: the configuration that the model was pre-trained with.
+    """
+    data = config.data
+    return (is_causal(config) and data.reuse_len) or data.seq_len
+
+
 def is_causal(config: XLNetConfig) -> bool:
     """Whether a language model predicts the next token from the content stream.
 

@@ -41,6 +41,7 @@ from official.xlnet.inference.language_model import (
     loaded,
     require_both_sides,
     require_language_model,
+    window_length,
 )
 from official.xlnet.inference.network.inference_encoder import last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
@@ -251,9 +252,8 @@ class Scorer:
 
     def _windows(self, num_tokens: int) -> Iterator[_Window]:
         """The windows that a text is read in."""
-        data = self._config.data
-        advance = data.reuse_len or data.seq_len
-        length = advance if self._network.is_causal else data.seq_len
+        length = window_length(self._config)
+        advance = self._config.data.reuse_len or length
         if num_tokens <= length:
             yield _Window(0, min(bucket(num_tokens), length), 0)
             return

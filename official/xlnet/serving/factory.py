@@ -15,7 +15,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.data.graph_names import graph_names
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference.language_model import load_language_model
+from official.xlnet.inference.language_model import load_language_model, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.graph.settings import Settings
@@ -43,8 +43,8 @@ def create_service(
         fine-tuned model, `encoder` for any other.
       lengths: bucket lengths that inputs are padded to, in tokens, ascending. Empty: powers of
         two and `max_length`.
-      max_length: maximum input length in tokens. None: `task.max_length`, or `data.seq_len`
-        without a task.
+      max_length: maximum input length in tokens. None: `task.max_length`; without a task
+        `data.seq_len`, or `data.reuse_len` for the LM head of a causal model.
       weights: storage dtype of matrices; see `Settings`.
       text_columns: names of the text inputs. Empty: those of the task's columns (`graph_names`),
         or `text`.
@@ -68,7 +68,8 @@ def create_service(
     config.training.precision = "float32"
     tf_keras.mixed_precision.set_global_policy("float32")
     task = config.task
-    longest = max_length or (task.max_length if head == "task" else config.data.seq_len)
+    trained = {"task": task.max_length, "encoder": config.data.seq_len}
+    longest = max_length or trained.get(head) or window_length(config)
     columns = _text_columns(config, head, text_columns)
     texts_of_each = columns.get("texts_of_subtasks") or (columns["text_columns"],)
     shortest = max(2 + max(map(len, texts_of_each)), task.shortest_input)

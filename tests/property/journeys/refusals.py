@@ -14,6 +14,7 @@ ALLOWED = (
     ("pretrain", "the number of lanes", "prepare warns of it, as pretrain may get another size"),
     ("pretrain", "no target in any step", "prepare warns of it, as pretrain may get another unit"),
     ("finetune", "which task.answer_module=san compares", "what the examples have is known here"),
+    ("finetune", "which task.both_orders reads", "what the examples have is known here"),
     ("finetune", "fine-tuned with task.lm_weight", "the verb that sees both first"),
     ("finetune", "see --max_lost", "what is lost is known after the data was read"),
     ("finetune", "expected room for a question", "its length is known with the questions"),

@@ -115,8 +115,11 @@ def _evaluate(world: World, tuned: str, files, predictor) -> None:
     _metrics_follow(world.journey["task"], tuned, files["dev"], report, metrics)
     with open(f"{tuned}/metrics.json") as file:
         before = json.load(file)
+    written = [oracles.json_lines(f"{folder}/predictions.jsonl") for folder in (tuned, report)]
+    _alike(written[1], written[0], "evaluate predicts as finetune does")
     for name, value in before.items():
-        if name in metrics and isinstance(value, float):
+        # Scores that are nearly equal trade their ranks by rounding.
+        if name in metrics and isinstance(value, float) and name != "spearman":
             promise(
                 close(value, metrics[name], 2e-3), "evaluate repeats finetune", (before, metrics)
             )
@@ -225,10 +228,11 @@ def _converted(world: World, tuned: str, files, predictor) -> None:
     there, back = world.folder / "tuned_hf", world.folder / "tuned_back"
     for path in (there, back):
         shutil.rmtree(path, ignore_errors=True)
-    world("convert", f"--source={tuned}", f"--output={there}", "--to=hf")
+    said = world("convert", f"--source={tuned}", f"--output={there}", "--to=hf")["differences"]
     world("convert", f"--source={there}", f"--output={back}")
     if world.journey["task"]["kind"] not in TABLES:
         return
     texts = [row if len(row) > 1 else row[0] for row, _ in files["test"].rows]
-    for path in (there, back):
+    reads_alike = not any("task.long_texts" in sentence for sentence in said)
+    for path in (there, back) if reads_alike else ():
         _alike(predict(str(path), texts), predictor(texts), f"{path.name} predicts alike")

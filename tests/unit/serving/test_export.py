@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.checkpoints.model_directory import save_pretrained
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.length_buckets import Buckets, default_lengths
 from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
-from official.xlnet.serving.factory import task_service
+from official.xlnet.serving.factory import create_service, task_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService
@@ -355,6 +356,22 @@ def test_language_model(tokenizer, graph_tokenizer, kind):
         assert [p.decode() for p in outputs["pieces"][row].numpy()[-number:]] == expected.pieces
     assert outputs["num_tokens"].numpy()[-2:].tolist() == [0, 23]
     assert outputs["is_truncated"].numpy().tolist() == [False] * (len(texts) + 1) + [True]
+
+
+@pytest.mark.parametrize("kind", ["permutation", "causal"])
+def test_language_model_reads_one_window_of_training(tmp_path, vocab_file, kind):
+    from official.xlnet.inference.scoring import score
+    from tests.helpers.small_language_model import random_model
+
+    vocab_size = Tokenizer(vocab_file).vocab_size
+    model = random_model(vocab_size=vocab_size, seq_len=23, reuse_len=7, mem_len=3, kind=kind)
+    save_pretrained(model, str(tmp_path), vocab_file)
+    outputs = create_service(str(tmp_path), "lm").serve_texts(text=tf.constant(["the " * 40]))
+    length = {"permutation": 23, "causal": 7}[kind]
+    assert outputs["num_tokens"].numpy().tolist() == [length]
+    [expected] = score(str(tmp_path), ["the " * 40])
+    first = expected.log_likelihoods[:length]
+    np.testing.assert_allclose(outputs["log_likelihoods"][0][-length:], first, atol=1e-5)
 
 
 def test_encoder_without_targets_has_no_query_stream():
