@@ -75,6 +75,7 @@ def main(argv: list[str] | None = None) -> int:
         return _main(argv)
     try:
         output = program.begin()
+        absl_logging.get_absl_handler().python_handler.stream = sys.stderr
         status = _main(sys.argv[1:])
         sys.stdout.flush()
         if status or output.error is None:

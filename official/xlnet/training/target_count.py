@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -17,8 +18,8 @@ from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.objectives import create_objective
 
-_NUM_ROWS = 64  # Lanes that are read, and windows of each.
-_NUM_WINDOWS = 4
+_NUM_WINDOWS = 256  # Windows that are read, however many lanes there are.
+_NUM_ROWS = 64  # Windows that are counted at once.
 _ENOUGH = 0.95  # Of the targets asked for; words rarely fill the budget to the last token.
 
 
@@ -52,10 +53,13 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
     """
     config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
     records = Records(data_dir, config)
-    data = records.batches(records.largest_batch("train", _NUM_ROWS), epochs=1)
+    num_rows = records.largest_batch("train", _NUM_ROWS)
+    data = records.batches(num_rows, epochs=1).take(-(-_NUM_WINDOWS // num_rows)).rebatch(_NUM_ROWS)
     sections = ObjectiveSections.of(config)
-    counts = [count_targets(batch, sections) for batch in data.take(_NUM_WINDOWS)]
-    mean, without = (sum(x) / len(counts) for x in list(zip(*counts, strict=True))[:2])
+    num_windows, counts = zip(
+        *((len(batch["token_ids"]), count_targets(batch, sections)) for batch in data), strict=True
+    )
+    mean, without, _ = np.average(counts, axis=0, weights=num_windows).tolist()
     warn_of_few_targets(TargetCount(mean, without, counts[0].wanted), sections)
     return {"targets_per_window": round(mean, 2), "windows_without_targets": round(without, 4)}
 

@@ -276,6 +276,19 @@ def test_standard_streams_that_are_closed_full_or_broken(streams, status, said):
     assert (done.returncode, done.stderr) == (status, said)
 
 
+def test_a_warning_is_shown_once():
+    body = """
+import sys
+from absl import logging
+from official.xlnet import cli
+sys.argv = ["xlnet", "--version"]
+cli.main()
+logging.warning("seen once")
+"""
+    done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True)
+    assert done.stderr.count("seen once") == 1
+
+
 def test_what_steers_a_terminal_is_shown_escaped(capsys):
     assert cli._fail("xlnet: a\x1b[2J\u202e") == 2
     absl_logging.warning("%s", "b\x9bc")
