@@ -110,10 +110,16 @@ def test_every_verb_works_under_any_path(world, tmp_path, capfd):
                 *("predict", f"--saved_model={here / 'exported/1'}", "--batch_size=5"),
                 *(f"--input={world / 'text.jsonl'}", f"--output={here / 'bulk'}"),
             ],
+            "embed": ["embed", f"--model={model}", "--text=the", f"--output={here / 'v.npy'}"],
             "inspect records": [
                 *("inspect", "records", here / "data"),
                 f"--output={here / 'window.html'}",
             ],
+            "inspect attention": [
+                *("inspect", "attention", f"--model={model}", "--text=the"),
+                f"--output={here / 'attention.html'}",
+            ],
+            "inspect runs": ["inspect", "runs", model, task, f"--output={here / 'runs.png'}"],
         }
         for verb, arguments in verbs.items():
             if name == "plain" and verb not in compared:

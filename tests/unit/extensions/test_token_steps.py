@@ -68,7 +68,9 @@ def test_command(model_dir, tmp_path, capsys):
     output = str(tmp_path / "steps.png")
     arguments = ["inspect", "steps", f"--model={model_dir}", f"--text={TEXT}"]
     assert cli.main([*arguments, f"--output={output}"]) == 0
-    figures = json.loads(capsys.readouterr().out.splitlines()[-1])
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    figures = json.loads(captured.out.splitlines()[-1])
     steps = token_steps(model_dir, TEXT)
     assert figures["tokens"] == len(steps.pieces) and figures["layers"] == 5
     assert figures["mean_steps"] == pytest.approx(steps.num_steps.mean(), abs=1e-3)
