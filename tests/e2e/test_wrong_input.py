@@ -29,7 +29,7 @@ from tests.helpers.wrong_input import digest, make_world, refused, run, strict_j
 # Lines that a verb may say when all goes well.
 SAID = re.compile(
     r"^training on [\d,]+ characters: |^[\d.]+ M parameters, |^step \d+/\d+  loss "
-    r"|: texts are read from |^learning rate |: model [\d.]+, bag of words "
+    r"|: texts are read from |^[\d,]+/[\d,]+ texts|^learning rate |: model [\d.]+, bag of words "
 )
 ODD = "o [1]* é?={x},y"  # A name of a folder, with characters that mean something elsewhere.
 
@@ -110,7 +110,10 @@ def test_every_verb_works_under_any_path(world, tmp_path, capfd):
                 *("predict", f"--saved_model={here / 'exported/1'}", "--batch_size=5"),
                 *(f"--input={world / 'text.jsonl'}", f"--output={here / 'bulk'}"),
             ],
-            "embed": ["embed", f"--model={model}", "--text=the", f"--output={here / 'v.npy'}"],
+            "embed": [
+                *("embed", f"--model={model}", f"--input={here / 'texts.txt'}"),
+                f"--output={here / 'v.npy'}",
+            ],
             "inspect records": [
                 *("inspect", "records", here / "data"),
                 f"--output={here / 'window.html'}",
