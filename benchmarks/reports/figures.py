@@ -98,6 +98,7 @@ PICTURES = {
         table("attention_length.md", "table: attention_length"), result_figures.attention_length
     ),
     "coverage": Picture(_WINDOWS, concept_figures.coverage),
+    "generation_cost": Picture(tree("generation_cost.json"), result_figures.generation_cost),
     "growth": Picture(_measured(report.growth_lines), result_figures.growth),
     "largest_batch": Picture(
         table("accelerators.md", "table: release"), result_figures.largest_batch
@@ -114,11 +115,6 @@ PICTURES = {
         tree("time_to_quality.json", time_to_quality.shown), result_figures.time_to_quality
     ),
     "train_step": Picture(_measured(report.relative_times), result_figures.train_step),
-}
-
-# What these show was not kept: they are drawn once it has been measured again.
-NOT_ON_FILE = {
-    "generation_cost": Picture(tree("generation_cost.json"), result_figures.generation_cost)
 }
 
 
