@@ -165,6 +165,26 @@ def test_a_finished_data_set_is_left_alone_and_no_other_is_overwritten(tmp_path,
     assert contents(tmp_path / "out") == before
 
 
+def test_a_data_set_that_is_written_again_is_read_to_its_end(tmp_path, text_file):
+    """Its files are replaced by renames, so that training keeps those that it has opened."""
+    run(text_file, tmp_path / "out")
+
+    def batches():
+        data = pretraining_dataset(str(tmp_path / "out"), 6, epochs=1)
+        return data.as_numpy_iterator()
+
+    expected, found = list(batches()), batches()
+    first = [next(found)]
+    inodes = {path: path.stat().st_ino for path in (tmp_path / "out").glob("train-*")}
+    os.unlink(tmp_path / "out" / "spiece.model")
+    os.unlink(tmp_path / "out" / "manifest.json")
+    run(text_file, tmp_path / "out")
+    assert all(path.stat().st_ino != inodes[path] for path in inodes)
+    for batch, other in zip([*first, *found], expected, strict=True):
+        for name, value in batch.items():
+            np.testing.assert_array_equal(value, other[name])
+
+
 def test_held_out_documents(tmp_path, text_file):
     run(text_file, tmp_path / "out", heldout_fraction=0.25)
     splits = Manifest.load(str(tmp_path / "out")).splits
