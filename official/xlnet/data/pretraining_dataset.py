@@ -269,9 +269,12 @@ def reading_errors(path: str, split: str) -> Iterator[None]:
         tf.errors.FailedPreconditionError,
         tf.errors.InvalidArgumentError,
         tf.errors.NotFoundError,
+        UnicodeDecodeError,  # By TensorFlow, of a message that shows a record's bytes.
     ) as error:
         check_lanes(path, split)
-        message, where = error.message, f"{path}, split {split}"
+        is_bytes = isinstance(error, UnicodeDecodeError)
+        message = error.object.decode(errors="backslashreplace") if is_bytes else error.message
+        where = f"{path}, split {split}"
         if _WRONG in message:
             details = message.partition(_WRONG)[2].partition("\n")[0]
             raise DataError(f"{where}: {details.replace('] [', ' ').rstrip(']')}") from error
