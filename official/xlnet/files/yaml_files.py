@@ -48,7 +48,8 @@ def read_yaml(path: str) -> Any:
     """Returns the tree in a YAML file; see `parse_yaml`.
 
     Raises:
-      ConfigError: it is not such YAML in UTF-8.
+      ConfigError: it is not such YAML in UTF-8, or empty: what a full disk may leave, and settings
+        that are all the default ones cannot be told apart from it.
     """
     if file_system.size(path) > 4 * MAX_BYTES:
         raise ConfigError(f"{path}: expected at most {MAX_BYTES:,} characters")
@@ -57,6 +58,8 @@ def read_yaml(path: str) -> Any:
             text = file.read()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}") from None
+    if not text.strip():
+        raise ConfigError(f"{path}: expected settings, got an empty file")
     return parse_yaml(text, path)
 
 

@@ -119,8 +119,8 @@ def test_given_settings(tmp_path):
     XLNetConfig().save(str(tmp_path / "model"))
     assert given_settings(str(tmp_path / "model"), []) > {"learning_rate", "epochs", "mem_len"}
     (tmp_path / "other").mkdir()
-    (tmp_path / "empty.yaml").write_text("")
-    for name in ("other", "empty.yaml"):
+    (tmp_path / "defaults.yaml").write_text("# As they are.")
+    for name in ("other", "defaults.yaml"):
         assert given_settings(str(tmp_path / name), []) == set()
 
 

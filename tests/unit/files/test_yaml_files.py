@@ -58,6 +58,16 @@ def test_plain_values():
     assert parse_yaml("", "") is None
 
 
+def test_an_empty_file_is_not_a_configuration(tmp_path):
+    """It may be what a full disk left, and would mean a model of the default size."""
+    for text in ("", "\n \n"):
+        (tmp_path / "c.yaml").write_text(text)
+        with pytest.raises(ConfigError, match=r"c\.yaml: expected settings, got an empty file"):
+            XLNetConfig.load(str(tmp_path / "c.yaml"))
+    (tmp_path / "c.yaml").write_text("# As they are.\n")
+    assert read_yaml(str(tmp_path / "c.yaml")) is None
+
+
 def test_a_file_that_is_not_utf8(tmp_path):
     (tmp_path / "c.yaml").write_bytes(b"a: \xff")
     with pytest.raises(ConfigError, match="is not valid YAML"):
