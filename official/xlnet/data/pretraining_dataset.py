@@ -272,8 +272,10 @@ def reading_errors(path: str, split: str) -> Iterator[None]:
         UnicodeDecodeError,  # By TensorFlow, of a message that shows a record's bytes.
     ) as error:
         check_lanes(path, split)
-        is_bytes = isinstance(error, UnicodeDecodeError)
-        message = error.object.decode(errors="backslashreplace") if is_bytes else error.message
+        if isinstance(error, UnicodeDecodeError):
+            message = error.object.decode(errors="backslashreplace")
+        else:
+            message = error.message
         where = f"{path}, split {split}"
         if _WRONG in message:
             details = message.partition(_WRONG)[2].partition("\n")[0]
