@@ -141,6 +141,9 @@ def _kernels(row: dict[str, Any]) -> list[str]:
     chip = CHIPS[row["chip"]]
     peak = chip.float32_flops if row["precision"] == "float32" else chip.flops
     moving, arithmetic = row["moved"] / chip.bandwidth, row["counted_flops"] / peak
+    traffic = [row["kernels"], row["loops"], f"{row['moved'] / 1e9:.1f}", f"{1e3 * moving:.1f}"]
+    if row["loops"]:  # The module does not say how often their kernels run.
+        moving, traffic = 0.0, ["?", row["loops"], "?", "?"]
     return [
         _name(row),
         row["chip"],
@@ -148,10 +151,7 @@ def _kernels(row: dict[str, Any]) -> list[str]:
         row["precision"].removeprefix("mixed_"),
         f"{row['arguments'] / 1e9:.2f}",
         f"{row['temporaries'] / 1e9:.2f}",
-        row["kernels"],
-        row["loops"],
-        f"{row['moved'] / 1e9:.1f}",
-        f"{1e3 * moving:.1f}",
+        *traffic,
         f"{row['counted_flops'] / 1e12:.2f}",
         f"{1e3 * arithmetic:.1f}",
         f"{row['tokens'] / max(moving, arithmetic):,.0f}",

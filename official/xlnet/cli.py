@@ -75,6 +75,7 @@ def main(argv: list[str] | None = None) -> int:
         return _main(argv)
     try:
         output = program.begin()
+        # Or absl would take the old standard error for a log file, and write to both.
         absl_logging.get_absl_handler().python_handler.stream = sys.stderr
         status = _main(sys.argv[1:])
         sys.stdout.flush()

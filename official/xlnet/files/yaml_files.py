@@ -48,8 +48,8 @@ def read_yaml(path: str) -> Any:
     """Returns the tree in a YAML file; see `parse_yaml`.
 
     Raises:
-      ConfigError: it is not such YAML in UTF-8, or empty: what a full disk may leave, and settings
-        that are all the default ones cannot be told apart from it.
+      ConfigError: it is not such YAML in UTF-8, or it is empty, as a full disk may leave it; a file
+        of comments alone stands for the defaults.
     """
     if file_system.size(path) > 4 * MAX_BYTES:
         raise ConfigError(f"{path}: expected at most {MAX_BYTES:,} characters")
