@@ -37,6 +37,7 @@ _NO_EXAMPLE = re.compile(r"(?:Name: <unknown>, |Key: |Could not parse example|Da
 _ANOTHER_LENGTH = re.compile(r"expected to contain \d+ elements[^\n.]*")
 _OTHER_FILE = "the file is damaged, or belongs to another data set"
 _NUM_REPORTED_IDS = 8
+_FIRST_ROWS = 64  # Windows of a batch that is only counted.
 
 
 class Records:
@@ -100,6 +101,22 @@ class Records:
         lanes, bidirectional = self.split(split).num_lanes, self.manifest.bidirectional
         return evaluation_batch_size(lanes, most, bidirectional, num_replicas)
 
+    def verify(self, batch_size: int, split: str = "train", epochs: int | None = None) -> None:
+        """Raises the errors of `batches`; the files of a split are read once."""
+        lanes = self.split(split)
+        _check_batch_size(lanes, self.manifest.bidirectional, self.path, batch_size, epochs)
+        if split not in self._verified:
+            _check_files(self.path, split, lanes)
+            self._verified.add(split)
+
+    def first_windows(self, number: int) -> tf.data.Dataset:
+        """Returns about as many windows of the training split, the first ones of every lane.
+
+        Batches are of up to 64 windows.
+        """
+        rows = self.largest_batch("train", _FIRST_ROWS)
+        return self.batches(rows, epochs=1).take(-(-number // rows))
+
     def batches(
         self,
         batch_size: int,
@@ -116,10 +133,7 @@ class Records:
         if epochs is None and split != "train":
             epochs = 1
         path, manifest, lanes = self.path, self.manifest, self.split(split)
-        _check_batch_size(lanes, manifest.bidirectional, path, batch_size, epochs)
-        if split not in self._verified:
-            _check_files(path, split, lanes)
-            self._verified.add(split)
+        self.verify(batch_size, split, epochs)
         rows = _assign_rows(batch_size, input_context)
         schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
         starts = word_starts(self._tokenizer, self._phrases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -22,7 +23,9 @@ from official.xlnet.training.divergence import Watch
 from official.xlnet.training.loop import Loop
 from official.xlnet.training.run_data import RunData
 from official.xlnet.training.target_count import count_targets, warn_of_few_targets
-from official.xlnet.training.unigram_baseline import UnigramBaseline
+from official.xlnet.training.unigram_baseline import UnigramBaseline, distribution_of
+
+_START_WINDOWS = 1000  # Read when a run starts; takes about a second.
 
 
 class PretrainingLoop(Loop):
@@ -69,11 +72,14 @@ class PretrainingLoop(Loop):
                 config, data.lanes, self._last_step, self._is_continued
             ):
                 logging.warning(warning)
+        with reading_errors(data.records.path, "train"):
+            windows = iter(data.records.first_windows(_START_WINDOWS))
+            first = next(windows)
+            p_V = distribution_of(itertools.chain([first], windows), config.model.vocab_size)
+        if self.is_chief:
             sections = ObjectiveSections.of(config)
-            warn_of_few_targets(count_targets(data.batch(self.step + 1), sections), sections)
-        self._baseline = UnigramBaseline(
-            data.records, config.model.vocab_size, config.training.warmup_steps, self._last_step
-        )
+            warn_of_few_targets(count_targets(first, sections), sections)
+        self._baseline = UnigramBaseline(p_V, config.training.warmup_steps, self._last_step)
         skip = config.training.on_bad_step == "skip"
         self._watch = Watch(self.state.model, data, self.log, skip)
         self._best_loss = best_heldout_loss(self.output)

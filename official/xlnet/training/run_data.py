@@ -49,7 +49,7 @@ class RunData:
         self.checksum = hashlib.sha256(json_text(self.lanes.files).encode()).hexdigest()
         replicas = strategy.num_replicas_in_sync
         training.require_shares(replicas, even=records.manifest.bidirectional)
-        records.batches(self._batch_size)  # Verified here, before anything is written.
+        records.verify(self._batch_size)  # Before anything is written.
         self._heldout_batch_size = self._heldout_steps = 0
         if training.evaluation_steps:
             heldout = records.manifest.splits.get("heldout")
@@ -60,7 +60,7 @@ class RunData:
                     f"got {training.evaluation_steps}"
                 )
             self._heldout_batch_size = records.largest_batch("heldout", self._batch_size, replicas)
-            records.batches(self._heldout_batch_size, "heldout")
+            records.verify(self._heldout_batch_size, "heldout", epochs=1)
             self._heldout_steps = heldout.windows // self._heldout_batch_size
 
     def go_to(self, step: int, saved: SavedState | None) -> None:

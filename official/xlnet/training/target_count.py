@@ -53,8 +53,7 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
     """
     config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
     records = Records(data_dir, config)
-    num_rows = records.largest_batch("train", _NUM_ROWS)
-    data = records.batches(num_rows, epochs=1).take(-(-_NUM_WINDOWS // num_rows)).rebatch(_NUM_ROWS)
+    data = records.first_windows(_NUM_WINDOWS).rebatch(_NUM_ROWS)
     sections = ObjectiveSections.of(config)
     num_windows, counts = zip(
         *((len(batch["token_ids"]), count_targets(batch, sections)) for batch in data), strict=True

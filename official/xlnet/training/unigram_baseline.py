@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Iterable
 
 import numpy as np
+import tensorflow as tf
 
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 
 _MOST_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
-_ROWS = 64  # Batch size for counting.
-_START_WINDOWS = 1000  # Counted when a run starts; takes about a second.
 _RECENT_STEPS = 100  # The loss of a run is the mean over these steps.
 _FIRST_STEPS = 1000  # A run has left the baseline by then, or after twice its warm-up.
 _MARGIN = 0.05  # Nats per target; the baseline is an estimate.
@@ -19,11 +19,7 @@ _MARGIN = 0.05  # Nats per target; the baseline is an estimate.
 def unigram_distribution(
     data: Records, vocab_size: int, num_windows: int = _MOST_WINDOWS
 ) -> np.ndarray:
-    """Unigram distribution of the training split, with add-one (Laplace) smoothing.
-
-        p(v) = (count(v) + 1) / (Σ counts + V)
-
-    Special tokens are not counted.
+    """Unigram distribution of the training split; see `distribution_of`.
 
     Args:
       data: the data set.
@@ -36,12 +32,28 @@ def unigram_distribution(
     Raises:
       DataError: the data set cannot be read.
     """
-    batch_size = data.largest_batch("train", _ROWS)
-    counts_V = np.ones(vocab_size)
     with reading_errors(data.path, "train"):
-        for batch in data.batches(batch_size, epochs=1).take(max(1, num_windows // batch_size)):
-            tokens = batch["token_ids"].numpy()[batch["can_be_target"].numpy()]
-            counts_V += np.bincount(tokens, minlength=vocab_size)
+        return distribution_of(data.first_windows(num_windows), vocab_size)
+
+
+def distribution_of(batches: Iterable[dict[str, tf.Tensor]], vocab_size: int) -> np.ndarray:
+    """Unigram distribution of the windows of batches, with add-one (Laplace) smoothing.
+
+        p(v) = (count(v) + 1) / (Σ counts + V)
+
+    Special tokens are not counted.
+
+    Args:
+      batches: batches, as `pretraining_dataset` yields them.
+      vocab_size: V.
+
+    Returns:
+      Probabilities, float64 [V].
+    """
+    counts_V = np.ones(vocab_size)
+    for batch in batches:
+        tokens = batch["token_ids"].numpy()[batch["can_be_target"].numpy()]
+        counts_V += np.bincount(tokens, minlength=vocab_size)
     return counts_V / counts_V.sum()
 
 
@@ -52,17 +64,15 @@ class UnigramBaseline:
     A learning rate that is too high or too low keeps it there.
 
     Args:
-      data: the data set.
-      vocab_size: V.
+      p_V: unigram distribution, float64 [V].
       warmup_steps: warm-up steps of the run.
       last_step: step at which the run stops.
 
     Attributes:
-      loss: entropy of the unigram distribution of the first windows, in nats per token.
+      loss: entropy of the distribution, in nats per token.
     """
 
-    def __init__(self, data: Records, vocab_size: int, warmup_steps: int, last_step: int):
-        p_V = unigram_distribution(data, vocab_size, _START_WINDOWS)
+    def __init__(self, p_V: np.ndarray, warmup_steps: int, last_step: int):
         self.loss = float(-np.sum(p_V * np.log(p_V)))
         self._due = min(max(_FIRST_STEPS, 2 * warmup_steps), last_step)
         self._recent: collections.deque[float] = collections.deque(maxlen=_RECENT_STEPS)

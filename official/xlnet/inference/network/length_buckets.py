@@ -33,12 +33,17 @@ class Buckets(tf.Module):
         super().__init__(name="buckets")
         self._lengths, self._per_token = tuple(lengths), tuple(per_token)
         # A branch that is not taken must not cost the walk through its operations.
-        self._function = tf.function(
-            function, autograph=False, experimental_attributes={"_noinline": True}
-        )
+        graphs = tf.function(function, autograph=False, experimental_attributes={"_noinline": True})
+        whole = tf.function(self._in_buckets, autograph=False, reduce_retracing=True)
+        # As attributes they would be traced and written once more when the module is saved.
+        self._graph_of = lambda specs: graphs.get_concrete_function(specs)
+        self._run = lambda inputs: whole(inputs)
 
     def __call__(self, inputs: Tensors) -> Tensors:
         """Outputs for inputs [U, …, T], T the longest length; `is_padding` is one of them."""
+        return self._run(inputs)
+
+    def _in_buckets(self, inputs):
         real = tf.cast(~inputs["is_padding"], tf.int32)
         needed = tf.reduce_sum(real, axis=-1)
         if needed.shape.rank > 1:
@@ -62,7 +67,7 @@ class Buckets(tf.Module):
             name: tf.TensorSpec([None, *x.shape[1:-1], length], x.dtype)
             for name, x in inputs.items()
         }
-        run = self._function.get_concrete_function(specs)
+        run = self._graph_of(specs)
 
         def call(chosen):
             return run({name: tf.gather(x, chosen)[..., -length:] for name, x in inputs.items()})

@@ -87,16 +87,14 @@ class Service(tf.Module):
 
     def signatures(self) -> dict[str, Any]:
         """Returns the concrete function of each signature, by name."""
-        texts = self.text_specs()
-        example_spec = tf.TensorSpec([None], tf.string, name="examples")
+        texts = self._function(self.serve_texts).get_concrete_function(**self.text_specs())
+        tokens = self._function(self.serve_tokens).get_concrete_function(**self.token_specs())
+        examples = self._function(lambda examples: texts(**self.texts_of(examples)))
+        spec = tf.TensorSpec([None], tf.string, name="examples")
         return {
-            "serving_default": self._function(self.serve_texts).get_concrete_function(**texts),
-            "token_ids": self._function(self.serve_tokens).get_concrete_function(
-                **self.token_specs()
-            ),
-            "examples": self._function(self.serve_examples).get_concrete_function(
-                examples=example_spec
-            ),
+            "serving_default": texts,
+            "token_ids": tokens,
+            "examples": examples.get_concrete_function(examples=spec),
         }
 
     def text_specs(self, names: Sequence[str] | None = None) -> dict[str, tf.TensorSpec]:
@@ -146,6 +144,10 @@ class Service(tf.Module):
 
     def serve_examples(self, examples: tf.Tensor) -> Tensors:
         """Computes the outputs for serialized `tf.Example`s, string [B]."""
+        return self.serve_texts(**self.texts_of(examples))
+
+    def texts_of(self, examples: tf.Tensor) -> Tensors:
+        """Reads the text inputs of serialized `tf.Example`s, string [B]."""
         features: dict[str, Any] = {
             name: tf.io.RaggedFeature(tf.string)
             if name == self.with_list
@@ -155,7 +157,7 @@ class Service(tf.Module):
         parsed = tf.io.parse_example(examples, features)
         if self.with_list:
             parsed[self.with_list] = parsed[self.with_list].to_tensor("")
-        return self.serve_texts(**parsed)
+        return parsed
 
     def serve_tokens(self, **inputs: tf.Tensor) -> Tensors:
         """Validates the token inputs of a request (`token_specs`) and computes the outputs."""
