@@ -3,6 +3,7 @@
     python -m benchmarks.accelerators                         # Every row: hours.
     python -m benchmarks.accelerators --steps=base --chips=v5e,h100 --batch_sizes=8
     python -m benchmarks.accelerators --steps=base --set=model.recompute=block
+    python -m benchmarks.accelerators --steps=base --chips=v5e --batch_sizes=8 --kernels=20
 
 A row is a step, a batch size, a chip and settings; rows that are measured replace those on file
 (`docs/accelerators.json`), others stay. Batch sizes of a step are tried from the smallest on, until
@@ -23,8 +24,13 @@ from benchmarks.accelerators.steps import STEPS, Case, trace, write_step
 from benchmarks.costs import flops
 
 
-def measure(case: Case, chip: str) -> dict:
+def measure(case: Case, chip: str, kernels: int = 0) -> dict:
     """Compiles one step for one chip.
+
+    Args:
+      case: the step.
+      chip: name of a chip.
+      kernels: how many kernels to print, those that take or move most.
 
     Returns:
       What `jax_side/compile_for_tpu.py` or `compile_for_gpu.py` says, and what our own count says:
@@ -33,7 +39,11 @@ def measure(case: Case, chip: str) -> dict:
     program = f"compile_for_{CHIPS[chip].kind.lower()}.py"
     with tempfile.TemporaryDirectory() as folder:
         write_step(case, trace(case), folder)
-        answer = json.loads(other_python.run(program, folder, CHIPS[chip].topology))
+        printed = other_python.run(program, folder, CHIPS[chip].topology, f"--kernels={kernels}")
+    *largest, last = printed.splitlines()
+    if kernels:
+        print("\n".join(largest), file=sys.stderr)
+    answer = json.loads(last)
     if CHIPS[chip].kind == "GPU" and answer["fits"]:
         # Its compiler counts no operations, and takes sizes that the device would not.
         answer |= {"flops": case.flops(), "bytes": answer["moved"], "cycles": None}
@@ -61,6 +71,7 @@ def main() -> None:
         "--batch_sizes", type=_list, help="rows on one device, ascending; default: those of a step"
     )
     parser.add_argument("--set", action="append", default=[], help="key=value of the recipe")
+    parser.add_argument("--kernels", type=int, default=0, help="how many kernels to print")
     parser.add_argument("--results", default=report.RESULTS, help="JSON file of all rows")
     parser.add_argument("--document", default=report.DOCUMENT, help="page with the tables")
     flags = parser.parse_args()
@@ -75,7 +86,8 @@ def main() -> None:
             for chip in [chip for chip in flags.chips if chip in fitting]:
                 if CHIPS[chip].replicas > 1 and STEPS[name].kind != "pretrain":
                     continue
-                row = measure(STEPS[name].case(batch_size, CHIPS[chip], tuple(flags.set)), chip)
+                case = STEPS[name].case(batch_size, CHIPS[chip], tuple(flags.set))
+                row = measure(case, chip, flags.kernels)
                 if not row["fits"]:
                     fitting.discard(chip)
                 key = {"step": name, "batch_size": batch_size, "chip": chip, "set": flags.set}

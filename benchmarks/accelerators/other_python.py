@@ -35,7 +35,7 @@ def check(parser: argparse.ArgumentParser) -> None:
 
 
 def run(program: str, *arguments: str) -> str:
-    """Runs a program of `jax_side`; returns the last line of its standard output.
+    """Runs a program of `jax_side`; returns its standard output.
 
     Raises:
       ValueError: `XLNET_JAX_PYTHON` names no interpreter.
@@ -52,4 +52,4 @@ def run(program: str, *arguments: str) -> str:
     )
     if process.returncode:
         raise RuntimeError(f"{program} failed:\n{process.stderr[-3000:]}{process.stdout[-1000:]}")
-    return process.stdout.strip().rpartition("\n")[2]
+    return process.stdout.strip()

@@ -62,6 +62,18 @@ def _kernels_of(computation: str, computations: dict[str, list[str]]) -> list[Ke
     return kernels
 
 
+def estimates_of(text: str) -> list[tuple[int, str, str]]:
+    """(cycles, shape of results, operation it comes from) of what a TPU's compiler estimates."""
+    found = []
+    for line in text.splitlines():
+        cycles = re.search(r'"estimated_cycles":"(\d+)"', line)
+        if cycles:
+            shape = re.search(r" = (.*?) [\w\-]+\(", line)
+            source = re.search(r'op_name="([^"]+)"', line)
+            found.append((int(cycles[1]), shape[1] if shape else "", source[1] if source else "?"))
+    return found
+
+
 def count_loops(text: str) -> int:
     """Number of `while` instructions of a module."""
     return len(re.findall(r" while\(", text))

@@ -159,6 +159,19 @@ def test_traffic_of_a_module_by_hand():
     assert hlo.all_reduced(MODULE + several) == 4 * 128 + 60
 
 
+def test_estimates_of_a_module_by_hand():
+    module = """ENTRY %main (x: f32[3,5]) -> f32[3,5] {
+  %a = (f32[8]{0:T(128)S(1)}, /*index=1*/bf16[3,5]{1,0:T(8,128)(2,1)}) fusion(%x), kind=kLoop, \
+metadata={op_name="step/attention/MatMul"}, backend_config={"estimated_cycles":"120"}
+  %b = f32[3]{0} add(%x, %x), metadata={op_name="no/estimate"}
+  ROOT %c = f32[3]{0} copy(%b), backend_config={"x":{},"estimated_cycles":"7"}
+}
+"""
+    (first, *found), second = hlo.estimates_of(module)
+    assert first == 120 and found[0].startswith("(f32[8]") and found[1] == "step/attention/MatMul"
+    assert second == (7, "f32[3]{0}", "?")
+
+
 @pytest.mark.parametrize("start", [1, 24, 100, 400])
 def test_the_largest_batch_is_found_from_any_start(start, monkeypatch, tmp_path):
     """Memory that is not proportional to the rows: the largest size is still one that fits."""
