@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import string
 import subprocess
 import sys
 import threading
@@ -384,6 +385,20 @@ def test_bulk(folders, tmp_path, capfd):
     expected = keras_probabilities(model, task, texts)
     np.testing.assert_allclose(probabilities_of(found), expected, atol=1e-5)
     assert len(read("out-wrong")) == 3
+
+
+@pytest.mark.parametrize("character", ["\\", "[1]", string.punctuation.replace("/", "")])
+def test_bulk_reads_and_writes_files_of_any_name(folders, tmp_path, capfd, character):
+    source, output = tmp_path / f"i{character}n.jsonl", f"o{character}ut"
+    source.write_text('{"text": "the"}\n{"text": 7}\n')
+    # The flag is no list, so a quote is one.
+    arguments = [f"--saved_model={folders[1]}/1", f"--input={source}"]
+    assert cli.main(["predict", *arguments, f"--output={tmp_path / output}"]) == 0
+    figures = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert (figures["rows"], figures["wrong_rows"]) == (1, 1)
+    ending = "-00000-of-00001.jsonl"
+    written = [source.name, f"{output}{ending}", f"{output}-wrong{ending}"]
+    assert sorted(os.listdir(tmp_path)) == sorted(written)
 
 
 def test_bulk_refuses_a_damaged_version(folders, tmp_path, capfd):

@@ -417,7 +417,7 @@ def test_python(world):
         key = data.draw(st.sampled_from(sorted(known[name][1])), label="argument")
         if data.draw(st.booleans()):
             good.setdefault(name, result(name))
-            forms = other_forms(known[name][1][key])
+            forms = other_forms(known[name][1][key], is_example=key == "inputs")
             found = result(name, **{key: data.draw(st.sampled_from(forms))})
             if name not in ("load_encoder", "embed"):  # Of objects, that there is one.
                 assert found == good[name], name

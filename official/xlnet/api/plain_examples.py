@@ -64,7 +64,8 @@ def _rows(rows: Any) -> list[Any]:
         rows = rows.tolist()
     if isinstance(rows, str | bytes | tuple | dict | os.PathLike) or not isinstance(rows, Iterable):
         kind = type(rows).__name__
-        raise ArgumentTypeError(f"examples: expected a list, got {kind} {rows!r:.60}")
+        one = "; a tuple is one example with several texts" if isinstance(rows, tuple) else ""
+        raise ArgumentTypeError(f"examples: expected a list, got {kind} {rows!r:.60}{one}")
     return list(rows)
 
 

@@ -117,9 +117,11 @@ def require_number(name: str, value: Any, allowed: Range, kind: type = numbers.I
     require(allowed.holds(value), name, str(allowed), value)
 
 
-def require_one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
+def require_one_of(key: str, value: Any, allowed: tuple[str, ...]) -> None:
     """Raises `ConfigError` unless `value` is one of `allowed`."""
-    require(value in allowed, key, f"one of {', '.join(allowed)}", value)
+    # Not whether it equals one: of an array that is an array.
+    is_one = isinstance(value, str) and value in allowed
+    require(is_one, key, f"one of {', '.join(allowed)}", value)
 
 
 def require_type(name: str, value: Any, expected: Any) -> None:

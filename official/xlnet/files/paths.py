@@ -11,6 +11,16 @@ from collections.abc import Iterator
 _PATTERN_CHARACTERS = re.compile(r"[*?\[\]\\{}]")
 
 
+def is_plain(path: str) -> bool:
+    """Whether a path, as a pattern, matches itself alone."""
+    return not _PATTERN_CHARACTERS.search(path)
+
+
+def escaped(path: str) -> str:
+    """The pattern that matches a path alone, as `glob.escape` and Beam have it."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
 @contextlib.contextmanager
 def plain_folder(folder: str) -> Iterator[str]:
     """Yields a path to the same folder that TensorFlow does not take for a pattern.
@@ -26,7 +36,7 @@ def plain_folder(folder: str) -> Iterator[str]:
       >>> with plain_folder("models/a[1]") as folder:
       ...     tf.train.load_checkpoint(os.path.join(folder, "ckpt-7"))
     """
-    if not _PATTERN_CHARACTERS.search(os.path.abspath(folder)):
+    if is_plain(os.path.abspath(folder)):
         yield folder
         return
     with tempfile.TemporaryDirectory() as directory:

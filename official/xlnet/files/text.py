@@ -23,9 +23,11 @@ _OTHER_FORMATS = {
 }
 
 
-# Control characters but tab and new line; marks that turn the direction of text, or break lines.
+# Control characters but tab and new line; marks that turn the direction of text, break lines or
+# show nothing. Joiners stay, which Persian and emoji need.
 _NOT_SHOWN = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    r"\ud800-\udfff\ufeff\ufff9-\ufffb]"
 )
 
 

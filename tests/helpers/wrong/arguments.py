@@ -14,12 +14,13 @@ WRONG += [float("nan"), float("inf"), b"the", ("the",), {"the"}, object(), ["the
 WRONG += [np.array(["the"]), np.array([1.5]), "\0", "../", 3 + 4j, pd.Series(["the", None])]
 
 
-def other_forms(value):
-    """The same argument as other callers write it."""
+def other_forms(value, is_example=False):
+    """The same argument as other callers write it; a tuple of `is_example` is one example."""
     if isinstance(value, str):
         return [np.str_(value), *([pathlib.Path(value)] if "/" in value else [])]
     if isinstance(value, list):
-        return [tuple(value), (x for x in value), np.array(value), pd.Series(value)]
+        forms = [list(value), (x for x in value), np.array(value), pd.Series(value)]
+        return forms if is_example else [tuple(value), *forms]
     if isinstance(value, int | float) and not isinstance(value, bool):
         return [np.array(value)[()], *([np.float32(value)] if isinstance(value, float) else [])]
     return [value]

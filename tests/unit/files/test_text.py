@@ -2,14 +2,16 @@
 
 import bz2
 import gzip
+import json
 import lzma
+import unicodedata
 
 import pytest
 import zstandard
 
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
-from official.xlnet.files.text import open_text
+from official.xlnet.files.text import open_text, printable
 
 TEXT = "ä naïve line\nBZh 标题\n"
 COMPRESS = {
@@ -24,6 +26,22 @@ COMPRESS = {
 def read(path, newline=None):
     with open_text(str(path), newline) as file:
         return file.read()
+
+
+def test_what_steers_a_terminal_or_is_not_seen_is_escaped():
+    """Of all characters without a glyph, joiners alone are shown as they are."""
+    shown = {"\t", "\n", "\u200c", "\u200d"}
+    for code in range(0x10000):
+        char = chr(code)
+        kind = unicodedata.category(char)
+        if kind == "Cn":
+            continue  # Not assigned.
+        glyph = unicodedata.name(char, "").startswith(("ARABIC", "SYRIAC"))  # Signs of numbers.
+        steers = kind in ("Cc", "Cs", "Zl", "Zp") or (kind == "Cf" and not glyph)
+        escaped = printable(f"a{char}b")
+        assert (escaped != f"a{char}b") == ((steers and char not in shown) or code == 0x61C), code
+        if char not in '"\\':
+            assert json.loads(f'"{escaped}"', strict=False) == f"a{char}b"
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.GZ"])

@@ -122,9 +122,11 @@ def test_what_are_no_ids(tokenizer, wrong):
 
 
 def test_wrong_arguments(tokenizer):
-    with pytest.raises(ConfigError, match="padding: expected longest or max_length, got 'left'"):
+    with pytest.raises(
+        ConfigError, match="padding: expected one of longest, max_length, got 'left'"
+    ):
         tokenizer("now", padding="left")
-    message = "truncation: expected longest_first or only_first, got 'only_second'"
+    message = "truncation: expected one of longest_first, only_first, got 'only_second'"
     with pytest.raises(ConfigError, match=message):
         tokenizer("now", truncation="only_second")
     with pytest.raises(DataError, match="input length: expected at least 3"):

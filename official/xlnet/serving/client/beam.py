@@ -13,6 +13,7 @@ import errno
 import os
 import tempfile
 import uuid
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ from official.xlnet.files import file_system
 from official.xlnet.files.checksums import check_checksums
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import json_text, parse_data, read_json
-from official.xlnet.files.paths import plain_folder
+from official.xlnet.files.paths import escaped, is_plain, plain_folder
 from official.xlnet.files.schema import conform
 from official.xlnet.files.staging import local_copy
 from official.xlnet.serving.client.prediction import row_of
@@ -155,15 +156,20 @@ def predict_in_bulk(
         pipeline = beam.Pipeline(options=PipelineOptions(list(beam_options)))
     except ValueError as error:
         raise DataError(f"Beam cannot use {' '.join(beam_options)}: {error}") from None
-    lines = pipeline | "Read" >> ReadFromText(pattern, coder=BytesCoder())
+    # A file with the name of a pattern is read itself.
+    names = escaped(pattern) if os.path.exists(pattern) else pattern
+    lines = pipeline | "Read" >> ReadFromText(names, coder=BytesCoder())
     rows = lines | "Parse" >> beam.Map(_parse).with_outputs(_WRONG, main="rows")
     handler = SavedModelHandler(version_dir, batch_size)
     predictions = rows["rows"] | "Predict" >> RunInference(handler)
     split = predictions | "Split" >> beam.Map(_tagged).with_outputs(_WRONG, main="rows")
     wrong = (rows[_WRONG], split[_WRONG]) | "All wrong rows" >> beam.Flatten()
     folder, start = os.path.split(output)
-    with plain_folder(folder) as plain:  # Beam looks for the parts of a file by a pattern.
-        prefix = os.path.join(plain, start)
+    written = start  # Beam looks for the parts of a file by a pattern.
+    if not is_plain(start) and not file_system.is_remote(output):
+        written = f"rows-{uuid.uuid4().hex}"
+    with plain_folder(folder) as plain:
+        prefix = os.path.join(plain, written)
         for name, part in (("", split["rows"]), ("-wrong", wrong)):
             _ = (
                 part
@@ -171,8 +177,15 @@ def predict_in_bulk(
                 # Beam cannot write empty files to S3.
                 | f"Write{name}" >> WriteToText(prefix + name, ".jsonl", skip_if_empty=True)
             )
-        result = pipeline.run()
-        result.wait_until_finish()
+        with warnings.catch_warnings():
+            # Of Beam's regular expressions, for a `[` in the name of a file.
+            warnings.filterwarnings("ignore", "Possible nested set", FutureWarning)
+            result = pipeline.run()
+            result.wait_until_finish()
+        if written != start:
+            for name in filter(lambda name: name.startswith(written), os.listdir(plain)):
+                renamed = start + name.removeprefix(written)
+                os.replace(os.path.join(plain, name), os.path.join(plain, renamed))
     counters = result.metrics().query()["counters"]  # One for each step that counts.
     counts = {
         name: sum(c.committed for c in counters if c.key.metric.name == name)

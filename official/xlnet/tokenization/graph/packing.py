@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.configs.validation import AT_LEAST_1, require_number
+from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_one_of
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.tokenization.graph.ragged import left_padded, ragged, slices
 from official.xlnet.tokenization.special_tokens import (
@@ -189,12 +189,11 @@ def input_length(
     """Number of tokens T that examples, given by column, are padded to."""
     if max_length is not None:
         require_number("max_length", max_length, AT_LEAST_1)
+    require_one_of("padding", padding, ("longest", "max_length"))
     if padding == "max_length":
         if max_length is None:
             raise ConfigError("max_length: expected a number with padding='max_length', got None")
         return max_length
-    if padding != "longest":
-        raise ConfigError(f"padding: expected longest or max_length, got {padding!r}")
     num_special = len(columns) + 1
     longest = max((sum(map(len, row)) for row in zip(*columns, strict=False)), default=1)
     longest = max(longest, 1) + num_special
@@ -205,13 +204,10 @@ def cut_columns(
     columns: Sequence[Sequence[Sequence[int]]], length: int, truncation: str
 ) -> Sequence[Sequence[Sequence[int]]]:
     """Columns in which only the text that `truncation` names is truncated, where it names one."""
+    names = ("only_first", "only_second")[: len(columns)]
+    require_one_of("truncation", truncation, ("longest_first", *names))
     if truncation == "longest_first":
         return columns
-    names = ["only_first", "only_second"][: len(columns)]
-    if truncation not in names:
-        raise ConfigError(
-            f"truncation: expected longest_first or {' or '.join(names)}, got {truncation!r}"
-        )
     cut = names.index(truncation)
     result = [list(column) for column in columns]
     for row, texts in enumerate(zip(*columns, strict=False)):
