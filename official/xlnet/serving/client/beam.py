@@ -8,13 +8,14 @@ rows do not stop the pipeline: they are written to a separate file with the erro
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import os
 import tempfile
 import uuid
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -156,20 +157,15 @@ def predict_in_bulk(
         pipeline = beam.Pipeline(options=PipelineOptions(list(beam_options)))
     except ValueError as error:
         raise DataError(f"Beam cannot use {' '.join(beam_options)}: {error}") from None
-    # A file with the name of a pattern is read itself.
-    names = escaped(pattern) if os.path.exists(pattern) else pattern
-    lines = pipeline | "Read" >> ReadFromText(names, coder=BytesCoder())
-    rows = lines | "Parse" >> beam.Map(_parse).with_outputs(_WRONG, main="rows")
-    handler = SavedModelHandler(version_dir, batch_size)
-    predictions = rows["rows"] | "Predict" >> RunInference(handler)
-    split = predictions | "Split" >> beam.Map(_tagged).with_outputs(_WRONG, main="rows")
-    wrong = (rows[_WRONG], split[_WRONG]) | "All wrong rows" >> beam.Flatten()
-    folder, start = os.path.split(output)
-    written = start  # Beam looks for the parts of a file by a pattern.
-    if not is_plain(start) and not file_system.is_remote(output):
-        written = f"rows-{uuid.uuid4().hex}"
-    with plain_folder(folder) as plain:
-        prefix = os.path.join(plain, written)
+    with _prefix_for_beam(output) as prefix:
+        # A file with the name of a pattern is read itself.
+        names = escaped(pattern) if os.path.exists(pattern) else pattern
+        lines = pipeline | "Read" >> ReadFromText(names, coder=BytesCoder())
+        rows = lines | "Parse" >> beam.Map(_parse).with_outputs(_WRONG, main="rows")
+        handler = SavedModelHandler(version_dir, batch_size)
+        predictions = rows["rows"] | "Predict" >> RunInference(handler)
+        split = predictions | "Split" >> beam.Map(_tagged).with_outputs(_WRONG, main="rows")
+        wrong = (rows[_WRONG], split[_WRONG]) | "All wrong rows" >> beam.Flatten()
         for name, part in (("", split["rows"]), ("-wrong", wrong)):
             _ = (
                 part
@@ -177,15 +173,8 @@ def predict_in_bulk(
                 # Beam cannot write empty files to S3.
                 | f"Write{name}" >> WriteToText(prefix + name, ".jsonl", skip_if_empty=True)
             )
-        with warnings.catch_warnings():
-            # Of Beam's regular expressions, for a `[` in the name of a file.
-            warnings.filterwarnings("ignore", "Possible nested set", FutureWarning)
-            result = pipeline.run()
-            result.wait_until_finish()
-        if written != start:
-            for name in filter(lambda name: name.startswith(written), os.listdir(plain)):
-                renamed = start + name.removeprefix(written)
-                os.replace(os.path.join(plain, name), os.path.join(plain, renamed))
+        result = pipeline.run()
+        result.wait_until_finish()
     counters = result.metrics().query()["counters"]  # One for each step that counts.
     counts = {
         name: sum(c.committed for c in counters if c.key.metric.name == name)
@@ -197,6 +186,23 @@ def predict_in_bulk(
             raise DataError(f"expected valid rows, got none: {message}")
         logging.warning("%s", message)
     return counts
+
+
+@contextlib.contextmanager
+def _prefix_for_beam(output: str) -> Iterator[str]:
+    """A prefix for Beam, which looks for its files by patterns; they get the prefix `output`."""
+    folder, start = os.path.split(output)
+    written = start
+    if not is_plain(start) and not file_system.is_remote(output):
+        written = f"rows-{uuid.uuid4().hex}"
+    with plain_folder(folder) as plain, warnings.catch_warnings():
+        # Of Beam's regular expressions, for a `[` in the name of a file.
+        warnings.filterwarnings("ignore", "Possible nested set", FutureWarning)
+        yield os.path.join(plain, written)
+        if written != start:
+            for name in filter(lambda name: name.startswith(written), os.listdir(plain)):
+                renamed = start + name.removeprefix(written)
+                os.replace(os.path.join(plain, name), os.path.join(plain, renamed))
 
 
 def _check_writable(prefix: str) -> None:
