@@ -51,7 +51,7 @@ def for_each(texts: str | Sequence[str], function: Callable[[list[str]], list[An
       TypeError: a text is not a string.
     """
     if isinstance(texts, str):
-        return function([texts])[0]
+        return function(checked_texts([texts]))[0]
     return function(checked_texts(texts))
 
 

@@ -431,14 +431,14 @@ def _check_record(model_file: str, sha256: str) -> None:
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Returns a list of texts; raises `TypeError` for anything but a collection of strings."""
+    """Returns a list of Python's strings; raises `TypeError` but for a collection of strings."""
     if isinstance(texts, bytes | dict) or not isinstance(texts, Iterable):
         raise ArgumentTypeError(f"text: expected a str or a list of str, got {_kind(texts)}")
     texts = list(texts)
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise ArgumentTypeError(f"text {number}: expected a str, got {_kind(text)}")
-    return texts
+    return [str(text) for text in texts]  # Not as NumPy's strings, which are shown otherwise.
 
 
 def _kind(value: object) -> str:
