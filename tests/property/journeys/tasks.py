@@ -40,14 +40,16 @@ def travel(world: World, model: str | None, vocab: str, config: str) -> None:
 def _finetune(world: World, model, vocab: str, config: str, files) -> str:
     task, out = world.journey["task"], world.folder / "tuned"
     sections = yaml.safe_load(pathlib.Path(config).read_text())
-    drawn = [key.split(".") for key in world.journey["config"]]
-    sections["task"] = {
-        key: world.journey["config"][f"task.{key}"]
-        for section, key in drawn
-        if section == "task"
-        and task["kind"] in (TaskConfig().tasks_with(key) or [task["kind"]])
-        and is_read(f"task.{key}", world.journey["config"], name=task["kind"])
-    }
+    drawn = world.journey["config"]
+    for _ in range(2):  # Nothing is read because of a key that nothing reads.
+        drawn = {
+            key: value
+            for key, value in drawn.items()
+            if key.startswith("task.")
+            and task["kind"] in (TaskConfig().tasks_with(key[5:]) or [task["kind"]])
+            and is_read(key, drawn, name=task["kind"])
+        }
+    sections["task"] = {key[5:]: value for key, value in drawn.items()}
     if model:  # Its own sizes.
         del sections["model"]
         sections.pop("data", None)

@@ -251,15 +251,9 @@ def repair(config: dict, strategy: str, replicas: int) -> None:
 def is_read(key: str, config: dict, **more) -> bool:
     """Whether anything reads a key of a configuration, with more keys of its section."""
     section, name = key.split(".")
-    own = {k.split(".")[1]: v for k, v in config.items() if k.startswith(f"{section}.")} | more
-
-    def reads(key, own):
-        try:
-            type(getattr(_defaults(), section)).of(own).require_read([key])
-        except ConfigError:
-            return False
-        return True
-
-    # What nothing reads is left out, and nothing is read because of it.
-    rest = {k: v for k, v in own.items() if k in (name, *more) or reads(k, own)}
-    return reads(name, rest)
+    own = {k.split(".")[1]: v for k, v in config.items() if k.startswith(f"{section}.")}
+    try:
+        type(getattr(_defaults(), section)).of(own | more).require_read([name])
+    except ConfigError:
+        return False
+    return True
