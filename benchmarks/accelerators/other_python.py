@@ -52,4 +52,4 @@ def run(program: str, *arguments: str) -> str:
     )
     if process.returncode:
         raise RuntimeError(f"{program} failed:\n{process.stderr[-3000:]}{process.stdout[-1000:]}")
-    return process.stdout.strip()
+    return process.stdout.rstrip()

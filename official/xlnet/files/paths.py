@@ -16,11 +16,6 @@ def is_plain(path: str) -> bool:
     return not _PATTERN_CHARACTERS.search(path)
 
 
-def escaped(path: str) -> str:
-    """The pattern that matches a path alone, as `glob.escape` and Beam have it."""
-    return re.sub(r"([*?\[])", r"[\1]", path)
-
-
 @contextlib.contextmanager
 def plain_folder(folder: str) -> Iterator[str]:
     """Yields a path to the same folder that TensorFlow does not take for a pattern.

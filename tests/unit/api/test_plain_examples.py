@@ -127,7 +127,12 @@ def test_examples_without_a_label():
     ("kind", "rows", "error", "message"),
     [
         ("classification", "a", TypeError, "examples: expected a list, got str 'a'"),
-        ("classification", ("a", "x"), TypeError, "examples: expected a list, got tuple"),
+        (
+            "classification",
+            ("a", "x"),
+            TypeError,
+            "got tuple .*; a tuple is one example with several",
+        ),
         ("classification", ["a"], TypeError, "example 1: expected a tuple that ends in a label"),
         ("classification", [("a", "x"), ("a",)], DataError, "example 2: expected text and label"),
         ("classification", [("a", "x"), ("a", "b", "x")], DataError, r"example 2: expected 1 text"),

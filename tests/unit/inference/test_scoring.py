@@ -90,6 +90,14 @@ def test_tokens_after_a_target_never_change_its_score(model, tokenizer):
     assert np.abs(first.log_likelihoods[9:] - second.log_likelihoods[9:]).max() > 0.1
 
 
+def test_texts_of_numpy_are_given_back_as_strings(model, tokenizer):
+    texts = [as_text(random_ids(5, seed)) for seed in range(2)]
+    plain = score(model, texts, tokenizer=tokenizer)
+    for given in (np.array(texts), np.array(texts, object), map(np.str_, texts)):
+        assert repr(score(model, given, tokenizer=tokenizer)) == repr(plain)
+    assert repr(score(model, np.str_(texts[1]), tokenizer=tokenizer)) == repr(plain[1])
+
+
 def test_pseudo_is_every_token_given_all_others(model, tokenizer):
     texts = [random_ids(length, length) for length in (19, 7)]
     results = score(model, [as_text(ids) for ids in texts], order="pseudo", tokenizer=tokenizer)

@@ -1,8 +1,11 @@
 """Signatures of every task against offline prediction and the Python tokenizer."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from official.xlnet.checkpoints.model_directory import save_pretrained
 from official.xlnet.data.examples import TextExample
@@ -10,6 +13,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.length_buckets import Buckets, default_lengths
 from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
+from official.xlnet.serving.export import write_version
 from official.xlnet.serving.factory import create_service, task_service
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.encoder import EncoderService
@@ -25,6 +29,7 @@ from tests.helpers.served_models import (
     inputs_of,
     mixed_texts,
     random_task,
+    service_of,
     tokenizers,
 )
 from tests.helpers.tiny import tiny_encoder
@@ -247,8 +252,20 @@ def test_examples_signature(served):
                 feature[key] = tf.train.Feature(bytes_list=tf.train.BytesList(value=texts))
             example = tf.train.Example(features=tf.train.Features(feature=feature))
             serialized.append(example.SerializeToString())
-        found = service.serve_examples(tf.constant(serialized))
+        found = service.signatures()["examples"](examples=tf.constant(serialized))
         np.testing.assert_allclose(found["probabilities"], outputs["probabilities"], atol=1e-6)
+
+
+def test_an_export_holds_the_network_of_each_length_once(tmp_path):
+    """Whatever its signatures; saving traced and wrote it again."""
+    service = service_of(random_task("classification")[0], lengths=(11, 17, 23))
+    saved = saved_model_pb2.SavedModel()
+    path = pathlib.Path(write_version(service, str(tmp_path))["path"])
+    saved.ParseFromString((path / "saved_model.pb").read_bytes())
+    [graph] = saved.meta_graphs
+    names = [function.signature.name for function in graph.graph_def.library.function]
+    assert sum("_forward_" in name for name in names) == 3
+    assert sum("_in_buckets_" in name for name in names) == 1
 
 
 def test_token_ids_signature(served, tokenizer):
@@ -291,7 +308,7 @@ def test_wrong_texts(served):
     with pytest.raises(tf.errors.InvalidArgumentError, match="up to 5000 characters, got 5001"):
         service.serve_texts(text=tf.constant(["the", "é" * 5001]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="text"):
-        service.serve_examples(tf.constant([tf.train.Example().SerializeToString()]))
+        service.texts_of(tf.constant([tf.train.Example().SerializeToString()]))
     service = served("multiple_choice")[0]
     texts = {"passage": tf.constant(["a", "b"]), "question": tf.constant(["a"])}
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"equal numbers of rows, got 1, 2, 1"):

@@ -1,6 +1,7 @@
 """Calling the tokenizer: inputs of the encoder, for any mixture of texts and pairs."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 
@@ -126,6 +127,10 @@ def test_wrong_arguments(tokenizer):
         ConfigError, match="padding: expected one of longest, max_length, got 'left'"
     ):
         tokenizer("now", padding="left")
+    for several in (np.array(["longest", "longest"]), pd.Series(["longest"]), ["longest"]):
+        for name in ("padding", "truncation"):
+            with pytest.raises(ConfigError, match=f"{name}: expected one of longest"):
+                tokenizer("now", **{name: several})
     message = "truncation: expected one of longest_first, only_first, got 'only_second'"
     with pytest.raises(ConfigError, match=message):
         tokenizer("now", truncation="only_second")

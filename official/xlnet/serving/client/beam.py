@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import glob
 import os
 import tempfile
 import uuid
@@ -31,7 +32,7 @@ from official.xlnet.files import file_system
 from official.xlnet.files.checksums import check_checksums
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import json_text, parse_data, read_json
-from official.xlnet.files.paths import escaped, is_plain, plain_folder
+from official.xlnet.files.paths import is_plain, plain_folder
 from official.xlnet.files.schema import conform
 from official.xlnet.files.staging import local_copy
 from official.xlnet.serving.client.prediction import row_of
@@ -159,7 +160,7 @@ def predict_in_bulk(
         raise DataError(f"Beam cannot use {' '.join(beam_options)}: {error}") from None
     with _prefix_for_beam(output) as prefix:
         # A file with the name of a pattern is read itself.
-        names = escaped(pattern) if os.path.exists(pattern) else pattern
+        names = glob.escape(pattern) if os.path.exists(pattern) else pattern
         lines = pipeline | "Read" >> ReadFromText(names, coder=BytesCoder())
         rows = lines | "Parse" >> beam.Map(_parse).with_outputs(_WRONG, main="rows")
         handler = SavedModelHandler(version_dir, batch_size)

@@ -142,10 +142,6 @@ class Service(tf.Module):
         limit = self.settings.max_characters
         return {name: checked_text(name, x, limit) for name, x in tensors.items()}
 
-    def serve_examples(self, examples: tf.Tensor) -> Tensors:
-        """Computes the outputs for serialized `tf.Example`s, string [B]."""
-        return self.serve_texts(**self.texts_of(examples))
-
     def texts_of(self, examples: tf.Tensor) -> Tensors:
         """Reads the text inputs of serialized `tf.Example`s, string [B]."""
         features: dict[str, Any] = {
