@@ -29,7 +29,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
-.PHONY: help setup setup-all demo test fuzz journeys test-slow test-install bazel-test coverage parity tpu-check gpu-check check audit \
+.PHONY: help setup setup-all browser demo test fuzz journeys test-slow test-install bazel-test coverage parity tpu-check gpu-check check audit \
   format release bench figures docs
 
 help:  ## Show the targets.
@@ -37,7 +37,10 @@ help:  ## Show the targets.
 
 setup: $(ENVIRONMENT)  ## Create .venv and install everything in it.
 
-setup-all: $(PEERS) $(JAX) $(HF4)  ## Install what some tests wait for: PyTorch, ONNX, jax, a browser.
+# With `-j4`, the four side by side.
+setup-all: $(PEERS) $(JAX) $(HF4) browser  ## Install what some tests wait for: PyTorch, ONNX, jax, a browser.
+
+browser:
 	tools/install_browser.sh
 
 demo: $(ENVIRONMENT)  ## Pre-train a tiny XLNet on the documentation of the installed packages.

@@ -9,7 +9,8 @@ starts with the process. Checkpoints are evaluated afterwards, on the same held-
 evaluation costs no training time. HF's runs need torch and transformers, and are skipped without.
 
 A run is a row of --results; rows on file are not run again. Training rows needs the machine alone;
-`--train` and `--evaluate` do one half of the work. The last line is JSON:
+`--train` and `--evaluate` do one half of the work. With `--trials`, our runs are compared at their
+steps, in a table of their own, so that the machine may do other work. The last line is JSON:
 
     rows        number of rows on file
     trained     number of runs trained now
@@ -67,10 +68,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", default="0,1,2", help="seeds of our runs")
     parser.add_argument("--steps", default="500,1400", help="numbers of steps of our runs")
     parser.add_argument("--hf_rates", default="1e-3,3e-3,6e-3", help="learning rates of HF")
-    parser.add_argument("--hf_seconds", type=float, default=300, help="time of HF's runs")
-    parser.add_argument("--tfm_seconds", type=float, default=300, help="of tf-models-official's")
-    parser.add_argument("--tfm_rates", default="3e-3", help="rates of tf-models-official's runs")
+    parser.add_argument("--tfm_rates", default="1e-3,3e-3,6e-3", help="of tf-models-official")
+    parser.add_argument("--seconds", default="60,150,300", help="times of the runs of both")
     parser.add_argument("--set", action="append", default=[], help="key=value: overrides a key")
+    parser.add_argument("--trials", action="store_true", help="compare our runs at their steps")
     parser.add_argument("--train", action="store_true", help="train only")
     parser.add_argument("--evaluate", action="store_true", help="evaluate what is trained, only")
     parser.add_argument("--results", default=RESULTS, help="file of finished rows")
@@ -88,10 +89,15 @@ def _runs(arguments: argparse.Namespace, texts: list[str]):
     overrides = tuple(arguments.set)
     for text in texts:
         for steps, seed in itertools.product(split(arguments.steps), split(arguments.seeds)):
-            yield Run(text, "ours", int(seed), steps=int(steps), overrides=overrides)
-        for peer, rates, seconds in (
-            ("hf", split(arguments.hf_rates), arguments.hf_seconds),
-            ("tfm", split(arguments.tfm_rates), arguments.tfm_seconds),
+            yield Run(
+                *(text, "ours", int(seed)),
+                **{"steps": int(steps), "overrides": overrides, "is_timed": not arguments.trials},
+            )
+        if arguments.trials:
+            continue
+        for peer, rates in (
+            ("hf", split(arguments.hf_rates)),
+            ("tfm", split(arguments.tfm_rates)),
         ):
             if peer == "hf" and rates and not _has_torch():
                 print(
@@ -100,8 +106,8 @@ def _runs(arguments: argparse.Namespace, texts: list[str]):
                     file=sys.stderr,
                 )
                 continue
-            for rate in rates:
-                yield Run(text, peer, 0, rate=float(rate), seconds=seconds)
+            for rate, seconds in itertools.product(rates, split(arguments.seconds)):
+                yield Run(text, peer, 0, rate=float(rate), seconds=float(seconds))
 
 
 def _has_torch() -> bool:

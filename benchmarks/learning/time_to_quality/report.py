@@ -1,4 +1,4 @@
-"""The rows on file, the table of the document, and the runs that are shown."""
+"""The rows on file, the tables of the document, and the runs that are shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from benchmarks.harness.document import fill_table
 from benchmarks.harness.rows import add_row, key_of, read_rows
 from benchmarks.learning.time_to_quality.runs import Run
 
-_KEY = ("text", "peer", "seed", "num_steps", "rate", "limit", "overrides")
+_KEY = ("text", "peer", "seed", "num_steps", "rate", "limit", "overrides", "is_timed")
+# Settings that say how a trial was run, not what it tries.
+_OF_A_RUN = ("parallel_slices", "num_steps", "checkpoint_steps", "keep_checkpoints", "seed")
 _TITLE = {"ours": "ours", "hf": "HF", "tfm": "tf-models-official"}
 
 
@@ -26,10 +28,14 @@ def add(path: str, run: Run, result: dict[str, Any]) -> None:
 
 
 def write(results: str, document: str) -> None:
-    """Writes the table of the document."""
+    """Writes the tables of the document: timed runs, and trials, which are compared at steps."""
     rows = read_rows(results)
-    if rows:
-        fill_table(document, "time", table(rows))
+    timed = [row for row in rows if row["is_timed"]]
+    trials = [row for row in rows if not row["is_timed"]]
+    if timed:
+        fill_table(document, "time", table(timed))
+    if trials:
+        fill_table(document, "trials", trials_table(trials))
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -42,6 +48,34 @@ def table(rows: list[dict[str, Any]]) -> str:
         for runs in groups(of_text):
             lines.append([text, *_cells(runs)])
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def trials_table(rows: list[dict[str, Any]]) -> str:
+    """A table of trials: what differs from today's recipe, and losses at three points of the run.
+
+    Runs that differ in the seed only share a line. The best of a text is first.
+    """
+    recipe = _flat(json.loads(json.dumps(Run("", "ours", 0).settings)))  # As it is on file.
+    groups: dict[tuple, list[dict[str, Any]]] = {}
+    for row in rows:
+        settings = _flat(row["settings"])
+        names = sorted(name for name in settings if name.rpartition(".")[2] not in _OF_A_RUN)
+        changed = [f"{n}={settings[n]}" for n in names if settings[n] != recipe.get(n)]
+        key = (row["text"], row["num_steps"], " ".join(changed) or "the recipe")
+        groups.setdefault(key, []).append(row)
+    lines = [["text", "steps", "settings", "seeds", "after a sixth", "after half", "at the end"]]
+    lines.append(["---"] * len(lines[0]))
+    for key, runs in sorted(
+        groups.items(), key=lambda item: (*item[0][:2], _mean(item[1], "loss"))
+    ):
+        curves = np.array([[loss for _, _, loss in run["curve"]] for run in runs]).mean(axis=0)
+        points = curves[0], curves[len(curves) // 2 - 1], curves[-1]
+        lines.append([*map(str, key), str(len(runs)), *(f"{loss:.3f}" for loss in points)])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _flat(settings: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {f"{section}.{key}": x for section, part in settings.items() for key, x in part.items()}
 
 
 def groups(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -65,6 +99,7 @@ def groups(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 def shown(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """{text: the loss of its unigrams, and the curve of each run that the table is about}."""
+    rows = [row for row in rows if row["is_timed"]]
     of_texts = {
         text: [row for row in rows if row["text"] == text]
         for text in dict.fromkeys(row["text"] for row in rows)
@@ -107,4 +142,5 @@ def _fields(run: Run) -> dict[str, Any]:
     return {
         **{"text": run.text, "peer": run.peer, "seed": run.seed, "num_steps": run.steps},
         **{"rate": run.rate, "limit": run.seconds, "overrides": list(run.overrides)},
+        **{"is_timed": run.is_timed, "settings": {} if run.is_timed else run.settings},
     }

@@ -32,6 +32,7 @@ class Run:
       rate: peak learning rate, for peers, which decays over `seconds`.
       seconds: wall time of a peer's run, from the start of its process.
       overrides: `key=value` overrides of our recipe.
+      is_timed: whether the machine does nothing else; other runs are compared at their steps.
     """
 
     text: str
@@ -41,6 +42,17 @@ class Run:
     rate: float = 0.0
     seconds: float = 0.0
     overrides: tuple[str, ...] = ()
+    is_timed: bool = True
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Our recipe with the overrides, {section: {key: value}}; empty for peers."""
+        if self.peer != "ours":
+            return {}
+        from official.xlnet.configs.experiment import XLNetConfig
+
+        tree = XLNetConfig.load(CONFIG, list(self.overrides)).as_dict()
+        return {section: tree[section] for section in ("model", "data", "training")}
 
     @property
     def name(self) -> str:

@@ -59,6 +59,21 @@ def test_table_has_the_best_rate_of_a_peer_and_the_mean_over_seeds(tmp_path):
     ]
 
 
+def test_trials_name_what_differs_from_todays_recipe(tmp_path):
+    path, page = str(tmp_path / "rows.json"), tmp_path / "page.md"
+    for overrides, seed, loss in (((), 0, 5.0), (("model.dropout=0.3",), 0, 4.5), ((), 1, 5.2)):
+        run = Run("news", "ours", seed, steps=500, overrides=overrides, is_timed=False)
+        report.add(path, run, result(loss))
+    page.write_text("<!-- table: trials -->\n<!-- end -->\n")
+    report.write(path, str(page))
+    lines = [line for line in page.read_text().splitlines() if line.startswith("| news")]
+    assert lines == [
+        "| news | 500 | model.dropout=0.3 | 1 | 5.500 | 5.500 | 4.500 |",
+        "| news | 500 | the recipe | 2 | 6.100 | 6.100 | 5.100 |",
+    ]
+    assert report.shown(read_rows(path)) == {}
+
+
 def test_names_of_runs_differ():
     runs = [
         Run("news", "ours", 0, steps=500),
@@ -121,7 +136,7 @@ def test_runs_from_start_to_end(tmp_path):
     shutil.copy(ROOT / "docs/time_to_quality.md", page)
     command = [
         *(sys.executable, "-m", "benchmarks.learning.time_to_quality", "--text=some=text.txt"),
-        *("--output=out", "--seeds=0", "--steps=12", "--hf_seconds=20", "--tfm_seconds=30"),
+        *("--output=out", "--seeds=0", "--steps=12", "--seconds=30"),
         *("--hf_rates=1e-3", "--tfm_rates=1e-3", "--results=rows.json", f"--document={page}"),
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
