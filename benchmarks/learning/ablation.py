@@ -81,7 +81,7 @@ def run(row: str, seed: int, output: str, overrides: list[str], tables: str | No
     """
     path = os.path.join(output, "runs", f"{row}-{seed}.json")
     model_dir = os.path.join(output, "models", f"{row}-{seed}")
-    result = kept(path, lambda: _trained(row, seed, output, overrides, model_dir))
+    result = kept(path, lambda: trained(row, seed, output, overrides, model_dir))
     if tables and "finetuned" not in result:
         settings = [*_FINETUNING, f"training.seed={seed}"]
         output = f"{model_dir}-finetuned"
@@ -89,10 +89,21 @@ def run(row: str, seed: int, output: str, overrides: list[str], tables: str | No
         write_json(path, result, indent=None)
 
 
-def _trained(
+def trained(
     row: str, seed: int, output: str, overrides: list[str], model_dir: str
 ) -> dict[str, Any]:
-    """Trains and evaluates one row with one seed."""
+    """Trains and evaluates one row with one seed.
+
+    Args:
+      row: name of the row.
+      seed: random seed.
+      output: directory of the data; see `prepare_data`.
+      overrides: `key=value` overrides.
+      model_dir: directory of the model.
+
+    Returns:
+      The results, with the losses of all steps, of held-out targets, and of held-out spans.
+    """
     import tf_keras
 
     from official.xlnet.runtime.history import read_history

@@ -6,34 +6,58 @@ import shutil
 import pytest
 
 from benchmarks.harness.document import fill_table
-from benchmarks.learning import rivals
+from benchmarks.learning import ablation, rivals
+from benchmarks.learning.rivals import Run
 from tests.helpers.documents import ROOT
 
 
-def made_up_run(span, accuracy):
-    return {
+def made_up_run(span, accuracy=None):
+    run = {
         "seconds_per_step": 0.1,
         "span_losses": {"span": span, "first": 3.0, "later": 1.5},
-        "accuracy": {"sst2": accuracy},
+        "training_loss": [9.0] * 19 + [4.0],
     }
+    return run | ({} if accuracy is None else {"accuracy": {"sst2": accuracy}})
 
 
-def test_table(tmp_path):
+def test_tables(tmp_path):
     results = {
-        "bert": [made_up_run(6.0, 0.60), made_up_run(6.2, 0.64)],
-        "roberta": [],
-        "xlnet_k6": [made_up_run(5.0, 0.70)],
+        Run("bert", 600, 1e-3, 0): made_up_run(7.0),
+        Run("bert", 600, 3e-3, 0): made_up_run(6.0, 0.60),
+        Run("bert", 6000, 1e-3, 0): made_up_run(4.0, 0.65),
+        Run("xlnet_k6", 600, 1e-3, 0): made_up_run(5.0, 0.70),
+        Run("bert", 600, 3e-3, 1): made_up_run(6.2, 0.64),
     }
     shutil.copy(ROOT / "docs/rivals.md", tmp_path / "page.md")
-    table = rivals.table_of(results, {"sst2": 0.5})
+    table, rates = rivals.table_of(results, {"sst2": 0.5}), rivals.rates_table_of(results)
     fill_table(str(tmp_path / "page.md"), "rivals", table)
-    page = (tmp_path / "page.md").read_text()
-    assert "|  | seeds | span | first token | later tokens | sst2 | ms per step |" in page
-    row = "| BERT | 2 | 6.100 ± 0.141 | 3.000 ± 0.000 | 1.500 ± 0.000 | 62.0 ± 2.8 | 100 |"
-    assert row in page
-    assert "| XLNet, K = 6 | 1 | 5.000 | 3.000 | 1.500 | 70.0 | 100 |" in page
-    assert "| most frequent label |  |  |  |  | 50.0 |  |" in page
-    assert "RoBERTa's setting" not in table
+    fill_table(str(tmp_path / "page.md"), "rates", rates)
+    titles = "steps | rate | seeds | training loss | span | first token | later tokens | sst2"
+    assert table.splitlines() == [
+        f"|  | {titles} | ms per step |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| BERT | 600 | 0.003 | 2 | 4.00 ± 0.00 | 6.100 ± 0.141 | 3.000 ± 0.000 | 1.500 ± 0.000"
+        " | 62.0 ± 2.8 | 100 |",
+        "| BERT | 6,000 | 0.001 | 1 | 4.00 | 4.000 | 3.000 | 1.500 | 65.0 | 100 |",
+        "| XLNet, K = 6 | 600 | 0.001 | 1 | 4.00 | 5.000 | 3.000 | 1.500 | 70.0 | 100 |",
+        "| most frequent label |  |  |  |  |  |  |  | 50.0 |  |",
+    ]
+    assert rates.splitlines() == [
+        "|  | steps | 0.001 | 0.003 |",
+        "| --- | --- | --- | --- |",
+        "| BERT | 600 | 7.000 | 6.000 |",
+        "| BERT | 6,000 | 4.000 |  |",
+        "| XLNet, K = 6 | 600 | 5.000 |  |",
+    ]
+
+
+def test_settings_of_a_run():
+    assert Run("bert", 600, 1e-3, 2).name == "bert-600-0.001-2"
+    settings = Run("bert", 600, 1e-3, 2).settings
+    config = ablation.configuration("bert", settings, 2)
+    training = config.training
+    assert (training.num_steps, training.warmup_steps, training.seed) == (600, 60, 2)
+    assert (training.learning_rate, config.model.init_std) == (1e-3, 0.02)
 
 
 def test_majority(tmp_path):
@@ -44,8 +68,9 @@ def test_majority(tmp_path):
 def test_only_what_is_missing_is_run(tmp_path, monkeypatch):
     for name in ("runs", "accuracy"):
         (tmp_path / name).mkdir()
-    (tmp_path / "runs/bert-1.json").write_text(json.dumps({"span_losses": {"span": 2.0}}))
-    (tmp_path / "accuracy/bert-1.json").write_text(json.dumps({"cr": 0.6}))
+    run = Run("bert", 600, 1e-3, 1)
+    (tmp_path / f"runs/{run.name}.json").write_text(json.dumps({"span_losses": {"span": 2.0}}))
+    (tmp_path / f"accuracy/{run.name}.json").write_text(json.dumps({"cr": 0.6}))
     asked = []
 
     def accuracy(model, tables, output, overrides):
@@ -54,7 +79,8 @@ def test_only_what_is_missing_is_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(rivals, "accuracy", accuracy)
     for _ in range(2):
-        result = rivals.run("bert", 1, str(tmp_path), [], {"cr": ["a", "b"], "sst2": ["c", "d"]})
-        assert result["accuracy"] == {"cr": 0.6, "sst2": 0.7}
-    model = f"{tmp_path}/models/bert-1"
+        result = rivals.trained(run, str(tmp_path), [])
+        rivals.finetune(run, result, str(tmp_path), {"cr": ["a", "b"], "sst2": ["c", "d"]})
+        assert result == {"span_losses": {"span": 2.0}, "accuracy": {"cr": 0.6, "sst2": 0.7}}
+    model = f"{tmp_path}/models/{run.name}"
     assert asked == [(model, ["c", "d"], f"{model}-sst2", "training.seed=1")]
