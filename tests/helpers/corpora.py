@@ -58,6 +58,17 @@ def vocabulary_dir(size: int = 211) -> str:
     return directory
 
 
+def recipe(**training) -> dict[str, dict]:
+    """Sections of a small pre-training run with this vocabulary, and settings of training."""
+    sizes = {"num_layers": 1, "d_model": 22, "num_heads": 2, "d_inner": 37, "mem_len": 13}
+    data = {"seq_len": 29, "reuse_len": 11, "num_predict": 5, "num_lanes": 6}
+    return {
+        "model": {"vocab_size": 211, **sizes},
+        "data": {**data, "heldout_fraction": 0.3},
+        "training": {"batch_size": 6, "learning_rate": 0.003, **training},
+    }
+
+
 def data_config(**changes) -> types.SimpleNamespace:
     """What `prepare` needs of an `XLNetConfig`, without loading TensorFlow."""
     data = dict(

@@ -16,37 +16,14 @@ from official.xlnet import cli
 from official.xlnet.checkpoints.model_directory import create_model_dir
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
+from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 from tests.helpers.served_models import random_task, save_task
 from tests.helpers.task_corpora import labelled, task_config, write_table
 
 STATUSES = {0, 2, 70, 75}
 MOST_LINES = 3  # On standard error, of a run that fails.
 
-PRETRAINING = {
-    "model": {
-        "vocab_size": 211,
-        "num_layers": 1,
-        "d_model": 22,
-        "num_heads": 2,
-        "d_inner": 37,
-        "mem_len": 13,
-    },
-    "data": {
-        "seq_len": 29,
-        "reuse_len": 11,
-        "num_predict": 5,
-        "num_lanes": 6,
-        "heldout_fraction": 0.3,
-    },
-    "training": {
-        "batch_size": 6,
-        "num_steps": 4,
-        "warmup_steps": 1,
-        "learning_rate": 0.003,
-        "checkpoint_steps": 2,
-    },
-}
+PRETRAINING = recipe(num_steps=4, warmup_steps=1, checkpoint_steps=2)
 
 
 @dataclasses.dataclass

@@ -18,7 +18,7 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
-from official.xlnet.garden.model_task import ModelTask
+from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig
 from official.xlnet.garden.optimizer import adamw
 from official.xlnet.inference.task_prediction import unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -30,7 +30,7 @@ _TASK = "classification"
 
 
 @dataclasses.dataclass
-class ClassificationConfig(cfg.TaskConfig):
+class ClassificationConfig(ModelTaskConfig):
     """Configuration of the task.
 
     Attributes:
@@ -41,15 +41,6 @@ class ClassificationConfig(cfg.TaskConfig):
       train_data: `input_path`, a table with labels, and `global_batch_size`.
       validation_data: the same, of the texts to evaluate on.
     """
-
-    recipe: str = ""
-    overrides: tuple[str, ...] = ()
-    train_data: cfg.DataConfig = dataclasses.field(
-        default_factory=lambda: cfg.DataConfig(is_training=True)
-    )
-    validation_data: cfg.DataConfig = dataclasses.field(
-        default_factory=lambda: cfg.DataConfig(is_training=False)
-    )
 
 
 @task_factory.register_task_cls(ClassificationConfig)

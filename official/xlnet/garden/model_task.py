@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import tensorflow as tf
 import tf_keras
 
 from official.core import base_task
+from official.core import config_definitions as cfg
 from official.xlnet.modeling.models.trainable_model import TrainableModel
+
+
+@dataclasses.dataclass
+class ModelTaskConfig(cfg.TaskConfig):
+    """What the configurations of our tasks have in common, beside `init_checkpoint`.
+
+    Attributes:
+      recipe: YAML file of a recipe.
+      overrides: `key=value` strings that override the recipe.
+      train_data: `input_path` and `global_batch_size`.
+      validation_data: the same.
+    """
+
+    recipe: str = ""
+    overrides: tuple[str, ...] = ()
+    train_data: cfg.DataConfig = dataclasses.field(
+        default_factory=lambda: cfg.DataConfig(is_training=True)
+    )
+    validation_data: cfg.DataConfig = dataclasses.field(
+        default_factory=lambda: cfg.DataConfig(is_training=False)
+    )
 
 
 class ModelTask(base_task.Task):

@@ -15,14 +15,14 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import ConfigError
-from official.xlnet.garden.model_task import ModelTask
+from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig
 from official.xlnet.garden.optimizer import adamw
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.memory import require_memory
 
 
 @dataclasses.dataclass
-class PretrainingConfig(cfg.TaskConfig):
+class PretrainingConfig(ModelTaskConfig):
     """Configuration of the task.
 
     Attributes:
@@ -34,15 +34,6 @@ class PretrainingConfig(cfg.TaskConfig):
       train_data: `input_path`, a data set of `xlnet prepare`, and `global_batch_size`.
       validation_data: the same; its held-out split is read.
     """
-
-    recipe: str = ""
-    overrides: tuple[str, ...] = ()
-    train_data: cfg.DataConfig = dataclasses.field(
-        default_factory=lambda: cfg.DataConfig(is_training=True)
-    )
-    validation_data: cfg.DataConfig = dataclasses.field(
-        default_factory=lambda: cfg.DataConfig(is_training=False)
-    )
 
 
 @task_factory.register_task_cls(PretrainingConfig)

@@ -13,34 +13,12 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate
 from official.xlnet.training.pretraining import pretrain
-from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
+from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 
 NAMES = ("token_document", "capitalization", "next_sentence")
 CONFIG = {
-    "model": {
-        "vocab_size": 211,
-        "num_layers": 1,
-        "d_model": 22,
-        "num_heads": 2,
-        "d_inner": 37,
-        "mem_len": 13,
-    },
-    "data": {
-        "seq_len": 29,
-        "reuse_len": 11,
-        "num_predict": 5,
-        "num_lanes": 6,
-        "heldout_fraction": 0.3,
-    },
+    **recipe(num_steps=10, warmup_steps=2, checkpoint_steps=4, json_log=True),
     "objective": {"auxiliary": list(NAMES), "auxiliary_steps": [0, 3, 7]},
-    "training": {
-        "batch_size": 6,
-        "num_steps": 10,
-        "warmup_steps": 2,
-        "learning_rate": 0.003,
-        "checkpoint_steps": 4,
-        "json_log": True,
-    },
 }
 
 
