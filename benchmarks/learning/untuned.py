@@ -4,8 +4,10 @@
 
 DIR has SET/{train,dev}.tsv for the data sets below. Every model (`--model` may be repeated, for
 several sizes) is fine-tuned with what `xlnet finetune` chooses by itself, and again with each of
-`--rates`; all other settings are the same. Finished runs are not repeated when the command is run
-again. `--max_examples` takes a random sample of the training data, for a quick look.
+`--rates`; all other settings are the same. `--trial="KEY=VALUE ..."`, which may be repeated, tries
+other settings on top of the defaults, in a table of its own. Finished runs are not repeated when
+the command is run again. `--max_examples` takes a random sample of the training data, for a quick
+look.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from benchmarks.harness.document import fill_table
@@ -45,13 +47,16 @@ def main() -> None:
     parser.add_argument("--model", required=True, action="append", help="pre-trained model")
     parser.add_argument("--sets", nargs="*", default=list(_DATA_SETS), choices=list(_DATA_SETS))
     parser.add_argument("--rates", nargs="*", type=float, default=[1e-5, 1e-4, 3e-4, 1e-3, 3e-3])
+    parser.add_argument("--trial", action="append", default=[], help="settings to try, by blanks")
     parser.add_argument("--max_examples", type=int, default=0, help="0: all training examples")
     arguments = parse_arguments(parser)
     results = list(_results(arguments))
-    table = untuned_table(results)
-    print(table, file=sys.stderr)
+    table, trials = untuned_table(results), trials_table(results)
+    print(table, trials, sep="\n", file=sys.stderr)
     if arguments.document:
         fill_table(arguments.document, "untuned", table)
+        if arguments.trial:
+            fill_table(arguments.document, "trials", trials)
     print(json.dumps({f"{r['model']}/{r['set']}": r["accuracy"] for r in results if r["default"]}))
 
 
@@ -64,11 +69,13 @@ def _results(arguments) -> Iterable[Result]:
             finished = {_key(result): result for result in map(json.loads, file)}
     for model in arguments.model:
         for name in arguments.sets:
-            for rate in (None, *arguments.rates):
-                run = {"model": os.path.basename(model.rstrip("/")), "set": name, "rate": rate}
-                run["max_examples"] = arguments.max_examples
+            rates = [f"training.learning_rate={rate}" for rate in arguments.rates]
+            for changes in ("", *rates, *arguments.trial):
+                run = {"model": os.path.basename(model.rstrip("/")), "set": name}
+                run |= {"changes": changes, "max_examples": arguments.max_examples}
                 if _key(run) not in finished:
-                    result = {**run, **_finetune(arguments, model, name, rate)}
+                    result = {**run, **_finetune(arguments, model, name, changes)}
+                    result["is_trial"] = changes in arguments.trial
                     with open(path, "a", encoding="utf-8") as file:
                         file.write(json.dumps(result) + "\n")
                     finished[_key(result)] = result
@@ -76,18 +83,16 @@ def _results(arguments) -> Iterable[Result]:
 
 
 def _key(run: Result) -> tuple:
-    return tuple(run[key] for key in ("model", "set", "rate", "max_examples"))
+    return tuple(run[key] for key in ("model", "set", "changes", "max_examples"))
 
 
-def _finetune(arguments, model: str, name: str, rate: float | None) -> Result:
-    """Fine-tunes with the defaults, or with another learning rate."""
+def _finetune(arguments, model: str, name: str, changes: str) -> Result:
+    """Fine-tunes with the defaults, but for the `key=value` of `changes`."""
     import tf_keras
 
-    folder = f"{os.path.basename(model.rstrip('/'))}-{name}-{rate or 'default'}"
-    output = os.path.join(arguments.output, folder)
-    overrides = list(_DATA_SETS[name])
-    if rate is not None:
-        overrides.append(f"training.learning_rate={rate}")
+    folder = f"{os.path.basename(model.rstrip('/'))}-{name}-{changes or 'default'}"
+    output = os.path.join(arguments.output, folder.replace(" ", "-"))
+    overrides = [*_DATA_SETS[name], *changes.split()]
     tf_keras.backend.clear_session()
     metrics = xlnet.finetune(
         model,
@@ -99,7 +104,7 @@ def _finetune(arguments, model: str, name: str, rate: float | None) -> Result:
     config = xlnet.load_config(output)
     return {
         **{key: metrics[key] for key in _KEPT},
-        "default": rate is None,
+        "default": not changes,
         "learning_rate": config.training.learning_rate,
         "parameters": config.model.num_parameters,
     }
@@ -114,10 +119,12 @@ def _sampled(arguments, name: str) -> str:
     return sampled_table(path, arguments.max_examples, part)
 
 
-def untuned_table(results: Iterable[Result]) -> str:
+def untuned_table(results: Sequence[Result]) -> str:
     """Markdown table: accuracy with the defaults, the best of the sweep, and the baselines."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
+        if result["is_trial"]:
+            continue
         groups.setdefault((result["model"], result["set"]), []).append(result)
     titles = ["model", "data set", "examples", "defaults"]
     rows = [[*titles, "best of the sweep", "bag of words", "majority"]]
@@ -129,6 +136,22 @@ def untuned_table(results: Iterable[Result]) -> str:
         size, number = default["parameters"] / 1e6, f"{default['train_examples']:,}"
         cells = [f"{model}, {size:.1f} M", name, number, _shown(default), _shown(best)]
         rows.append([*cells, *others])
+    return markdown_table(rows) + "\n"
+
+
+def trials_table(results: Sequence[Result]) -> str:
+    """Markdown table: accuracy in percent with the defaults and with each trial, by data set."""
+    models: dict[str, dict[str, dict[str, Result]]] = {}
+    for run in results:
+        if run["default"] or run["is_trial"]:
+            trials = models.setdefault(run["model"], {})
+            trials.setdefault(run["changes"] or "the defaults", {})[run["set"]] = run
+    names = list(dict.fromkeys(run["set"] for run in results))
+    rows = [["model", "settings", *names]]
+    for model, trials in models.items():
+        for changes, runs in trials.items():
+            cells = [f"{100 * runs[n]['accuracy']:.1f}" if n in runs else "" for n in names]
+            rows.append([model, changes, *cells])
     return markdown_table(rows) + "\n"
 
 

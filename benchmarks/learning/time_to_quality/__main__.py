@@ -89,10 +89,8 @@ def _runs(arguments: argparse.Namespace, texts: list[str]):
     overrides = tuple(arguments.set)
     for text in texts:
         for steps, seed in itertools.product(split(arguments.steps), split(arguments.seeds)):
-            yield Run(
-                *(text, "ours", int(seed)),
-                **{"steps": int(steps), "overrides": overrides, "is_timed": not arguments.trials},
-            )
+            options = (int(steps), 0.0, 0.0, overrides)
+            yield Run(text, "ours", int(seed), *options, is_timed=not arguments.trials)
         if arguments.trials:
             continue
         for peer, rates in (
