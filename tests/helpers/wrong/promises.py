@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 from official.xlnet import cli
 from tests.helpers.wrong_input import MOST_LINES, STATUSES, strict_json
 
-CASES = int(os.environ.get("XLNET_FUZZ_CASES", "200"))
+CASES = int(os.environ.get("XLNET_FUZZ_CASES", "100"))
 IS_LONG = CASES > 300
 SECONDS = 60
 MOST_BYTES = 8 << 30  # Of the whole process.
