@@ -35,11 +35,11 @@ def main() -> None:
     set_environment_defaults()
     from benchmarks.harness.rows import read_rows
     from benchmarks.learning.time_to_quality import report, runs
-    from benchmarks.learning.time_to_quality.data import CONFIG, prepare_data
+    from benchmarks.learning.time_to_quality.data import prepare_data
 
     texts = dict(text.split("=", 1) for text in arguments.text)
     for name, path in texts.items():
-        prepare_data(path, CONFIG, os.path.join(arguments.output, name))
+        prepare_data(path, arguments.recipe, os.path.join(arguments.output, name))
     trained = 0
     for run in _runs(arguments, list(texts)):
         directory = os.path.join(arguments.output, run.text)
@@ -64,7 +64,8 @@ def _arguments() -> argparse.Namespace:
         default=[],
         help="NAME=FILE, one paragraph per line, blank between documents; may be repeated",
     )
-    parser.add_argument("--output", required=True, help="directory for data and models")
+    parser.add_argument("--output", required=True, help="directory for data and models of a recipe")
+    parser.add_argument("--recipe", default="tiny", help="tiny or small, of configs/")
     parser.add_argument("--seeds", default="0,1,2", help="seeds of our runs")
     parser.add_argument("--steps", default="500,1400", help="numbers of steps of our runs")
     parser.add_argument("--hf_rates", default="1e-3,3e-3,6e-3", help="learning rates of HF")
@@ -89,7 +90,7 @@ def _runs(arguments: argparse.Namespace, texts: list[str]):
     overrides = tuple(arguments.set)
     for text in texts:
         for steps, seed in itertools.product(split(arguments.steps), split(arguments.seeds)):
-            options = (int(steps), 0.0, 0.0, overrides)
+            options = (int(steps), 0.0, 0.0, overrides, arguments.recipe)
             yield Run(text, "ours", int(seed), *options, is_timed=not arguments.trials)
         if arguments.trials:
             continue
@@ -105,7 +106,7 @@ def _runs(arguments: argparse.Namespace, texts: list[str]):
                 )
                 continue
             for rate, seconds in itertools.product(rates, split(arguments.seconds)):
-                yield Run(text, peer, 0, rate=float(rate), seconds=float(seconds))
+                yield Run(text, peer, 0, 0, float(rate), float(seconds), recipe=arguments.recipe)
 
 
 def _has_torch() -> bool:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-CONFIG = "configs/tiny.yaml"
-VOCAB_SIZE = 4000
+VOCAB_SIZES = {"tiny": 4000, "small": 8000}  # Of each recipe.
 WINDOWS = "windows.npy"
 # The targets of evaluation, whatever a recipe trains on: HF's collator has a third, too.
 EVALUATION: dict[str, Any] = {
@@ -19,12 +18,17 @@ EVALUATION: dict[str, Any] = {
 }
 
 
-def prepare_data(text: str, config_path: str, output: str) -> None:
+def config_of(recipe: str) -> str:
+    """Path of a recipe."""
+    return f"configs/{recipe}.yaml"
+
+
+def prepare_data(text: str, recipe: str, output: str) -> None:
     """Trains the vocabulary and writes records and windows, unless they are there.
 
     Args:
       text: text file.
-      config_path: the recipe.
+      recipe: a key of `VOCAB_SIZES`.
       output: directory for `vocab`, `data` and `windows.npy` int32 [n, T], the windows of
         forward text.
     """
@@ -36,9 +40,9 @@ def prepare_data(text: str, config_path: str, output: str) -> None:
     windows = os.path.join(output, WINDOWS)
     if os.path.exists(windows):
         return
-    config = XLNetConfig.load(config_path)
+    config = XLNetConfig.load(config_of(recipe))
     vocab, data = (os.path.join(output, name) for name in ("vocab", "data"))
-    train_vocabulary([text], vocab, config.model.vocab_size or VOCAB_SIZE)
+    train_vocabulary([text], vocab, config.model.vocab_size or VOCAB_SIZES[recipe])
     prepare([text], vocab, config, data)
     rows = [
         batch["token_ids"][~batch["is_reversed"]]

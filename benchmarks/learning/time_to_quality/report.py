@@ -11,7 +11,7 @@ from benchmarks.harness.document import fill_table
 from benchmarks.harness.rows import add_row, key_of, read_rows
 from benchmarks.learning.time_to_quality.runs import Run
 
-_KEY = ("text", "peer", "seed", "num_steps", "rate", "limit", "overrides", "is_timed")
+_KEY = ("recipe", "text", "peer", "seed", "num_steps", "rate", "limit", "overrides", "is_timed")
 # Settings that say how a trial was run, not what it tries.
 _OF_A_RUN = ("parallel_slices", "num_steps", "checkpoint_steps", "keep_checkpoints", "seed")
 _TITLE = {"ours": "ours", "hf": "HF", "tfm": "tf-models-official"}
@@ -55,22 +55,23 @@ def trials_table(rows: list[dict[str, Any]]) -> str:
 
     Runs that differ in the seed only share a line. The best of a text is first.
     """
-    recipe = _flat(json.loads(json.dumps(Run("", "ours", 0).settings)))  # As it is on file.
     groups: dict[tuple, list[dict[str, Any]]] = {}
     for row in rows:
+        # As it is on file.
+        today = _flat(json.loads(json.dumps(Run("", "ours", 0, recipe=row["recipe"]).settings)))
         settings = _flat(row["settings"])
         names = sorted(name for name in settings if name.rpartition(".")[2] not in _OF_A_RUN)
-        changed = [f"{n}={settings[n]}" for n in names if settings[n] != recipe.get(n)]
-        key = (row["text"], row["num_steps"], " ".join(changed) or "the recipe")
-        groups.setdefault(key, []).append(row)
-    lines = [["text", "steps", "settings", "seeds", "after a sixth", "after half", "at the end"]]
+        changed = [f"{n}={settings[n]}" for n in names if settings[n] != today.get(n)]
+        run = (row["recipe"], row["text"], row["num_steps"], " ".join(changed) or "the recipe")
+        groups.setdefault(run, []).append(row)
+    titles = ["recipe", "text", "steps", "settings", "seeds"]
+    lines = [[*titles, "after a sixth", "after half", "at the end"]]
     lines.append(["---"] * len(lines[0]))
-    for key, runs in sorted(
-        groups.items(), key=lambda item: (*item[0][:2], _mean(item[1], "loss"))
-    ):
-        curves = np.array([[loss for _, _, loss in run["curve"]] for run in runs]).mean(axis=0)
+    best_first = sorted(groups.items(), key=lambda item: (*item[0][:3], _mean(item[1], "loss")))
+    for run, runs in best_first:
+        curves = np.array([[loss for _, _, loss in row["curve"]] for row in runs]).mean(axis=0)
         points = curves[0], curves[len(curves) // 2 - 1], curves[-1]
-        lines.append([*map(str, key), str(len(runs)), *(f"{loss:.3f}" for loss in points)])
+        lines.append([*map(str, run), str(len(runs)), *(f"{loss:.3f}" for loss in points)])
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
@@ -140,7 +141,13 @@ def _mean(runs: list[dict[str, Any]], name: str) -> float:
 
 def _fields(run: Run) -> dict[str, Any]:
     return {
-        **{"text": run.text, "peer": run.peer, "seed": run.seed, "num_steps": run.steps},
+        **{
+            "recipe": run.recipe,
+            "text": run.text,
+            "peer": run.peer,
+            "seed": run.seed,
+            "num_steps": run.steps,
+        },
         **{"rate": run.rate, "limit": run.seconds, "overrides": list(run.overrides)},
         **{"is_timed": run.is_timed, "settings": {} if run.is_timed else run.settings},
     }

@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any
 
-from benchmarks.learning.time_to_quality.data import CONFIG, EVALUATION, WINDOWS
+from benchmarks.learning.time_to_quality.data import EVALUATION, WINDOWS, config_of
 
 _DONE = "done.json"
 _OUR_CHECKPOINTS = 6  # Of a run of ours, evenly spaced; peers save by time.
@@ -32,6 +32,7 @@ class Run:
       rate: peak learning rate, for peers, which decays over `seconds`.
       seconds: wall time of a peer's run, from the start of its process.
       overrides: `key=value` overrides of our recipe.
+      recipe: name of the recipe, whose shape peers have, too.
       is_timed: whether the machine does nothing else; other runs are compared at their steps.
     """
 
@@ -42,6 +43,7 @@ class Run:
     rate: float = 0.0
     seconds: float = 0.0
     overrides: tuple[str, ...] = ()
+    recipe: str = "tiny"
     is_timed: bool = True
 
     @property
@@ -51,7 +53,7 @@ class Run:
             return {}
         from official.xlnet.configs.experiment import XLNetConfig
 
-        tree = XLNetConfig.load(CONFIG, list(self.overrides)).as_dict()
+        tree = XLNetConfig.load(config_of(self.recipe), list(self.overrides)).as_dict()
         return {section: tree[section] for section in ("model", "data", "training")}
 
     @property
@@ -123,7 +125,7 @@ def evaluate_checkpoints(run: Run, directory: str) -> dict[str, Any]:
 def _our_command(run: Run, directory: str, output: str) -> list[str]:
     from official.xlnet.configs.experiment import XLNetConfig
 
-    recipe = XLNetConfig.load(CONFIG)
+    recipe = XLNetConfig.load(config_of(run.recipe))
     warmup_steps = min(recipe.training.warmup_steps, run.steps // 8)
     overrides = [
         f"training.warmup_steps={warmup_steps}",
@@ -134,7 +136,7 @@ def _our_command(run: Run, directory: str, output: str) -> list[str]:
         f"training.keep_checkpoints={_OUR_CHECKPOINTS + 1}",
     ]
     return [
-        *("-m", "official.xlnet.cli", "pretrain", f"--config={CONFIG}"),
+        *("-m", "official.xlnet.cli", "pretrain", f"--config={config_of(run.recipe)}"),
         f"--data={os.path.join(directory, 'data')}",
         f"--model_dir={os.path.join(output, 'model')}",
         *(f"--set={override}" for override in overrides),
@@ -143,7 +145,7 @@ def _our_command(run: Run, directory: str, output: str) -> list[str]:
 
 def _peer_command(run: Run, directory: str, output: str) -> list[str]:
     return [
-        *("-m", f"{_PEERS}.{run.peer}", f"--config={CONFIG}", f"--output={output}"),
+        *("-m", f"{_PEERS}.{run.peer}", f"--config={config_of(run.recipe)}", f"--output={output}"),
         f"--windows={os.path.join(directory, WINDOWS)}",
         f"--vocab={os.path.join(directory, 'vocab', 'spiece.model')}",
         f"--data={os.path.join(directory, 'data')}",
@@ -184,7 +186,7 @@ def _metrics(run: Run, path: str, step: int, directory: str, output: str) -> dic
 
         convert(path, model)
     config = XLNetConfig.load(model)
-    recipe = XLNetConfig.load(CONFIG)
+    recipe = XLNetConfig.load(config_of(run.recipe))
     config.data = dataclasses.replace(recipe.data, **EVALUATION)
     config.training = dataclasses.replace(recipe.training, seed=0)
     if run.peer != "ours":
