@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from benchmarks.learning.ablation_rows import ROWS
 from benchmarks.learning.common import accuracy, kept, make_data, model_with, parse_arguments
 from official import xlnet
 from official.xlnet.files.json_files import read_json, write_json
+
+if TYPE_CHECKING:
+    from benchmarks.learning.span_likelihood import Choice
 
 CONFIGS = "configs/ablation"
 _FINETUNING = (
@@ -131,13 +134,13 @@ def trained(
     }
 
 
-def spans_of(model_dir: str, data_dir: str) -> np.ndarray:
+def spans_of(model_dir: str, data_dir: str, choose: Choice | None = None) -> np.ndarray:
     """Returns the `span_losses` of a model directory."""
     from benchmarks.learning.span_likelihood import span_losses
     from official.xlnet.data.pretraining_dataset import Records
 
     size = Records(data_dir).largest_batch("heldout", 64)
-    return span_losses(model_with(model_dir, batch_size=size), data_dir, size)
+    return span_losses(model_with(model_dir, batch_size=size), data_dir, size, choose=choose)
 
 
 def mean_by_place(losses: np.ndarray) -> dict[str, Any]:

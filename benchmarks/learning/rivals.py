@@ -5,8 +5,8 @@
 Rows are recipes in configs/ablation: BERT, RoBERTa's setting and XLNet, each with its own network
 and initial scale. Each is pre-trained on the same text for the same numbers of tokens (`--steps`).
 The first seed tries every one of `--rates`; the one with the lowest loss of held-out spans is kept
-for the other seeds. The page compares what can be: the likelihood of the same held-out spans
-(`span_likelihood`), and accuracy after fine-tuning on labeled tables with the same settings.
+for the other seeds. The page compares what can be: the likelihood of the same held-out tokens and
+spans (`span_likelihood`), and accuracy after fine-tuning on tables with the same settings.
 Finished runs are not repeated; a seed that was not reached in `--minutes` is left out.
 """
 
@@ -131,12 +131,20 @@ def trained(run: Run, output: str, overrides: list[str]) -> dict[str, Any]:
       overrides: `key=value` overrides.
 
     Returns:
-      The results of `ablation.trained`.
+      The results of `ablation.trained`, and `token_loss`, in nats: of one token of each held-out
+      window, given all others.
     """
     path = os.path.join(output, "runs", f"{run.name}.json")
     model_dir = os.path.join(output, "models", run.name)
     settings = [*run.settings, *overrides]
-    return kept(path, lambda: ablation.trained(run.row, run.seed, output, settings, model_dir))
+    result = kept(path, lambda: ablation.trained(run.row, run.seed, output, settings, model_dir))
+    if "token_loss" not in result:
+        from benchmarks.learning.span_likelihood import choose_token
+
+        losses = ablation.spans_of(model_dir, os.path.join(output, "forward"), choose_token)
+        result["token_loss"] = float(np.nanmean(losses[:, 0]))
+        write_json(path, result, indent=None)
+    return result
 
 
 def best_of(results: Results) -> list[Run]:
@@ -181,7 +189,17 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
       results: the results of each run.
       majorities: {task: accuracy of the most frequent label}.
     """
-    titles = ["", "steps", "rate", "seeds", "training loss", "span", "first token", "later tokens"]
+    titles = [
+        "",
+        "steps",
+        "rate",
+        "seeds",
+        "training loss",
+        "token",
+        "span",
+        "first token",
+        "later tokens",
+    ]
     lines = [[*titles, *majorities, "ms per step"]]
     for best in best_of(results):
         runs = [found for run, found in results.items() if dataclasses.replace(run, seed=0) == best]
@@ -192,6 +210,7 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
             [
                 *(ROWS[best.row][0], f"{best.steps:,}", f"{best.rate:g}", str(len(runs))),
                 mean_and_spread([_training_loss(run) for run in runs], 2),
+                mean_and_spread([run["token_loss"] for run in runs]),
                 *(
                     mean_and_spread([run["span_losses"][place] for run in runs])
                     for place in ("span", "first", "later")
@@ -201,7 +220,7 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
             ]
         )
     shares = [f"{100 * share:.1f}" for share in majorities.values()]
-    lines.append(["most frequent label", *[""] * 7, *shares, ""])
+    lines.append(["most frequent label", *[""] * 8, *shares, ""])
     return markdown_table(lines)
 
 

@@ -12,6 +12,8 @@ All models get the same windows, in order, with the memory of the previous windo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import tensorflow as tf
 
@@ -24,8 +26,17 @@ _MIN_TOKENS = 2
 _MAX_WORDS = 3  # Maximum number of words of a span.
 
 
+# Chooses (first position, number of tokens) in a window, of its token ids, starts of words, and
+# tokens that can be targets; see `choose_span`.
+Choice = Callable[[np.ndarray, np.ndarray, np.ndarray, np.random.Generator], tuple[int, int]]
+
+
 def span_losses(
-    model: XLNetPretrainer, data_dir: str, batch_size: int, seed: int = 0
+    model: XLNetPretrainer,
+    data_dir: str,
+    batch_size: int,
+    seed: int = 0,
+    choose: Choice | None = None,
 ) -> np.ndarray:
     """Computes the negative log-likelihood of each token of a span in each held-out window.
 
@@ -35,6 +46,7 @@ def span_losses(
       data_dir: forward data set; `batch_size` must divide the number of held-out lanes.
       batch_size: number of windows of a batch.
       seed: random seed of the choice of spans.
+      choose: chooses the span of a window. Default: `choose_span`.
 
     Returns:
       float64 [W, MAX_TOKENS], in nats; NaN after the end of a span.
@@ -54,7 +66,8 @@ def span_losses(
             strict=True,
         )
         spans = [
-            choose_span(*window[:3], np.random.default_rng([seed, window[3]])) for window in windows
+            (choose or choose_span)(*window[:3], np.random.default_rng([seed, window[3]]))
+            for window in windows
         ]
         start_B, length_B = np.array(spans, np.int32).T
         found_BP, memory = _losses_and_memory(model, batch, start_B, length_B, memory)
@@ -89,6 +102,18 @@ def choose_span(
         if _MIN_TOKENS <= end - start <= MAX_TOKENS and can_be_target_T[start:end].all()
     ]
     return spans[rng.integers(len(spans))] if spans else (0, 0)
+
+
+def choose_token(
+    token_ids_T: np.ndarray,
+    is_word_start_T: np.ndarray,
+    can_be_target_T: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[int, int]:
+    """Samples one token before the first SEP, whatever it is a part of; see `choose_span`."""
+    last = int(np.flatnonzero(token_ids_T == SEP_ID)[0])
+    positions = np.flatnonzero(can_be_target_T[:last])
+    return (int(rng.choice(positions)), 1) if len(positions) else (0, 0)
 
 
 @tf.function(autograph=False)

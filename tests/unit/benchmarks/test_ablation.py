@@ -9,7 +9,12 @@ import tensorflow as tf
 
 from benchmarks.harness.document import fill_table
 from benchmarks.learning import ablation, ablation_report
-from benchmarks.learning.span_likelihood import MAX_TOKENS, _losses_and_memory, choose_span
+from benchmarks.learning.span_likelihood import (
+    MAX_TOKENS,
+    _losses_and_memory,
+    choose_span,
+    choose_token,
+)
 from official import xlnet
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime import history
@@ -33,6 +38,18 @@ def test_spans_are_whole_words_of_several_tokens():
         assert starts[start] and starts[end] and 2 <= length <= MAX_TOKENS
         assert starts[start:end].sum() <= 3 and SEP_ID not in ids[: end + 1]
     assert len(lengths) >= 3
+
+
+def test_a_token_is_any_that_can_be_a_target():
+    batch = {name: value.numpy() for name, value in random_windows(0, batch=40, tokens=29).items()}
+    chosen = set()
+    for row in range(40):
+        ids, can_be_target = batch["token_ids"][row], batch["can_be_target"][row]
+        rng = np.random.default_rng(row)
+        position, length = choose_token(ids, batch["is_word_start"][row], can_be_target, rng)
+        assert length == 1 and can_be_target[position] and SEP_ID not in ids[: position + 1]
+        chosen.add((position, batch["is_word_start"][row][position]))
+    assert {is_start for _, is_start in chosen} == {False, True} and len(chosen) > 10
 
 
 @pytest.mark.parametrize("kind", ["permutation", "denoising"])

@@ -16,6 +16,7 @@ def made_up_run(span, accuracy=None):
         "seconds_per_step": 0.1,
         "span_losses": {"span": span, "first": 3.0, "later": 1.5},
         "training_loss": [9.0] * 19 + [4.0],
+        "token_loss": 2.5,
     }
     return run | ({} if accuracy is None else {"accuracy": {"sst2": accuracy}})
 
@@ -32,15 +33,17 @@ def test_tables(tmp_path):
     table, rates = rivals.table_of(results, {"sst2": 0.5}), rivals.rates_table_of(results)
     fill_table(str(tmp_path / "page.md"), "rivals", table)
     fill_table(str(tmp_path / "page.md"), "rates", rates)
-    titles = "steps | rate | seeds | training loss | span | first token | later tokens | sst2"
+    titles = (
+        "steps | rate | seeds | training loss | token | span | first token | later tokens | sst2"
+    )
     assert table.splitlines() == [
         f"|  | {titles} | ms per step |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-        "| BERT | 600 | 0.003 | 2 | 4.00 ± 0.00 | 6.100 ± 0.141 | 3.000 ± 0.000 | 1.500 ± 0.000"
-        " | 62.0 ± 2.8 | 100 |",
-        "| BERT | 6,000 | 0.001 | 1 | 4.00 | 4.000 | 3.000 | 1.500 | 65.0 | 100 |",
-        "| XLNet, K = 6 | 600 | 0.001 | 1 | 4.00 | 5.000 | 3.000 | 1.500 | 70.0 | 100 |",
-        "| most frequent label |  |  |  |  |  |  |  | 50.0 |  |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| BERT | 600 | 0.003 | 2 | 4.00 ± 0.00 | 2.500 ± 0.000 | 6.100 ± 0.141 | 3.000 ± 0.000"
+        " | 1.500 ± 0.000 | 62.0 ± 2.8 | 100 |",
+        "| BERT | 6,000 | 0.001 | 1 | 4.00 | 2.500 | 4.000 | 3.000 | 1.500 | 65.0 | 100 |",
+        "| XLNet, K = 6 | 600 | 0.001 | 1 | 4.00 | 2.500 | 5.000 | 3.000 | 1.500 | 70.0 | 100 |",
+        "| most frequent label |  |  |  |  |  |  |  |  | 50.0 |  |",
     ]
     assert rates.splitlines() == [
         "|  | steps | 0.001 | 0.003 |",
@@ -65,11 +68,14 @@ def test_majority(tmp_path):
     assert rivals.majority(str(tmp_path / "dev.tsv")) == pytest.approx(0.75)
 
 
+MADE_UP = {"span_losses": {"span": 2.0}, "token_loss": 3.0}
+
+
 def test_only_what_is_missing_is_run(tmp_path, monkeypatch):
     for name in ("runs", "accuracy"):
         (tmp_path / name).mkdir()
     run = Run("bert", 600, 1e-3, 1)
-    (tmp_path / f"runs/{run.name}.json").write_text(json.dumps({"span_losses": {"span": 2.0}}))
+    (tmp_path / f"runs/{run.name}.json").write_text(json.dumps(MADE_UP))
     (tmp_path / f"accuracy/{run.name}.json").write_text(json.dumps({"cr": 0.6}))
     asked = []
 
@@ -81,6 +87,6 @@ def test_only_what_is_missing_is_run(tmp_path, monkeypatch):
     for _ in range(2):
         result = rivals.trained(run, str(tmp_path), [])
         rivals.finetune(run, result, str(tmp_path), {"cr": ["a", "b"], "sst2": ["c", "d"]})
-        assert result == {"span_losses": {"span": 2.0}, "accuracy": {"cr": 0.6, "sst2": 0.7}}
+        assert result == {**MADE_UP, "accuracy": {"cr": 0.6, "sst2": 0.7}}
     model = f"{tmp_path}/models/{run.name}"
     assert asked == [(model, ["c", "d"], f"{model}-sst2", "training.seed=1")]
