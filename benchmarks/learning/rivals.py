@@ -7,7 +7,7 @@ and initial scale. Each is pre-trained on the same text for the same numbers of 
 The first seed tries every one of `--rates`; the one with the lowest loss of held-out spans is kept
 for the other seeds. The page compares what can be: the likelihood of the same held-out tokens and
 spans (`span_likelihood`), and accuracy after fine-tuning on tables with the same settings.
-Finished runs are not repeated; a seed that was not reached in `--minutes` is left out.
+Finished runs are not repeated; what was not begun within `--minutes` is left out.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def main() -> None:
     results: Results = {}
 
     def train(run: Run) -> None:
-        if time.monotonic() < deadline:
+        if time.monotonic() < deadline or os.path.exists(_results_of(run, arguments.output)):
             results[run] = trained(run, arguments.output, arguments.set)
 
     cases = list(itertools.product(rows, [int(steps) for steps in arguments.steps.split(",")]))
@@ -112,8 +112,8 @@ def main() -> None:
         train(dataclasses.replace(run, seed=seed))
     finetuned = [run for run in results if dataclasses.replace(run, seed=0) in best]
     for run in finetuned:
-        if time.monotonic() < deadline:
-            finetune(run, results[run], arguments.output, tables)
+        is_time = time.monotonic() < deadline
+        finetune(run, results[run], arguments.output, tables if is_time else {})
     table = table_of(results, {task: majority(dev) for task, (_, dev) in tables.items()})
     print(table, file=sys.stderr)
     if arguments.document:
@@ -134,7 +134,7 @@ def trained(run: Run, output: str, overrides: list[str]) -> dict[str, Any]:
       The results of `ablation.trained`, and `token_loss`, in nats: of one token of each held-out
       window, given all others.
     """
-    path = os.path.join(output, "runs", f"{run.name}.json")
+    path = _results_of(run, output)
     model_dir = os.path.join(output, "models", run.name)
     settings = [*run.settings, *overrides]
     result = kept(path, lambda: ablation.trained(run.row, run.seed, output, settings, model_dir))
@@ -145,6 +145,10 @@ def trained(run: Run, output: str, overrides: list[str]) -> dict[str, Any]:
         result["token_loss"] = float(np.nanmean(losses[:, 0]))
         write_json(path, result, indent=None)
     return result
+
+
+def _results_of(run: Run, output: str) -> str:
+    return os.path.join(output, "runs", f"{run.name}.json")
 
 
 def best_of(results: Results) -> list[Run]:
