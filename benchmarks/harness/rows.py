@@ -28,6 +28,8 @@ def add_row(path: str, row: Row, key: Sequence[str]) -> None:
 
 
 def key_of(row: Row, key: Sequence[str]) -> tuple:
-    """The values of `key`, comparable; lists as their JSON."""
+    """The values of `key`, comparable; lists and dictionaries as their JSON."""
     values = (row[name] for name in key)
-    return tuple(json.dumps(x) if isinstance(x, list | tuple) else x for x in values)
+    return tuple(
+        json.dumps(x, sort_keys=True) if isinstance(x, list | tuple | dict) else x for x in values
+    )

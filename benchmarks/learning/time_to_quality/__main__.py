@@ -22,9 +22,9 @@ import argparse
 import importlib.util
 import itertools
 import json
-import os
 import sys
 
+from benchmarks.learning.time_to_quality.data import VOCAB_SIZES
 from official.xlnet.cli import set_environment_defaults
 
 RESULTS, DOCUMENT = "docs/time_to_quality.json", "docs/time_to_quality.md"
@@ -39,10 +39,11 @@ def main() -> None:
 
     texts = dict(text.split("=", 1) for text in arguments.text)
     for name, path in texts.items():
-        prepare_data(path, arguments.recipe, os.path.join(arguments.output, name))
+        run = runs.Run(name, "ours", 0, recipe=arguments.recipe)
+        prepare_data(path, arguments.recipe, run.directory(arguments.output))
     trained = 0
     for run in _runs(arguments, list(texts)):
-        directory = os.path.join(arguments.output, run.text)
+        directory = run.directory(arguments.output)
         if report.has(arguments.results, run):
             continue
         if not arguments.evaluate and not runs.is_trained(run, directory):
@@ -64,8 +65,8 @@ def _arguments() -> argparse.Namespace:
         default=[],
         help="NAME=FILE, one paragraph per line, blank between documents; may be repeated",
     )
-    parser.add_argument("--output", required=True, help="directory for data and models of a recipe")
-    parser.add_argument("--recipe", default="tiny", help="tiny or small, of configs/")
+    parser.add_argument("--output", required=True, help="directory for data and models")
+    parser.add_argument("--recipe", default="tiny", choices=tuple(VOCAB_SIZES))
     parser.add_argument("--seeds", default="0,1,2", help="seeds of our runs")
     parser.add_argument("--steps", default="500,1400", help="numbers of steps of our runs")
     parser.add_argument("--hf_rates", default="1e-3,3e-3,6e-3", help="learning rates of HF")
@@ -90,14 +91,15 @@ def _runs(arguments: argparse.Namespace, texts: list[str]):
     overrides = tuple(arguments.set)
     for text in texts:
         for steps, seed in itertools.product(split(arguments.steps), split(arguments.seeds)):
-            options = (int(steps), 0.0, 0.0, overrides, arguments.recipe)
-            yield Run(text, "ours", int(seed), *options, is_timed=not arguments.trials)
+            yield Run(
+                *(text, "ours", int(seed), int(steps)),
+                overrides=overrides,
+                recipe=arguments.recipe,
+                is_timed=not arguments.trials,
+            )
         if arguments.trials:
             continue
-        for peer, rates in (
-            ("hf", split(arguments.hf_rates)),
-            ("tfm", split(arguments.tfm_rates)),
-        ):
+        for peer, rates in (("hf", arguments.hf_rates), ("tfm", arguments.tfm_rates)):
             if peer == "hf" and rates and not _has_torch():
                 print(
                     "HF is skipped: torch and transformers are not installed (`make parity` "
@@ -105,8 +107,13 @@ def _runs(arguments: argparse.Namespace, texts: list[str]):
                     file=sys.stderr,
                 )
                 continue
-            for rate, seconds in itertools.product(rates, split(arguments.seconds)):
-                yield Run(text, peer, 0, 0, float(rate), float(seconds), recipe=arguments.recipe)
+            for rate, seconds in itertools.product(split(rates), split(arguments.seconds)):
+                yield Run(
+                    *(text, peer, 0),
+                    rate=float(rate),
+                    seconds=float(seconds),
+                    recipe=arguments.recipe,
+                )
 
 
 def _has_torch() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
@@ -11,9 +12,7 @@ from benchmarks.harness.document import fill_table
 from benchmarks.harness.rows import add_row, key_of, read_rows
 from benchmarks.learning.time_to_quality.runs import Run
 
-_KEY = ("recipe", "text", "peer", "seed", "num_steps", "rate", "limit", "overrides", "is_timed")
-# Settings that say how a trial was run, not what it tries.
-_OF_A_RUN = ("parallel_slices", "num_steps", "checkpoint_steps", "keep_checkpoints", "seed")
+_KEY = ("recipe", "text", "peer", "seed", "num_steps", "rate", "limit", "settings", "is_timed")
 _TITLE = {"ours": "ours", "hf": "HF", "tfm": "tf-models-official"}
 
 
@@ -40,13 +39,13 @@ def write(results: str, document: str) -> None:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """A table of the runs of each text, seeds together, HF and tf-models-official at their best."""
-    lines = [["text", "", "seeds", "steps", "wall time, s", "held-out loss"], ["---"] * 6]
-    for text in dict.fromkeys(row["text"] for row in rows):
-        of_text = [row for row in rows if row["text"] == text]
+    titles = ["recipe", "text", "", "seeds", "steps", "wall time, s", "held-out loss"]
+    lines = [titles, ["---"] * len(titles)]
+    for (recipe, text), of_text in _by_text(rows).items():
         unigram = of_text[0]["unigram_loss"]
-        lines.append([text, "unigram baseline", "", "", "", f"{unigram:.3f}"])
+        lines.append([recipe, text, "unigram baseline", "", "", "", f"{unigram:.3f}"])
         for runs in groups(of_text):
-            lines.append([text, *_cells(runs)])
+            lines.append([recipe, text, *_cells(runs)])
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
@@ -55,28 +54,41 @@ def trials_table(rows: list[dict[str, Any]]) -> str:
 
     Runs that differ in the seed only share a line. The best of a text is first.
     """
-    groups: dict[tuple, list[dict[str, Any]]] = {}
+    trials: dict[tuple, list[dict[str, Any]]] = {}
     for row in rows:
-        # As it is on file.
-        today = _flat(json.loads(json.dumps(Run("", "ours", 0, recipe=row["recipe"]).settings)))
-        settings = _flat(row["settings"])
-        names = sorted(name for name in settings if name.rpartition(".")[2] not in _OF_A_RUN)
-        changed = [f"{n}={settings[n]}" for n in names if settings[n] != today.get(n)]
-        run = (row["recipe"], row["text"], row["num_steps"], " ".join(changed) or "the recipe")
-        groups.setdefault(run, []).append(row)
+        # How many micro-batches run side by side says nothing about what is learned.
+        changes = [x for x in _changes(row) if not x.startswith("training.parallel_slices=")]
+        trial = (row["recipe"], row["text"], row["num_steps"], " ".join(changes) or "the recipe")
+        trials.setdefault(trial, []).append(row)
     titles = ["recipe", "text", "steps", "settings", "seeds"]
     lines = [[*titles, "after a sixth", "after half", "at the end"]]
     lines.append(["---"] * len(lines[0]))
-    best_first = sorted(groups.items(), key=lambda item: (*item[0][:3], _mean(item[1], "loss")))
-    for run, runs in best_first:
+    best_first = sorted(trials.items(), key=lambda item: (*item[0][:3], _mean(item[1], "loss")))
+    for trial, runs in best_first:
         curves = np.array([[loss for _, _, loss in row["curve"]] for row in runs]).mean(axis=0)
         points = curves[0], curves[len(curves) // 2 - 1], curves[-1]
-        lines.append([*map(str, run), str(len(runs)), *(f"{loss:.3f}" for loss in points)])
+        lines.append([*map(str, trial), str(len(runs)), *(f"{loss:.3f}" for loss in points)])
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-def _flat(settings: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {f"{section}.{key}": x for section, part in settings.items() for key, x in part.items()}
+def _by_text(rows: list[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """{(recipe, text): its rows}."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["recipe"], row["text"]), []).append(row)
+    return found
+
+
+def _changes(row: dict[str, Any]) -> list[str]:
+    """`key=value` of each setting in which a run of ours differs from today's recipe."""
+    today = _today(row["recipe"])
+    settings = sorted(row["settings"].items())
+    return [f"{key}={value}" for key, value in settings if value != today.get(key)]
+
+
+@functools.cache
+def _today(recipe: str) -> dict[str, Any]:
+    return Run("", "ours", 0, recipe=recipe).settings
 
 
 def groups(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -100,13 +112,9 @@ def groups(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 def shown(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """{text: the loss of its unigrams, and the curve of each run that the table is about}."""
-    rows = [row for row in rows if row["is_timed"]]
-    of_texts = {
-        text: [row for row in rows if row["text"] == text]
-        for text in dict.fromkeys(row["text"] for row in rows)
-    }
+    timed = [row for row in rows if row["is_timed"]]
     return {
-        text: {
+        f"{recipe}, {text}": {
             "unigram_loss": of_text[0]["unigram_loss"],
             "runs": [
                 {name: row[name] for name in ("peer", "curve")}
@@ -114,7 +122,7 @@ def shown(rows: list[dict[str, Any]]) -> dict[str, Any]:
                 for row in runs
             ],
         }
-        for text, of_text in of_texts.items()
+        for (recipe, text), of_text in _by_text(timed).items()
     }
 
 
@@ -123,8 +131,8 @@ def _cells(runs: list[dict[str, Any]]) -> list[str]:
     title = _TITLE[first["peer"]]
     if first["peer"] != "ours":
         title += f", rate {first['rate']:g}"
-    if first["overrides"]:
-        title += ", " + " ".join(first["overrides"])
+    else:
+        title = ", ".join([title, *_changes(first)])
     spread = f" ± {np.std([row['loss'] for row in runs], ddof=1):.3f}" if len(runs) > 1 else ""
     return [
         title,
@@ -141,13 +149,7 @@ def _mean(runs: list[dict[str, Any]], name: str) -> float:
 
 def _fields(run: Run) -> dict[str, Any]:
     return {
-        **{
-            "recipe": run.recipe,
-            "text": run.text,
-            "peer": run.peer,
-            "seed": run.seed,
-            "num_steps": run.steps,
-        },
-        **{"rate": run.rate, "limit": run.seconds, "overrides": list(run.overrides)},
-        **{"is_timed": run.is_timed, "settings": {} if run.is_timed else run.settings},
+        **{"recipe": run.recipe, "text": run.text, "peer": run.peer, "seed": run.seed},
+        **{"num_steps": run.steps, "rate": run.rate, "limit": run.seconds},
+        **{"is_timed": run.is_timed, "settings": run.settings},
     }

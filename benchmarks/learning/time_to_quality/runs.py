@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zlib
 from typing import Any
 
 from benchmarks.learning.time_to_quality.data import EVALUATION, WINDOWS, config_of
@@ -17,6 +18,7 @@ from benchmarks.learning.time_to_quality.data import EVALUATION, WINDOWS, config
 _DONE = "done.json"
 _OUR_CHECKPOINTS = 6  # Of a run of ours, evenly spaced; peers save by time.
 PEER_CHECKPOINTS = 10
+_OF_THE_RUN = ("num_steps", "checkpoint_steps", "keep_checkpoints", "seed")
 _PEERS = "benchmarks.learning.time_to_quality.peers"
 
 
@@ -48,22 +50,40 @@ class Run:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Our recipe with the overrides, {section: {key: value}}; empty for peers."""
+        """{section.key: value} of our recipe with the overrides; empty for peers.
+
+        These say which run it was, as the recipe of a name changes. What follows from the other
+        attributes, and checkpoints, are left out.
+        """
         if self.peer != "ours":
             return {}
         from official.xlnet.configs.experiment import XLNetConfig
 
         tree = XLNetConfig.load(config_of(self.recipe), list(self.overrides)).as_dict()
-        return {section: tree[section] for section in ("model", "data", "training")}
+        return {
+            f"{section}.{key}": list(value) if isinstance(value, tuple) else value
+            for section in ("model", "data", "training")
+            for key, value in tree[section].items()
+            if key not in _OF_THE_RUN
+        }
 
     @property
     def name(self) -> str:
         """Name of the run's directory."""
-        setting = (
-            f"{self.steps}steps" if self.peer == "ours" else f"{self.rate:g}-{self.seconds:g}s"
-        )
-        parts = [self.peer, setting, *self.overrides, f"seed{self.seed}"]
-        return re.sub(r"[^\w.=-]", "_", "-".join(parts))
+        parts = [self.peer, f"{self.rate:g}-{self.seconds:g}s"]
+        if self.peer == "ours":
+            settings = json.dumps(self.settings, sort_keys=True).encode()
+            parts = [
+                self.peer,
+                f"{self.steps}steps",
+                *self.overrides,
+                f"{zlib.crc32(settings):08x}",
+            ]
+        return re.sub(r"[^\w.=-]", "_", "-".join([*parts, f"seed{self.seed}"]))
+
+    def directory(self, output: str) -> str:
+        """Directory of its text in that of all runs."""
+        return os.path.join(output, self.recipe, self.text)
 
 
 def is_trained(run: Run, directory: str) -> bool:

@@ -50,12 +50,12 @@ def test_table_has_the_best_rate_of_a_peer_and_the_mean_over_seeds(tmp_path):
         report.add(path, Run("news", "hf", 0, rate=rate, seconds=300), result(loss, 300.0, 1376))
     page.write_text("<!-- table: time -->\n<!-- end -->\n")
     report.write(path, str(page))
-    lines = [line for line in page.read_text().splitlines() if line.startswith("| news")]
+    lines = [line for line in page.read_text().splitlines() if "| news |" in line]
     assert lines == [
-        "| news | unigram baseline |  |  |  | 6.500 |",
-        "| news | ours | 2 | 500 | 60 | 5.100 ± 0.141 |",
-        "| news | ours | 1 | 1400 | 150 | 4.500 |",
-        "| news | HF, rate 0.003 | 1 | 1376 | 300 | 5.100 |",
+        "| tiny | news | unigram baseline |  |  |  | 6.500 |",
+        "| tiny | news | ours | 2 | 500 | 60 | 5.100 ± 0.141 |",
+        "| tiny | news | ours | 1 | 1400 | 150 | 4.500 |",
+        "| tiny | news | HF, rate 0.003 | 1 | 1376 | 300 | 5.100 |",
     ]
 
 
@@ -72,6 +72,37 @@ def test_trials_name_what_differs_from_todays_recipe(tmp_path):
         "| tiny | news | 500 | the recipe | 2 | 6.100 | 6.100 | 5.100 |",
     ]
     assert report.shown(read_rows(path)) == {}
+
+
+def test_a_run_is_another_once_the_recipe_has_changed(tmp_path, monkeypatch):
+    path, run = str(tmp_path / "rows.json"), Run("news", "ours", 0, steps=500)
+    name = run.name
+    report.add(path, run, result(5.0))
+    recipe = yaml.safe_load((ROOT / "configs/tiny.yaml").read_text())
+    recipe["training"]["learning_rate"] = 0.125
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/tiny.yaml").write_text(yaml.safe_dump(recipe))
+    monkeypatch.chdir(tmp_path)
+    assert not report.has(path, run) and run.name != name
+    report.add(path, run, result(4.0))
+    report._today.cache_clear()
+    lines = report.table(read_rows(path)).splitlines()
+    report._today.cache_clear()
+    assert [line.split(" | ")[2] for line in lines if "ours" in line] == [
+        "ours, training.learning_rate=0.003",
+        "ours",
+    ]
+
+
+def test_recipes_do_not_mix(tmp_path):
+    """Their texts have other vocabularies, so neither data nor losses can be shared."""
+    path = str(tmp_path / "rows.json")
+    runs = [Run("news", "ours", 0, steps=500, recipe=recipe) for recipe in ("tiny", "small")]
+    assert len({run.directory("out") for run in runs}) == 2
+    for run, loss in zip(runs, (5.0, 4.0), strict=True):
+        report.add(path, run, result(loss))
+    assert list(report.shown(read_rows(path))) == ["small, news", "tiny, news"]
+    assert report.table(read_rows(path)).count("unigram baseline") == 2
 
 
 def test_names_of_runs_differ():

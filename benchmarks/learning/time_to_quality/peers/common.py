@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.learning.time_to_quality.runs import PEER_CHECKPOINTS
 
 WARMUP_STEPS = 150
+WEIGHT_DECAY = 0.01  # The usual one of AdamW; that of our recipe is for Muon.
 _LOWEST_RATE = 0.02  # Share of the peak rate that the decay ends at.
 
 

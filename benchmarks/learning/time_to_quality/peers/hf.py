@@ -2,7 +2,7 @@
 
     python -m benchmarks.learning.time_to_quality.peers.hf --config=… (see `runs`)
 
-AdamW with the momentum, decay and clipping of our recipe, no dropout, all cores.
+AdamW with the momentum and clipping of our recipe, no dropout, all cores.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import transformers
 
-from benchmarks.learning.time_to_quality.peers.common import arguments, steps
+from benchmarks.learning.time_to_quality.peers.common import WEIGHT_DECAY, arguments, steps
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.cores import num_cores
 from official.xlnet.tokenization.special_tokens import CLS_ID, MASK_ID, PAD_ID, SEP_ID, UNK_ID
@@ -47,7 +47,7 @@ def main() -> None:
         model.parameters(),
         betas=(training.adam_beta_1, training.adam_beta_2),
         eps=training.adam_epsilon,
-        weight_decay=training.weight_decay,
+        weight_decay=WEIGHT_DECAY,
         fused=True,
     )
     collator = transformers.DataCollatorForPermutationLanguageModeling(

@@ -2,8 +2,9 @@
 
     python -m benchmarks.learning.time_to_quality.peers.tfm --config=… (see `runs`)
 
-No memory, no dropout; AdamW as in our recipe; the step is one `tf.function`. Its weights have no
-place for ours, so the process evaluates its own checkpoints once its time is over.
+No memory, no dropout; AdamW with the momentum and clipping of our recipe; the step is one
+`tf.function`. Its weights have no place for ours, so the process evaluates its own checkpoints once
+its time is over.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from official.legacy.xlnet import xlnet_modeling  # noqa: E402
 
 from benchmarks.learning.time_to_quality.data import EVALUATION  # noqa: E402
 from benchmarks.learning.time_to_quality.peers.common import (  # noqa: E402
+    WEIGHT_DECAY,
     arguments,
     process_seconds,
     steps,
@@ -46,7 +48,7 @@ def main() -> None:
     model = create_model(config)
     optimizer = tf_keras.optimizers.AdamW(
         flags.rate,
-        weight_decay=training.weight_decay,
+        weight_decay=WEIGHT_DECAY,
         beta_1=training.adam_beta_1,
         beta_2=training.adam_beta_2,
         epsilon=training.adam_epsilon,
