@@ -1,13 +1,17 @@
 """BERT against XLNet: the table, and that finished runs are not repeated."""
 
 import json
+import pathlib
 import shutil
+import sys
 
+import numpy as np
 import pytest
 
 from benchmarks.harness.document import fill_table
 from benchmarks.learning import ablation, rivals
 from benchmarks.learning.rivals import Run
+from benchmarks.learning.span_likelihood import choose_token
 from tests.helpers.documents import ROOT
 
 
@@ -61,6 +65,56 @@ def test_settings_of_a_run():
     training = config.training
     assert (training.num_steps, training.warmup_steps, training.seed) == (600, 60, 2)
     assert (training.learning_rate, config.model.init_std) == (1e-3, 0.02)
+
+
+def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monkeypatch, capsys):
+    trained, finetuned = [], []
+
+    def train(row, seed, output, settings, model_dir):
+        run = pathlib.Path(model_dir).name
+        trained.append(run)
+        return made_up_run({"bert-20-0.001-0": 3.0, "xlnet_k6-20-0.003-0": 4.0}.get(run, 5.0))
+
+    def accuracy(model, tables, output, overrides):
+        finetuned.append(pathlib.Path(model).name)
+        return 0.5
+
+    (tmp_path / "sst2").mkdir()
+    (tmp_path / "sst2/dev.tsv").write_text("label\ttext\n1\ta\n")
+    monkeypatch.setattr(ablation, "prepare_data", lambda *_: None)
+    monkeypatch.setattr(ablation, "trained", train)
+    monkeypatch.setattr(rivals, "accuracy", accuracy)
+    command = ["rivals", "--text=x", f"--data={tmp_path}", f"--output={tmp_path / 'out'}"]
+    command += ["--tasks=sst2", "--steps=20", "--rates=1e-3,3e-3", "--seeds=2"]
+    command += ["--rows=bert,xlnet_k6"]
+    monkeypatch.setattr(sys, "argv", command)
+    rivals.main()
+    tried = [f"{row}-20-{rate}-0" for row in ("bert", "xlnet_k6") for rate in (0.001, 0.003)]
+    assert trained == [*tried, "bert-20-0.001-1", "xlnet_k6-20-0.003-1"]
+    best = ["bert-20-0.001-0", "xlnet_k6-20-0.003-0", "bert-20-0.001-1", "xlnet_k6-20-0.003-1"]
+    assert finetuned == best
+    first = capsys.readouterr()
+    # Without time, what is finished is read, and nothing else begun.
+    monkeypatch.setattr(sys, "argv", [*command, "--seeds=3", "--minutes=1e-9"])
+    rivals.main()
+    assert (len(trained), len(finetuned)) == (6, 4)
+    assert capsys.readouterr().out.splitlines()[-1] == first.out.splitlines()[-1]
+
+
+def test_the_loss_of_a_token_is_added_to_a_finished_run(tmp_path, monkeypatch):
+    (tmp_path / "runs").mkdir()
+    run = Run("bert", 600, 1e-3, 1)
+    path = tmp_path / f"runs/{run.name}.json"
+    path.write_text(json.dumps({"span_losses": {"span": 2.0}}))
+    losses = np.array([[1.0, np.nan], [4.0, np.nan], [np.nan, np.nan]])
+
+    def spans_of(model_dir, data_dir, choose):
+        assert choose is choose_token and pathlib.Path(data_dir).name == "forward"
+        return losses
+
+    monkeypatch.setattr(ablation, "spans_of", spans_of)
+    assert rivals.trained(run, str(tmp_path), [])["token_loss"] == 2.5
+    assert json.loads(path.read_text())["token_loss"] == 2.5
 
 
 def test_majority(tmp_path):

@@ -31,13 +31,16 @@ def test_trials_are_beside_the_defaults_and_not_in_the_sweep():
         run("tiny", 1e-3, 0.77, default=True),
         run("tiny", 1e-2, 0.9),
         run("tiny", 1e-3, 0.95, trial="model.dropout=0.1"),
+        run("small", 1e-3, 0.83, trial="model.dropout=0.1"),
+        {**run("tiny", 1e-3, 0.61, default=True), "set": "mr"},
     ]
     assert trials_table(runs).splitlines() == [
-        "| model | settings | cr |",
-        "| --- | --- | --- |",
-        "| tiny | the defaults | 77.0 |",
-        "| tiny | model.dropout=0.1 | 95.0 |",
+        "| model | settings | cr | mr |",
+        "| --- | --- | --- | --- |",
+        "| tiny | the defaults | 77.0 | 61.0 |",
+        "| tiny | model.dropout=0.1 | 95.0 |  |",
+        "| small | model.dropout=0.1 | 83.0 |  |",
     ]
-    assert untuned_table(runs).splitlines()[2:] == [
+    assert untuned_table(runs).splitlines()[2:3] == [
         "| tiny, 0.9 M | cr | 2,003 | 77.0 (1e-3) | 90.0 (1e-2) | 80.0 | 63.4 |",
     ]
