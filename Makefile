@@ -10,7 +10,7 @@ SHELL := /bin/bash
 PYTHON ?=
 VENV := $(if $(PYTHON),.venvs/$(notdir $(PYTHON)),.venv)
 IN_VENV := $(VENV)/bin/python
-ENVIRONMENT := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml tools/setup_environment.sh | sha256sum | cut -c1-16)
+ENVIRONMENT := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml tools/setup_environment.sh tools/install_packages.sh | sha256sum | cut -c1-16)
 PEERS := $(ENVIRONMENT)-peers
 JAX_VENV := .venv-tpu
 JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52-cuda-12.9.86
@@ -112,7 +112,7 @@ $(ENVIRONMENT):
 
 # These stay out of the lock: only comparisons with other implementations need them.
 $(PEERS): $(ENVIRONMENT)
-	$(IN_VENV) -m pip install --progress-bar off torch==2.13.0 transformers==5.23.0 \
+	tools/install_packages.sh $(VENV) $(VENV) torch==2.13.0 transformers==5.23.0 \
 	  tf2onnx==1.17.0 onnxruntime==1.32.0
 	touch $@
 
@@ -120,12 +120,12 @@ $(PEERS): $(ENVIRONMENT)
 # needed there, and of CUDA only the assembler is.
 $(JAX): $(ENVIRONMENT)
 	$(IN_VENV) -m venv --clear $(JAX_VENV)
-	$(JAX_VENV)/bin/python -m pip install --progress-bar off jax==0.10.2 libtpu==0.0.52 \
+	tools/install_packages.sh $(VENV) $(JAX_VENV) jax==0.10.2 libtpu==0.0.52 \
 	  jax-cuda12-plugin==0.10.2 jax-cuda12-pjrt==0.10.2 nvidia-cuda-nvcc-cu12==12.9.86
 	touch $@
 
 # HF's slow XLNet tokenizer, which transformers 5 no longer has.
 $(HF4): $(ENVIRONMENT)
 	$(IN_VENV) -m venv --clear $(HF4_VENV)
-	$(HF4_VENV)/bin/python -m pip install --progress-bar off transformers==4.57.3 sentencepiece==0.2.3
+	tools/install_packages.sh $(VENV) $(HF4_VENV) transformers==4.57.3 sentencepiece==0.2.3
 	touch $@
