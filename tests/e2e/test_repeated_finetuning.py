@@ -32,7 +32,7 @@ def repeat(files, output, runs, **changes):
     return finetune("classification", *table, str(output), f"--runs={runs}", **settings)
 
 
-def test_the_best_of_three_is_kept_and_resumed(files, tmp_path, capfd):
+def test_runs_are_resumed_left_alone_when_finished_and_can_grow(files, tmp_path, capfd):
     output = tmp_path / "model"
     original = several_runs.finetune
 
@@ -42,11 +42,17 @@ def test_the_best_of_three_is_kept_and_resumed(files, tmp_path, capfd):
         return original(config, train, dev, directory, *start, **options)
 
     with mock.patch.object(several_runs, "finetune", preempted_in_the_second):
-        assert repeat(files, output, 3) == 75
+        assert repeat(files, output, 2) == 75
     assert len(read_json(output, "runs.json")["runs"]) == 1
     with mock.patch.object(several_runs, "finetune", side_effect=original) as started:
+        assert repeat(files, output, 2) == 0
+        first = json.loads(capfd.readouterr().out.splitlines()[-1])
+        assert repeat(files, output, 2) == 0
+        assert json.loads(capfd.readouterr().out.splitlines()[-1]) == first
+        assert [os.path.basename(call.args[3]) for call in started.call_args_list] == ["1"]
         assert repeat(files, output, 3) == 0
     assert [os.path.basename(call.args[3]) for call in started.call_args_list] == ["1", "2"]
+    # The best of three is kept.
     result = json.loads(capfd.readouterr().out.splitlines()[-1])
     runs = [entry["metrics"] for entry in read_json(output, "runs.json")["runs"]]
     values = [metrics["accuracy"] for metrics in runs]
@@ -62,25 +68,13 @@ def test_the_best_of_three_is_kept_and_resumed(files, tmp_path, capfd):
     assert not list(output.glob("runs/*/ckpt-*")) and not list(output.glob("runs/*/run"))
     assert read_json(output, "metrics.json")["accuracy"] == max(values)
 
-
-def test_a_finished_set_of_runs_is_left_alone_and_can_grow(files, tmp_path, capfd):
-    output = tmp_path / "model"
-    assert repeat(files, output, 2) == 0
-    first = json.loads(capfd.readouterr().out.splitlines()[-1])
-    with mock.patch.object(several_runs, "finetune") as started:
-        assert repeat(files, output, 2) == 0
-    assert not started.called
-    assert json.loads(capfd.readouterr().out.splitlines()[-1]) == first
-    assert repeat(files, output, 3) == 0
-    assert json.loads(capfd.readouterr().out.splitlines()[-1])["runs"] == 3
     assert repeat(files, output, 3, learning_rate=0.5) == 2
     assert "expected the configuration of its earlier runs" in capfd.readouterr().err
-
-
-def test_another_model_is_not_overwritten(files, tmp_path, capfd):
-    output = tmp_path / "model"
-    table = (files / "train.tsv", files / "dev.tsv")
-    assert finetune("classification", *table, str(output), **SETTINGS) == 0
+    # Without its list of runs it is a model as any other, which is not overwritten.
+    (output / "runs.json").unlink()
     assert repeat(files, output, 2) == 2
     assert "expected repeated runs or nothing, got a model directory" in capfd.readouterr().err
+
+
+def test_runs_are_at_least_one():
     assert cli.main(["finetune", "--runs=0"]) == 2
