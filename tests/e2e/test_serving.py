@@ -57,6 +57,12 @@ def folders(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def service():
+    """The service of another model, whose graph is traced once."""
+    return service_of(random_task("classification", seed=1)[0], lengths=(23,))
+
+
+@pytest.fixture(scope="module")
 def server(folders):
     stand_in = StandIn(folders[1], NAME, poll_seconds=0.1)
     yield stand_in
@@ -193,25 +199,26 @@ def test_c_library_gives_the_scores_of_keras(folders, tmp_path):
     np.testing.assert_allclose(np.reshape(found, expected.shape), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("scheme", ["", "http://"])
-def test_predict_with_an_endpoint(folders, server, tmp_path, capfd, scheme):
+def test_predict_with_an_endpoint(folders, server, tmp_path, capfd):
     model_dir, _, _, _ = folders
     rows = [(text.replace("\t", " ").replace("\n", " "),) for text in mixed_texts(41)]
     source = write_table(tmp_path / "rows.jsonl", ("text",), rows)
-    port = server.rest_port if scheme else server.port
-    for place in (f"--model={model_dir}", f"--endpoint={scheme}localhost:{port}"):
-        output = tmp_path / f"{place[2:5]}.jsonl"
-        arguments = [place, f"--input={source}", f"--output={output}"]
-        arguments += [] if "--model" in place else [f"--name={NAME}", "--batch_size=7"]
+    endpoint = (f"--name={NAME}", "--batch_size=7")
+    found = {}
+    for name, arguments in (
+        ("model", [f"--model={model_dir}"]),
+        ("grpc", [f"--endpoint=localhost:{server.port}", *endpoint]),
+        ("rest", [f"--endpoint=http://localhost:{server.rest_port}", *endpoint]),
+    ):
+        output = tmp_path / f"{name}.jsonl"
+        arguments += [f"--input={source}", f"--output={output}"]
         assert cli.main(["predict", *arguments]) == 0, capfd.readouterr().err
         assert json.loads(capfd.readouterr().out.splitlines()[-1])["rows"] == 41
-    local, remote = (
-        [json.loads(line) for line in (tmp_path / f"{name}.jsonl").read_text().splitlines()]
-        for name in ("mod", "end")
-    )
-    for here, there in zip(local, remote, strict=True):
-        assert (here["id"], here["label"]) == (there["id"], there["label"])
-        assert here["probabilities"] == pytest.approx(there["probabilities"], abs=1e-5)
+        found[name] = [json.loads(line) for line in output.read_text().splitlines()]
+    for remote in (found["grpc"], found["rest"]):
+        for here, there in zip(found["model"], remote, strict=True):
+            assert (here["id"], here["label"]) == (there["id"], there["label"])
+            assert here["probabilities"] == pytest.approx(there["probabilities"], abs=1e-5)
 
 
 def test_what_the_client_says(server, tmp_path, capfd):
@@ -278,7 +285,7 @@ def test_examples_of_requests_work(folders, server, capfd):
     assert prediction["label"] in printed
 
 
-def test_a_new_version_takes_over_without_a_failed_request(folders, server):
+def test_a_new_version_takes_over_without_a_failed_request(folders, service, server):
     _, base_path, _, _ = folders
     endpoint = connect(f"localhost:{server.port}", NAME, retries=0)
     texts, stop, failures, seen = mixed_texts(7), threading.Event(), [], set()
@@ -290,6 +297,7 @@ def test_a_new_version_takes_over_without_a_failed_request(folders, server):
                 seen.add(server.version.number)
             except Exception as error:  # Any failure at all is one too many.
                 failures.append(error)
+            stop.wait(0.05)
 
     clients = [threading.Thread(target=load) for _ in range(2)]
     for client in clients:
@@ -302,11 +310,11 @@ def test_a_new_version_takes_over_without_a_failed_request(folders, server):
                 if name.isdigit():
                     files = {"saved_model.pb", "variables", "assets.extra"}
                     complete.append(files <= set(os.listdir(os.path.join(base_path, name))))
+            watched.wait(0.005)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    other, _ = random_task("classification", seed=1)
-    exporting.write_version(service_of(other, lengths=(23,)), base_path)
+    exporting.write_version(service, base_path)
     for _ in range(600):
         if 2 in seen:
             break
@@ -320,13 +328,13 @@ def test_a_new_version_takes_over_without_a_failed_request(folders, server):
         shutil.rmtree(os.path.join(base_path, "2"))
 
 
-def test_failed_export_leaves_nothing(folders, tmp_path, monkeypatch):
+def test_failed_export_leaves_nothing(service, tmp_path, monkeypatch):
     def fail(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(exporting, "write_warmup", fail)
     with pytest.raises(OSError, match="No space"):
-        exporting.write_version(service_of(folders[2], lengths=(23,)), str(tmp_path / "out"))
+        exporting.write_version(service, str(tmp_path / "out"))
     assert os.listdir(tmp_path / "out") == []
 
 
@@ -387,7 +395,7 @@ def test_bulk(folders, tmp_path, capfd):
     assert len(read("out-wrong")) == 3
 
 
-@pytest.mark.parametrize("character", ["\\", "[1]", string.punctuation.replace("/", "")])
+@pytest.mark.parametrize("character", ["\\", "[1]" + string.punctuation.replace("/", "")])
 def test_bulk_reads_and_writes_files_of_any_name(folders, tmp_path, capfd, character):
     source, output = tmp_path / f"i{character}n.jsonl", f"o{character}ut"
     source.write_text('{"text": "the"}\n{"text": 7}\n')
@@ -452,9 +460,8 @@ def test_bulk_refuses_files_that_cannot_be(folders, tmp_path, capfd, name, outpu
     assert os.listdir(tmp_path) == ["in.jsonl"]
 
 
-def test_two_exports_have_the_same_bytes(folders, tmp_path):
+def test_two_exports_have_the_same_bytes(service, tmp_path):
     """But for the graph, whose functions are counted in each process, and what follows from it."""
-    service = service_of(folders[2], lengths=(11, 23))
     paths = [exporting.write_version(service, str(tmp_path / name))["path"] for name in "ab"]
     others = {"saved_model.pb", "fingerprint.pb", "sha256sums"}
     contents = [
