@@ -1,8 +1,8 @@
 """A run from text to evaluation: exact resume, what evaluation reports, what goes wrong."""
 
 import collections
+import contextlib
 import errno
-import functools
 import itertools
 import json
 import math
@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from unittest import mock
 
 import numpy as np
@@ -31,6 +30,7 @@ from official.xlnet.errors import PreemptedError
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate
 from official.xlnet.training.pretraining import pretrain
+from tests.helpers.clusters import wait_for_step
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 
 CONFIG = recipe(num_steps=60, warmup_steps=5, checkpoint_steps=7)
@@ -53,29 +53,61 @@ def config(files):
     return XLNetConfig.load(str(files / "config.yaml"))
 
 
+@contextlib.contextmanager
+def counting_checksums():
+    """Yields how often each file of a data set has been read for its checksum."""
+    counts, check = collections.Counter(), reading.check_sha256
+
+    def count(file, *expected):
+        counts[os.path.basename(file)] += 1
+        check(file, *expected)
+
+    with mock.patch.object(reading, "check_sha256", count):
+        yield counts
+
+
 @pytest.fixture(scope="module")
-def model_dir(files, config):
-    """The run that nobody interrupts."""
-    figures = pretrain(config, str(files / "data"), str(files / "model"))
+def uninterrupted(files):
+    """(model directory, checksums) of the run that nobody interrupts; it evaluates and logs."""
+    config = XLNetConfig.load(str(files / "config.yaml"), ["evaluation_steps=20", "json_log=true"])
+    with counting_checksums() as counts:
+        figures = pretrain(config, str(files / "data"), str(files / "model"))
     assert figures["step"] == 60
-    return str(files / "model")
+    return str(files / "model"), counts
 
 
-def command(files, model_dir):
-    return [
-        *(sys.executable, "-m", "official.xlnet.cli", "pretrain"),
-        *(f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"),
-        f"--model_dir={model_dir}",
-    ]
+@pytest.fixture(scope="module")
+def model_dir(uninterrupted):
+    return uninterrupted[0]
 
 
-def stop(process, killed, moment, number):
-    """Sends a signal when a run has reached a step; returns its record as it is then."""
-    while len(read_history(killed)) < moment and process.poll() is None:
-        time.sleep(0.005)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=300)
-    return read_history(killed), process.returncode, out, err
+@pytest.fixture(scope="module")
+def evaluated(files, model_dir):
+    """(metrics, checksums) of an evaluation of the model."""
+    with counting_checksums() as counts:
+        figures = evaluate(model_dir, str(files / "data"))
+    return figures, counts
+
+
+# The same command twice, the second time when a line is read.
+TWICE = """
+import sys
+from official.xlnet import cli
+status = cli.main()
+print("status", status, file=sys.stderr, flush=True)
+sys.stdin.readline()
+cli.main()
+"""
+
+
+def lines_until(stream, start):
+    """The lines of a stream, up to the first one that starts with `start`."""
+    lines = []
+    for line in stream:
+        lines.append(line)
+        if line.startswith(start):
+            break
+    return lines
 
 
 def test_run_told_to_leave_and_then_killed_continues_as_if_nothing_had_been(
@@ -85,24 +117,27 @@ def test_run_told_to_leave_and_then_killed_continues_as_if_nothing_had_been(
     lanes = json.loads((files / "data/manifest.json").read_text())["splits"]["train"]
     assert lanes["windows_per_lane"] < len(wanted), "the run should read some lanes twice"
     killed = str(tmp_path / "killed")
-    start = functools.partial(
-        subprocess.Popen,
-        command(files, killed),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    flags = (f"--config={files / 'config.yaml'}", f"--data={files / 'data'}")
+    command = [sys.executable, "-c", TWICE, "pretrain", *flags, f"--model_dir={killed}"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        moment = random.randint(4, 20)
+        wait_for_step(process, killed, moment)
+        process.send_signal(signal.SIGTERM)
+        *_, last, status = lines_until(process.stderr, "status ")
+        left = read_history(killed)
+        assert status == f"status {PreemptedError.exit_status}\n"
+        assert f"preempted at step {len(left)}; checkpoint saved in {killed}" in last
+        assert newest_checkpoint(killed).record["step"] == len(left) >= moment
 
-    moment = random.randint(4, 20)
-    left, status, out, err = stop(start(), killed, moment, signal.SIGTERM)
-    assert (status, out) == (PreemptedError.exit_status, "")
-    saved = f"preempted at step {len(left)}; checkpoint saved in {killed}"
-    assert saved in err.splitlines()[-1]
-    assert newest_checkpoint(killed).record["step"] == len(left) >= moment
-
-    moment = random.randint(len(left) + 1, 50)
-    before, status, _, _ = stop(start(), killed, moment, signal.SIGKILL)
-    assert status == -signal.SIGKILL
+        moment = random.randint(len(left) + 1, 50)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        wait_for_step(process, killed, moment)
+        process.kill()
+        out, _ = process.communicate(timeout=300)
+    before = read_history(killed)
+    assert (process.returncode, out) == (-signal.SIGKILL, "")
     assert moment <= len(before) < len(wanted)
 
     figures = pretrain(config, str(files / "data"), killed)
@@ -144,8 +179,8 @@ def read_records(files, split):
         yield {name: list(value.int64_list.value) for name, value in feature.items()}
 
 
-def test_evaluation_counts_every_target_and_compares_with_word_counts(files, config, model_dir):
-    figures = evaluate(model_dir, str(files / "data"))
+def test_evaluation_counts_every_target_and_compares_with_word_counts(files, evaluated):
+    figures, _ = evaluated
     assert figures["perplexity"] == pytest.approx(math.exp(figures["loss"]))
     windows = list(read_records(files, "heldout"))
     assert 0.98 * 5 * len(windows) < figures["targets"] <= 5 * len(windows)
@@ -170,18 +205,44 @@ def flip_a_byte(path):
     path.write_bytes(data)
 
 
-def test_the_checkpoint_before_a_damaged_one_is_used(files, config, model_dir, tmp_path, capfd):
+@contextlib.contextmanager
+def full_disk():
+    """No file of the process may grow beyond 32 KB."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 15, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_the_checkpoint_before_a_damaged_one_is_used_and_outlives_a_full_disk(
+    files, model_dir, tmp_path, capfd
+):
     copy = shutil.copytree(model_dir, tmp_path / "copy")
-    assert recorded_steps(copy) == [56, 60]
+    *_, before, last = recorded_steps(copy)
+    assert 50 < before < last == 60
     flip_a_byte(next(copy.glob("ckpt-60.data*")))
     with mock.patch("absl.logging.warning") as warning:
         saved = newest_checkpoint(str(copy))
-    assert saved.record["step"] == 56
+    assert saved.record["step"] == before
     sentence = warning.call_args[0][0] % warning.call_args[0][1:]
     assert f"ckpt-60 is damaged: {copy}/ckpt-60.data-00000-of-00001: expected SHA-256" in sentence
-    assert sentence.endswith(f"resuming from {copy}/ckpt-56")
+    assert sentence.endswith(f"resuming from {copy}/ckpt-{before}")
+
+    arguments = [f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"]
+    arguments = ["pretrain", *arguments, f"--model_dir={copy}"]
+    capfd.readouterr()
+    with full_disk():
+        assert cli.main(arguments) == 2
+    captured = capfd.readouterr()
+    assert captured.out == "" and "File too large" in captured.err.splitlines()[-1]
+    assert newest_checkpoint(str(copy)).record["step"] == before
+
     # The run goes on from there, and ends where it would have ended.
-    assert pretrain(config, str(files / "data"), str(copy))["step"] == 60
+    assert cli.main(arguments) == 0
+    assert json.loads(capfd.readouterr().out.splitlines()[-1])["step"] == 60
+    assert recorded_steps(copy)[-2:] == [before, 60]
     reached, uninterrupted = load_pretrainer(str(copy)), load_pretrainer(model_dir)
     for ours, theirs in zip(reached.weights, uninterrupted.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5, err_msg=ours.name)
@@ -205,60 +266,21 @@ def test_a_checkpoint_without_records_is_read_or_named(files, model_dir, tmp_pat
     assert_one_sentence(capfd, "ckpt-60 cannot be used")
 
 
-def test_a_full_disk_leaves_the_older_state(files, model_dir, tmp_path, capfd):
-    copy = shutil.copytree(model_dir, tmp_path / "copy")
-    arguments = [f"--config={files / 'config.yaml'}", f"--data={files / 'data'}"]
-    arguments = ["pretrain", *arguments, f"--model_dir={copy}", "--steps=62"]
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 15, limits[1]))
-    try:
-        status = cli.main(arguments)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    captured = capfd.readouterr()
-    assert (status, captured.out) == (2, "")
-    assert "File too large" in captured.err.splitlines()[-1]
-    assert newest_checkpoint(str(copy)).record["step"] == 60
-    assert cli.main(arguments) == 0
-    assert newest_checkpoint(str(copy)).record["step"] == 62
-    assert sorted(path.name for path in copy.glob("ckpt-*.json")) == [
-        "ckpt-60.json",
-        "ckpt-62.json",
-    ]
-
-
-@pytest.fixture
-def verified(monkeypatch):
-    """How often each file of a data set has been read for its checksum."""
-    counts, check = collections.Counter(), reading.check_sha256
-
-    def count(file, *expected):
-        counts[os.path.basename(file)] += 1
-        check(file, *expected)
-
-    monkeypatch.setattr(reading, "check_sha256", count)
-    return counts
-
-
-def test_a_run_evaluates_and_logs_itself(files, config, tmp_path, verified):
+def test_a_run_evaluates_and_logs_itself(files, uninterrupted, evaluated):
     """On held-out lanes, with a memory of their own; the best checkpoint stays."""
-    config = XLNetConfig.from_dict(config.as_dict())
-    for change in ("evaluation_steps=4", "keep_checkpoints=1", "json_log=true", "batch_size=2"):
-        config.set(change)
-    model_dir = str(tmp_path / "model")
-    pretrain(config, str(files / "data"), model_dir, steps=20)
+    model_dir, verified = uninterrupted
     each = {path.name for path in (files / "data").glob("*.tfrecord")} | {"spiece.model"}
     assert verified == dict.fromkeys(each, 1), "each file is verified once a run"
-    verified.clear()
-    lines = (tmp_path / "model/logs/scalars.jsonl").read_text().splitlines()
+    logs = files / "model/logs"
     scalars = {}
-    for line in map(json.loads, lines):
+    for line in map(json.loads, (logs / "scalars.jsonl").read_text().splitlines()):
         step = line.pop("step")
         scalars.setdefault(step, {}).update(line)
     heldout = {
         s: figures["heldout_loss"] for s, figures in scalars.items() if "heldout_loss" in figures
     }
-    assert sorted(scalars) == [4, 8, 10, 12, 16, 20]
+    assert sorted(scalars) == [10, 20, 30, 40, 50, 60]
+    assert sorted(heldout) == [20, 40, 60]
     assert set(scalars[20]) == {
         *("loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second"),
         *("memory_valid", "targets", "heldout_loss", "heldout_perplexity"),
@@ -266,17 +288,18 @@ def test_a_run_evaluates_and_logs_itself(files, config, tmp_path, verified):
     assert scalars[20]["loss"] == pytest.approx(read_history(model_dir)[19]["loss"])
     # TensorBoard has the same.
     shown = collections.defaultdict(dict)
-    for file in (tmp_path / "model/logs").glob("events*"):
+    for file in logs.glob("events*"):
         for event in tf.compat.v1.train.summary_iterator(str(file)):
             for value in event.summary.value:
                 shown[event.step][value.tag] = float(tf.make_ndarray(value.tensor))
     for step, figures in scalars.items():
         assert shown[step] == pytest.approx(figures)
-    # The newest checkpoint and the best are left, and say what was measured.
+    # The newest checkpoints and the best are left, and say what was measured.
     best = min(heldout, key=heldout.get)
-    assert recorded_steps(tmp_path / "model") == sorted({20, best})
-    assert newest_checkpoint(model_dir).record["heldout_loss"] == heldout[20]
-    assert evaluate(model_dir, str(files / "data"))["loss"] == pytest.approx(heldout[20], abs=1e-4)
+    assert recorded_steps(files / "model") == sorted({54, 60, best})
+    assert newest_checkpoint(model_dir).record["heldout_loss"] == heldout[60]
+    figures, verified = evaluated
+    assert figures["loss"] == pytest.approx(heldout[60], abs=1e-4)
     assert verified == dict.fromkeys(each, 1) | {"spiece.model": 2}  # The model's own, too.
 
 

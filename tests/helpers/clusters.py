@@ -3,10 +3,13 @@
 import contextlib
 import json
 import os
+import pathlib
 import socket
 import subprocess
 import sys
 import time
+
+from official.xlnet.runtime.history import HISTORY_FILE
 
 
 def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli"):
@@ -55,6 +58,15 @@ def finish(processes, status=0):
         if number == 0 and out:
             result = json.loads(out.splitlines()[-1])
     return result
+
+
+def wait_for_step(process, model_dir, step):
+    """Waits until the history of a run has a step, or the process has ended."""
+    history = pathlib.Path(model_dir, HISTORY_FILE)
+    while process.poll() is None:
+        if history.exists() and history.read_bytes().count(b"\n") >= step:
+            return
+        time.sleep(0.005)
 
 
 def free_ports(number):
