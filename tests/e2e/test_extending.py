@@ -113,6 +113,9 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
                 arguments = [a for a in arguments if a != "--set=task.epochs=3"]
                 arguments += ["--set=num_steps=60", "--set=learning_rate=0.01"]
                 arguments += ["--set=warmup_steps=0", "--set=max_length=23"]
+                arguments += ["--set=num_buckets=1"]
+            if verb == "export":
+                arguments += ["--buckets=23"]
             capsys.readouterr()
             assert xlnet(verb, *arguments) == 0, shlex.join([verb, *arguments])
             figures[verb] = json.loads(capsys.readouterr().out.splitlines()[-1])
