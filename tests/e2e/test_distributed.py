@@ -18,11 +18,12 @@ from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import Position
 from official.xlnet.runtime.history import read_history
+from official.xlnet.training.optimization import OPTIMIZERS
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers import keras_fit
 from tests.helpers.clusters import finish, start_cluster, start_process
 
-STEPS, LONG = 9, 50
+STEPS, LATER, LONG = 9, 13, 50
 LANES, WINDOWS = 8, 7
 CONFIG = {
     "model": {
@@ -89,11 +90,14 @@ def run_all(files, config, directory, steps, clusters):
 
 
 @pytest.fixture(scope="module")
-def runs(files, config, tmp_path_factory):
-    """A directory with a run on one device and one on two logical devices, up to `STEPS`."""
+def mirrored(files, config, tmp_path_factory):
+    """(directory with runs, results) of `tests.helpers.mirrored`, with a run on one device."""
     directory = tmp_path_factory.mktemp("runs")
-    run_all(files, config, directory, STEPS, ["mirrored"])
-    return directory
+    paths = [str(path) for path in (files / "config.yaml", files / "data", directory / "mirrored")]
+    command = [sys.executable, "-m", "tests.helpers.mirrored", *paths, str(STEPS)]
+    process = start_process(command, dict(os.environ))
+    pretrain(config, str(files / "data"), str(directory / "one_device"), steps=LATER)
+    return directory, finish([process])
 
 
 def assert_one_device_goes_on(files, config, directory, strategy, steps):
@@ -103,10 +107,16 @@ def assert_one_device_goes_on(files, config, directory, strategy, steps):
     assert_same_run(directory / strategy, directory / "one_device")
 
 
-def test_replicas_together_are_one_device(files, config, runs, tmp_path):
-    assert_same_run(runs / "mirrored", runs / "one_device")
-    directory = shutil.copytree(runs, tmp_path / "runs")
-    assert_one_device_goes_on(files, config, directory, "mirrored", STEPS + 4)
+def test_replicas_together_are_one_device_which_goes_on(files, config, mirrored, tmp_path):
+    """With the memory of both replicas."""
+    directory, results = mirrored
+    assert results["step"] == STEPS
+    wanted = losses_of(directory / "one_device")
+    found = losses_of(directory / "mirrored")
+    np.testing.assert_allclose(found, wanted[:STEPS], rtol=0, atol=1e-4)
+    model_dir = shutil.copytree(directory / "mirrored", tmp_path / "model")
+    pretrain(config, str(files / "data"), str(model_dir), steps=LATER)
+    assert_same_run(model_dir, directory / "one_device")
 
 
 @pytest.mark.parametrize(
@@ -140,9 +150,9 @@ def test_loss_scaling_on_replicas(files, tmp_path, strategy):
     assert_same_run(tmp_path / strategy, tmp_path / "one_device", loss_atol=1e-3)
 
 
-def test_half_the_batch_goes_on_from_two_replicas(files, config, runs, tmp_path):
+def test_half_the_batch_goes_on_from_two_replicas(files, mirrored, tmp_path):
     """Two lanes in four are put off; every window is still read once."""
-    model_dir = str(shutil.copytree(runs / "mirrored", tmp_path / "model"))
+    model_dir = str(shutil.copytree(mirrored[0] / "mirrored", tmp_path / "model"))
     smaller = XLNetConfig.load(str(files / "config.yaml"), ["batch_size=4"])
     figures = pretrain(smaller, str(files / "data"), model_dir, steps=STEPS + 11)
     assert figures["step"] == STEPS + 11
@@ -180,46 +190,10 @@ def test_workers_killed_at_random_moments(files, tmp_path, strategy):
     assert_same_run(killed, tmp_path / "calm", loss_atol=1e-5, weight_atol=1e-5)
 
 
-def test_several_runs_on_replicas_in_one_process():
-    program = """
-import tensorflow as tf
-from official.xlnet.runtime.distribution import create_strategy
-
-for size, devices in ((3, 2), (5, 1), (2, 1)):
-    strategy = create_strategy("mirrored", devices)
-    add = lambda: tf.distribute.get_replica_context().all_reduce("SUM", tf.ones([size]))
-    total = tf.function(lambda: strategy.run(add))()
-    assert strategy.experimental_local_results(total)[0].numpy().tolist() == [2.0] * size
-"""
-    process = start_process([sys.executable, "-c", program], dict(os.environ))
-    finish([process])
+def test_several_runs_on_replicas_in_one_process(mirrored):
+    assert mirrored[1]["sums"] == [[2.0] * size for size in (3, 5, 2)]
 
 
-def test_replicas_have_the_same_weights_with_every_optimizer(files):
+def test_replicas_have_the_same_weights_with_every_optimizer(mirrored):
     """Except AdamW, with which the runs above have them."""
-    program = f"""
-import numpy as np
-import tensorflow as tf
-from official.xlnet.cli import set_environment_defaults
-set_environment_defaults()
-from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.data.pretraining_dataset import pretraining_dataset
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.runtime.distribution import create_strategy
-from official.xlnet.training.optimization import OPTIMIZERS, create_optimizer
-
-strategy = create_strategy("mirrored", 2)
-for name in set(OPTIMIZERS) - {{"adamw"}}:
-    changes = ["model.num_layers=1", f"training.optimizer={{name}}"]
-    config = XLNetConfig.load({str(files / "config.yaml")!r}, changes)
-    with strategy.scope():
-        model = XLNetPretrainer(config)
-        model.compile(create_optimizer(config.training, config.model.num_layers))
-    data = pretraining_dataset({str(files / "data")!r}, config.training.batch_size, config=config)
-    model.fit(data, steps_per_epoch=3, verbose=0)
-    for variable in [*model.trainable_variables, *model.optimizer.variables]:
-        first, second = (value.numpy() for value in variable.values)
-        assert np.array_equal(first, second), (name, variable.name)
-"""
-    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1"}
-    finish([start_process([sys.executable, "-c", program], environment)])
+    assert mirrored[1]["differing"] == {name: [] for name in OPTIMIZERS if name != "adamw"}
