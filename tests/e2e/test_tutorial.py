@@ -1,6 +1,7 @@
 """The tutorials of the documentation run as they are printed there."""
 
 import json
+import pydoc_data.topics
 import re
 import runpy
 
@@ -14,10 +15,19 @@ from tests.helpers.documents import ROOT, blocks, commands
 SIZE = 800  # Pieces that the text has enough for.
 
 
-def test_tutorial_runs(monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    values = runpy.run_path(str(ROOT / "docs/tutorial.py"))
-    assert values["metrics"]["step"] == 30 and values["content"].shape[-1] == 96
+def test_tutorial_runs(tmp_path, monkeypatch, capsys):
+    """With a tiny recipe in place of the one that it reads, and a fifth of the text."""
+    topics = dict(list(pydoc_data.topics.topics.items())[::5])
+    monkeypatch.setattr(pydoc_data.topics, "topics", topics)
+    script = ROOT / "docs/tutorial.py"
+    [recipe] = re.findall(r'"(configs/.*\.yaml)"', script.read_text())
+    shrink(ROOT / recipe, tmp_path / recipe)
+    tree = yaml.safe_load((tmp_path / recipe).read_text())
+    tree["model"]["num_layers"] = 1
+    (tmp_path / recipe).write_text(yaml.safe_dump(tree))
+    monkeypatch.chdir(tmp_path)
+    values = runpy.run_path(str(script))
+    assert values["metrics"]["step"] == 30 and values["content"].shape[-1] == 16
     printed = capsys.readouterr().out
     assert "unigram_loss" in printed and "guesses" in printed
 
