@@ -120,7 +120,7 @@ class PretrainingLoop(Loop):
         interval = self.config.training.evaluation_steps
         if not (interval and interval_passed(interval, before, self.step)):
             return False
-        data, num_batches = self._data.heldout()
+        data, num_batches = self._data.heldout
         path = self._data.records.path
         with reading_errors(path, "heldout"):
             result = self.model.evaluate(data, steps=num_batches, verbose=0, return_dict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import Any
 
@@ -115,8 +116,9 @@ class RunData:
         lanes = self.lanes
         return (number_B % lanes.num_lanes * lanes.windows_per_lane + window_B).tolist()
 
+    @functools.cached_property
     def heldout(self) -> tuple[tf.data.Dataset, int]:
-        """Returns one epoch of held-out batches, and the number of batches."""
+        """One epoch of held-out batches, from its start in each iteration, and their number."""
         data = self._strategy.distribute_datasets_from_function(
             lambda context: self.records.batches(
                 self._heldout_batch_size, "heldout", input_context=context
