@@ -27,8 +27,19 @@ def add(path: str, run: Run, result: dict[str, Any]) -> None:
 
 
 def write(results: str, document: str) -> None:
-    """Writes the tables of the document: timed runs, and trials, which are compared at steps."""
+    """Writes the tables of the document: timed runs, and trials, which are compared at steps.
+
+    Raises:
+      ValueError: rows of one text have different held-out text, so their losses do not compare.
+    """
     rows = read_rows(results)
+    for (recipe, text), of_text in _by_text(rows).items():
+        unigrams = sorted({round(row["unigram_loss"], 3) for row in of_text})
+        if len(unigrams) > 1:
+            raise ValueError(
+                f"{results}: expected one loss of unigrams for {recipe}, {text}, got {unigrams}; "
+                "rows of an earlier way of holding text out need another name of the text"
+            )
     timed = [row for row in rows if row["is_timed"]]
     trials = [row for row in rows if not row["is_timed"]]
     if timed:

@@ -79,7 +79,7 @@ def test_a_run_is_another_once_the_recipe_has_changed(tmp_path, monkeypatch):
     name = run.name
     report.add(path, run, result(5.0))
     recipe = yaml.safe_load((ROOT / "configs/tiny.yaml").read_text())
-    recipe["training"]["learning_rate"] = 0.125
+    rate, recipe["training"]["learning_rate"] = recipe["training"]["learning_rate"], 0.125
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/tiny.yaml").write_text(yaml.safe_dump(recipe))
     monkeypatch.chdir(tmp_path)
@@ -89,7 +89,7 @@ def test_a_run_is_another_once_the_recipe_has_changed(tmp_path, monkeypatch):
     lines = report.table(read_rows(path)).splitlines()
     report._today.cache_clear()
     assert [line.split(" | ")[2] for line in lines if "ours" in line] == [
-        "ours, training.learning_rate=0.003",
+        f"ours, training.learning_rate={rate}",
         "ours",
     ]
 
@@ -103,6 +103,20 @@ def test_recipes_do_not_mix(tmp_path):
         report.add(path, run, result(loss))
     assert list(report.shown(read_rows(path))) == ["small, news", "tiny, news"]
     assert report.table(read_rows(path)).count("unigram baseline") == 2
+
+
+def test_losses_on_different_held_out_text_share_no_table(tmp_path):
+    path, document = str(tmp_path / "rows.json"), str(tmp_path / "document.md")
+    for seed, unigram_loss in ((0, 6.5), (1, 6.3)):
+        report.add(
+            path,
+            Run("news", "ours", seed, steps=500),
+            {**result(4.7), "unigram_loss": unigram_loss},
+        )
+    with pytest.raises(
+        ValueError, match=r"one loss of unigrams for tiny, news, got \[6\.3, 6\.5\]"
+    ):
+        report.write(path, document)
 
 
 def test_names_of_runs_differ():
