@@ -28,7 +28,7 @@ def module(request):
     """The step's HLO, as TensorFlow hands it to any XLA device."""
     tf_keras.mixed_precision.set_global_policy(request.param)
     try:
-        model = make_model(dropout=0.1, dropatt=0.1)
+        model = make_model(dropout=0.1, dropatt=0.1, num_layers=1)
         step = tf.function(model.train_step, jit_compile=True)
         with built_for("TPU"):
             return step.experimental_get_compiler_ir(random_windows(0))(stage="hlo")

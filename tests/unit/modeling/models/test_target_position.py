@@ -21,6 +21,7 @@ def losses_of(stream, steps=STEPS):
     """Mean loss of every step of training where predictions are read from a stream."""
     model = XLNetPretrainer(tiny_config(num_layers=1, init_std=0.1, mem_len=0))
     optimizer = tf_keras.optimizers.Adam(0.01)
+    optimizer.build(model.trainable_variables)  # Or the step would be traced twice.
     tokens = 10 + np.arange(BEGINNING + TARGETS)
     inputs = {
         "token_ids": tf.constant([tokens], tf.int32),
