@@ -125,7 +125,9 @@ def test_it_learns_and_is_saved_whole(tmp_path):
     tf_keras.utils.set_random_seed(1)
     model = compiled(XLNetClassifier(tiny_encoder(mem_len=0, dropout=0.1, num_layers=1), CLASSES))
     inputs, labels = examples()
-    model.test_step((inputs, labels))  # So that there are metrics before the step is traced.
+    model.test_step(
+        (inputs, tf.constant(labels))
+    )  # So that there are metrics before the step is traced.
     before = model.evaluate(inputs, labels, verbose=0)[0]
     model.fit(inputs, labels, batch_size=8, epochs=20, verbose=0)
     loss, accuracy = model.evaluate(inputs, labels, verbose=0)
