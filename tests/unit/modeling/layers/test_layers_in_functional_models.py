@@ -62,15 +62,19 @@ def ranks_of_encoding(model):
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "with_graph"),
     [
-        lambda: TwoStreamRelativeAttention(HEADS, HEAD, dropatt=0.1),
-        lambda: XLNetBlock(HEADS, HEAD, 19, dropout=0.1, dropatt=0.1),
-        lambda: XLNetBlock(HEADS, HEAD, 19, attention_type="uni", recompute_attention=True),
+        (lambda: TwoStreamRelativeAttention(HEADS, HEAD, dropatt=0.1), False),
+        (lambda: XLNetBlock(HEADS, HEAD, 19, dropout=0.1, dropatt=0.1), True),
+        (
+            lambda: XLNetBlock(HEADS, HEAD, 19, attention_type="uni", recompute_attention=True),
+            False,
+        ),
     ],
     ids=["attention", "block", "uni block"],
 )
-def test_attention_and_block(make, tmp_path):
+def test_attention_and_block(make, with_graph, tmp_path):
+    """Called, predicted with and loaded; `with_graph`: from a SavedModel too."""
     layer, inputs = make(), keras_inputs()
     output = run_attention(layer, inputs)
     assert output.shape.as_list() == [None, None, WIDTH]
@@ -82,9 +86,10 @@ def test_attention_and_block(make, tmp_path):
     with built_for("TPU"):  # Where relative positions have another form, and back again.
         on_a_tpu = tf_keras.models.load_model(path)
         on_a_tpu.save(path)
-        on_a_tpu.save(str(tmp_path / "saved_model"))
+        if with_graph:
+            on_a_tpu.save(str(tmp_path / "saved_model"))
     assert ranks_of_encoding(model) == [2, 2] and ranks_of_encoding(on_a_tpu) == [4, 3]
-    graph = tf.saved_model.load(str(tmp_path / "saved_model"))
+    graphs = [tf.saved_model.load(str(tmp_path / "saved_model"))] if with_graph else []
     back = tf_keras.models.load_model(path)
     for batch, tokens in SHAPES:
         given = values(batch, tokens)
@@ -92,7 +97,7 @@ def test_attention_and_block(make, tmp_path):
         assert wanted.shape == [batch, tokens + TARGETS, WIDTH]
         with built_for("TPU"):
             found_on_a_tpu = on_a_tpu(given)
-        others = loaded(given), back(given), found_on_a_tpu, graph(given)
+        others = loaded(given), back(given), found_on_a_tpu, *(graph(given) for graph in graphs)
         for found in (model(given), model.predict(given, verbose=0), *others):
             np.testing.assert_allclose(found, wanted, atol=1e-5)
 

@@ -44,7 +44,7 @@ def pretrainer():
     return XLNetPretrainer(tiny_config(num_layers=1))
 
 
-def losses_of(model, optimizer, steps=3, **arguments):
+def losses_of(model, optimizer, steps=2, **arguments):
     """Losses of steps on one batch, from the same weights each time."""
     randomize(model.trainable_variables, seed=3, scale=0.1)
     model.compile(optimizer, **arguments)

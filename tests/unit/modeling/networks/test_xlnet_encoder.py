@@ -32,8 +32,7 @@ def as_perm_mask(inputs):
     return {**inputs, "perm_mask": perm_mask}
 
 
-@pytest.mark.parametrize("attention_type", ["bi", "uni"])
-@pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
+@pytest.mark.parametrize(("graph", "attention_type"), [(False, "uni"), (True, "bi")])
 def test_perm_mask_gives_the_outputs_and_gradients_of_its_order(graph, attention_type):
     encoder = tiny_encoder(attention_type=attention_type, dropout=0.1, dropatt=0.1)
     # Every token has a place of its own, so a query sees what its content row sees, less itself.
