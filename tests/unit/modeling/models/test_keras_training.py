@@ -180,6 +180,19 @@ def test_precision_of_a_task_model():
     assert tf_keras.mixed_precision.global_policy().name == "float32"
 
 
+@pytest.fixture(scope="module")
+def windows_of_documents(tmp_path_factory):
+    """Windows, a model, its step as one graph for all tests, and the memory that it begins with."""
+    folder = str(tmp_path_factory.mktemp("windows"))
+    write_data_set(folder, 13, 5, 8, 23, seed=1)
+    config = tiny_config(vocab_size=97, num_layers=1, batch_size=8)
+    model = XLNetPretrainer(config)
+    model.compile(tf_keras.optimizers.SGD(0.1))
+    data = pretraining_dataset(folder, 8, config=config)
+    starts = [variable.numpy() for variable in model.memory.variables]
+    return data, model, tf.function(model.train_step), starts
+
+
 def rolled(number, batch):
     """The batch with its rows one further in every second step."""
     shift = tf.cast(number % 2, tf.int32)
@@ -197,19 +210,17 @@ def rolled(number, batch):
     ],
     ids=["as it is", "from a later step on", "steps shuffled", "rows rolled", "rows shuffled"],
 )
-def test_a_row_sees_no_memory_of_another_window(tmp_path, change, is_seen):
-    write_data_set(str(tmp_path / "data"), 13, 5, 8, 23, seed=1)
-    config = tiny_config(vocab_size=97, num_layers=1, batch_size=8)
-    model = XLNetPretrainer(config)
-    model.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=True)
-    data = pretraining_dataset(str(tmp_path / "data"), 8, config=config)
+def test_a_row_sees_no_memory_of_another_window(windows_of_documents, change, is_seen):
+    data, model, step, starts = windows_of_documents
+    for variable, start in zip(model.memory.variables, starts, strict=True):
+        variable.assign(start)
     windows = np.full(8, -2)
     seen = []
     for batch in change(data).take(11):
         model.reset_metrics()
         is_next = batch["window_id"].numpy() == windows + 1
         length = np.minimum(batch["context_length"].numpy(), MEMORY) * is_next
-        metrics = {name: float(value) for name, value in model.train_step(batch).items()}
+        metrics = {name: float(value) for name, value in step(batch).items()}
         assert metrics["memory_valid"] == pytest.approx(length.mean() / MEMORY, abs=1e-6)
         windows = batch["window_id"].numpy()
         seen.append(metrics["memory_valid"])
