@@ -11,7 +11,7 @@ from official.xlnet.tokenization.graph.packing import pack_columns
 from tests.helpers.small_language_model import NumberTokenizer
 from tests.helpers.tiny import VOCAB, WIDTH, tiny_encoder
 
-MAX_LENGTH = 37
+MAX_LENGTH = 23
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def tokenizer():
 @pytest.fixture(scope="module")
 def texts():
     rng = np.random.default_rng(0)
-    lengths = [5, 0, 40, 14, 15, 1, 31, 35, 36, 5, 2]  # Around buckets; 36 and 40 are too long.
+    lengths = [5, 0, 40, 14, 15, 1, 19, 21, 22, 5, 2]  # Around buckets; 22 and 40 are too long.
     return [" ".join(map(str, rng.integers(9, VOCAB, length))) for length in lengths]
 
 
@@ -46,26 +46,38 @@ def states_of_texts(encoder, tokenizer, texts):
     return [hidden_states(encoder, tokenizer, text) for text in texts]
 
 
-@pytest.mark.parametrize(("layer", "number"), [(-1, 3), (-2, 2), (1, 1)])
-def test_each_text_as_the_encoder_reads_it_alone(
-    encoder, tokenizer, texts, states_of_texts, layer, number
+@pytest.fixture(scope="module")
+def embedder(encoder, tokenizer):
+    """That of the last layer, which keeps its graphs."""
+    return TextEmbedder(encoder, tokenizer, max_length=MAX_LENGTH)
+
+
+def pooled(states, pooling):
+    """The embedding of a text with these hidden states [tokens, D], on the left of zeros."""
+    if pooling == "none":
+        return np.pad(states, [[MAX_LENGTH - len(states), 0], [0, 0]])
+    return states.mean(axis=0) if pooling == "mean" else states[-1]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "none"])
+def test_each_text_as_the_encoder_reads_it_alone(embedder, texts, states_of_texts, pooling):
+    found = embedder(texts, pooling, batch_size=3)
+    assert found.dtype == np.float32
+    expected = np.stack([pooled(states[3], pooling) for states in states_of_texts])
+    assert expected.shape == (len(texts), *[MAX_LENGTH] * (pooling == "none"), WIDTH)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert not found[expected == 0].any()
+
+
+@pytest.mark.parametrize(
+    ("layer", "number", "pooling"), [(3, 3, "none"), (-2, 2, "cls"), (1, 1, "mean")]
+)
+def test_a_layer_is_counted_from_either_end(
+    encoder, tokenizer, texts, states_of_texts, layer, number, pooling
 ):
-    embedder = TextEmbedder(encoder, tokenizer, layer, MAX_LENGTH)
-    expected = [states[number] for states in states_of_texts]
-    mean, cls, every = (embedder(texts, name, batch_size=3) for name in ("mean", "cls", "none"))
-    assert mean.shape == cls.shape == (len(texts), WIDTH)
-    assert mean.dtype == np.float32
-    assert every.shape == (len(texts), MAX_LENGTH, WIDTH)
-    for row, vectors in enumerate(expected):
-        np.testing.assert_allclose(mean[row], vectors.mean(axis=0), atol=1e-5)
-        np.testing.assert_allclose(cls[row], vectors[-1], atol=1e-5)
-        np.testing.assert_allclose(every[row, -len(vectors) :], vectors, atol=1e-5)
-        assert not every[row, : -len(vectors)].any()
-
-
-def test_a_layer_is_counted_from_either_end(encoder, tokenizer, texts):
-    last, third = (TextEmbedder(encoder, tokenizer, n, MAX_LENGTH)(texts[:3]) for n in (-1, 3))
-    np.testing.assert_array_equal(last, third)
+    found = TextEmbedder(encoder, tokenizer, layer, MAX_LENGTH)(texts, pooling)
+    expected = np.stack([pooled(states[number], pooling) for states in states_of_texts])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_a_causal_model_reads_as_it_was_trained(tokenizer, texts):
@@ -97,9 +109,9 @@ def test_layer_0_is_the_word_embedding(encoder, tokenizer):
     np.testing.assert_allclose(cls, table[[3, 3]], rtol=1e-6)
 
 
-def test_single_string_is_a_single_text(encoder, tokenizer):
-    alone = embed(encoder, "9 10 11", tokenizer=tokenizer)
-    listed = embed(encoder, ["9 10 11"], tokenizer=tokenizer)
+def test_single_string_is_a_single_text(encoder, tokenizer, embedder):
+    alone = embed(encoder, "9 10 11", max_length=MAX_LENGTH, tokenizer=tokenizer)
+    listed = embedder(["9 10 11"])
     assert alone.shape == (WIDTH,)
     np.testing.assert_array_equal(alone, listed[0])
     assert embed(encoder, [], tokenizer=tokenizer).shape == (0, WIDTH)

@@ -49,7 +49,7 @@ def uncached(model, ids, targets):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"untie_r": False}, {"clamp_len": 5}, {"attention_type": "uni"}, {"mem_len": 0}],
+    [{}, {"untie_r": False, "clamp_len": 5}, {"attention_type": "uni", "mem_len": 0}],
     ids=str,
 )
 def test_cached_and_uncached_distributions_agree(settings):
@@ -57,7 +57,7 @@ def test_cached_and_uncached_distributions_agree(settings):
     random = np.random.default_rng(1)
     # Rows: a continuation, three blanks out of order, and a blank before anything else.
     lengths = [19, 23, 11]
-    targets = [list(range(8, 19)), [17, 3, 4, 11], [0, 9]]
+    targets = [list(range(14, 19)), [17, 3, 4, 11], [0, 9]]
     ids = [random.integers(9, 31, length) for length in lengths]
     num_tokens = 23
     token_ids = np.zeros([3, num_tokens], np.int32)
@@ -92,12 +92,12 @@ def test_cached_and_uncached_distributions_agree(settings):
                 np.testing.assert_allclose(found[row], expected, atol=1e-5)
                 token[row] = ids[row][row_targets[number]]
                 compared += 1
-    assert compared == 17
+    assert compared == 11
 
 
 def test_greedy_continuation_is_that_of_a_loop_over_the_whole_encoder(model):
     tokenizer = NumberTokenizer(31)
-    prompts = ["9 20 11", "30 29 28 27 26 10 12"]
+    prompts = ["9 20 11", "30 29 28 27 26 10 12", "13"]
     results = generate(model, prompts, 5, Sampling(temperature=0), tokenizer=tokenizer)
     for prompt, result in zip(prompts, results, strict=True):
         ids = tokenizer.encode(prompt)
@@ -113,7 +113,7 @@ def test_greedy_continuation_is_that_of_a_loop_over_the_whole_encoder(model):
         assert tokenizer.encode(result) == ids
 
 
-@pytest.mark.parametrize("settings", [{}, {"mem_len": 0}, {"attention_type": "uni"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"mem_len": 0, "attention_type": "uni"}], ids=str)
 def test_greedy_continuation_of_a_causal_model_is_the_most_probable_next_token(settings):
     model = random_model(kind="causal", **settings)
     tokenizer = NumberTokenizer(31)
@@ -255,21 +255,15 @@ def test_pieces_around_a_blank_are_those_of_the_whole_text(tokenizer, text, arou
     assert [blank.begins_word for blank in parsed.blanks] == begins_word
 
 
-def test_empty_prompt_is_continued_from_nothing():
+def test_empty_prompt_is_continued_from_nothing(model):
     """By the distribution that scoring gives to the first token of a text."""
-    for seed in range(3):
-        model, tokenizer = random_model(seed), NumberTokenizer(31)
-        scores = score(model, [str(i) for i in range(9, 31)], tokenizer=tokenizer)
-        best = 9 + int(np.argmax([result.total for result in scores]))
-        greedy = Sampling(temperature=0)
-        texts = generate(model, ["11 12", "", "9"], 1, greedy, tokenizer=tokenizer)
-        first = texts[1].strip()
-        if first:  # Not the end of the document.
-            assert first == str(best)
-        alone = [
-            generate(model, [text], 1, greedy, tokenizer=tokenizer)[0] for text in ("11 12", "9")
-        ]
-        assert [texts[0], texts[2]] == alone
+    tokenizer, greedy = NumberTokenizer(31), Sampling(temperature=0)
+    scores = score(model, [str(i) for i in range(9, 31)], tokenizer=tokenizer)
+    best = 9 + int(np.argmax([result.total for result in scores]))
+    texts = generate(model, ["11 12", "", "9"], 1, greedy, tokenizer=tokenizer)
+    assert texts[1].strip() == str(best)  # Not the end of the document.
+    alone = [generate(model, [text], 1, greedy, tokenizer=tokenizer)[0] for text in ("11 12", "9")]
+    assert [texts[0], texts[2]] == alone
 
 
 def test_wrong_input_is_named(text_model, tokenizer):
