@@ -36,15 +36,23 @@ KINDS = [
 ]
 
 
-def by_keras(model, task, example):
-    """The prediction of one example: its units one by one, padded to the longest length."""
-    outputs = []
-    (units,) = task.units([example])
-    for unit in units:
-        batch = collate([unit], task.config.task.max_length, 1)
+def by_keras(model, task, examples):
+    """Predictions of examples, whose units are padded to the longest length.
+
+    Those that have equally many sequences are one batch, of any number of units.
+    """
+    groups, outputs = {}, []
+    for number, units in enumerate(task.units(examples)):
+        outputs.append([None] * len(units))
+        for place, unit in enumerate(units):
+            groups.setdefault(len(unit.sequences), []).append((number, place, unit))
+    for group in groups.values():
+        batch = collate([unit for *_, unit in group], task.config.task.max_length, len(group))
         found = model({name: tf.constant(x) for name, x in batch.items()})
-        outputs.append({name: x.numpy()[0] for name, x in found.items()} | unit.places)
-    return task.predict(example, outputs)
+        for row, (number, place, unit) in enumerate(group):
+            of_head = {name: x.numpy()[row] for name, x in found.items()}
+            outputs[number][place] = of_head | unit.places
+    return [task.predict(*pair) for pair in zip(examples, outputs, strict=True)]
 
 
 def assert_close(found, expected):
@@ -68,7 +76,7 @@ def test_predictions_are_those_of_the_keras_model(name, settings):
     examples = examples_of(name, 17)
     found = list(predict_examples(model, task, examples))
     assert len({json.dumps(prediction) for prediction in found}) > 5
-    assert_close(found, [by_keras(model, task, example) for example in examples])
+    assert_close(found, by_keras(model, task, examples))
 
 
 def test_any_number_of_texts():
@@ -78,7 +86,7 @@ def test_any_number_of_texts():
         TextExample(str(n), tuple(sentence(rng, 1, 3) for _ in range(n))) for n in range(1, 9)
     ]
     found = list(predict_examples(model, task, examples))
-    assert_close(found, [by_keras(model, task, example) for example in examples])
+    assert_close(found, by_keras(model, task, examples))
 
 
 @pytest.mark.parametrize("settings", [{}, {"long_texts": "memory", "max_windows": 3}])
