@@ -72,9 +72,10 @@ def test_same_pairs(vocab_file):
     pairs = [[lines[i][: 7 * (i % 13)], lines[i + 1]] for i in range(0, 600, 2)]
     job = {"pairs": pairs, "length": length, "lowercase": False, "keep_accents": False}
     tokenizer = Tokenizer(vocab_file)
-    for pair, answer in zip(pairs, ask_hf(vocab_file, job), strict=True):
-        packed = pack_columns([[tokenizer.encode(text)] for text in pair], length)
-        packed = {name: x[0] for name, x in packed.items()}
+    columns = [[tokenizer.encode(text) for text in column] for column in zip(*pairs, strict=True)]
+    batch = pack_columns(columns, length)
+    for row, answer in enumerate(ask_hf(vocab_file, job)):
+        packed = {name: x[row] for name, x in batch.items()}
         hf_ids, hf_segments, hf_attention = map(np.array, answer)
         np.testing.assert_array_equal(packed["is_padding"], hf_attention == 0)
         used = ~packed["is_padding"]
@@ -82,3 +83,4 @@ def test_same_pairs(vocab_file):
         # HF pads with segment 3, the release with 4.
         np.testing.assert_array_equal(packed["token_ids"], hf_ids)
         assert set(packed["segment_ids"][~used]) <= {special_tokens.SEGMENT_PAD}
+    assert row == len(pairs) - 1
