@@ -77,26 +77,26 @@ def test_classes(served, name):
             assert outputs["label"][row].decode() == prediction["label"]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"long_texts": "windows", "max_windows": 3, "window_stride": 7},
-        {"long_texts": "memory", "max_windows": 3},
-    ],
+LONG_TEXTS = (
+    dict(long_texts="windows", max_windows=3, window_stride=7, truncation_side="left"),
+    dict(long_texts="memory", max_windows=3, truncation_side="left"),
 )
+
+
+@pytest.mark.parametrize("settings", LONG_TEXTS)
 def test_long_texts(served, settings):
-    _, outputs, _, expected = served("classification", truncation_side="left", **settings)
+    _, outputs, _, expected = served("classification", **settings)
     for row, prediction in enumerate(expected):
         assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
 
 
-def test_memory_in_few_bytes(tokenizer, graph_tokenizer):
-    model, task = random_task("classification", long_texts="memory", max_windows=3)
+def test_memory_in_few_bytes(served, graph_tokenizer):
+    _, _, examples, expected = served("classification", **LONG_TEXTS[1])
+    model, _ = random_task("classification", **LONG_TEXTS[1])
     service = task_service(model, graph_tokenizer, Settings((23,), weights="bfloat16"))
-    examples = examples_of("classification", 13)
     outputs = service.serve_texts(text=tf.constant([example.texts[0] for example in examples]))
     outputs = {name: x.numpy() for name, x in outputs.items()}
-    for row, prediction in enumerate(predict_examples(model, task, examples)):
+    for row, prediction in enumerate(expected):
         assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=0.03)
 
 
@@ -130,7 +130,7 @@ def test_both_orders(graph_tokenizer):
 @pytest.mark.parametrize(("number", "long_texts"), [(2, "windows"), (4, "truncate"), (5, "memory")])
 def test_several_texts(tokenizer, graph_tokenizer, number, long_texts):
     """From four texts on, the segment of padding lies between theirs and that of CLS."""
-    model, task = random_task("classification", long_texts=long_texts, max_windows=3)
+    model, task = random_task("classification", long_texts=long_texts, max_windows=2)
     names = tuple(f"text{i}" for i in range(number))
     service = task_service(model, graph_tokenizer, Settings((23,), text_columns=names))
     columns = [mixed_texts(19, seed=i)[:: (-1) ** i] for i in range(number)]
