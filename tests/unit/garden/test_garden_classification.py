@@ -96,7 +96,7 @@ def test_steps_are_those_of_keras(folder, trained):
     first = [variable.numpy() for variable in model.tuned_variables]
     params = parameters(folder)
     optimizer = garden.ClassificationTask.create_optimizer(params.trainer.optimizer_config)
-    model.compile(optimizer, jit_compile=False)
+    model.compile(optimizer, run_eagerly=True)
     model.fit(task.build_inputs(params.task.train_data), steps_per_epoch=STEPS, verbose=0)
     for ours, expected, start in zip(
         found.tuned_variables, model.tuned_variables, first, strict=True
