@@ -68,10 +68,11 @@ def made(request, tmp_path_factory, vocab_file):
     assert run("pretrain", recipe, f"--data={data}", f"--model_dir={directory}/model") == 0
     tables = (f"--train={directory}/train.tsv", f"--dev={directory}/dev.tsv")
     sets = ("num_steps=60", "warmup_steps=0", "learning_rate=0.01", "task.summary=mean")
+    sets += ("task.max_length=31", "task.num_buckets=1")
     tuned = (f"--init_from={directory}/model", f"--output={directory}/tuned")
     status = run(
         *("finetune", "--task=classification", *tables, *tuned),
-        *(f"--set={value}" for value in (*sets, "task.max_length=31")),
+        *(f"--set={value}" for value in sets),
     )
     assert status == 0
     return directory, texts
@@ -81,12 +82,16 @@ def last_line(capsys):
     return json.loads(capsys.readouterr().out.splitlines()[-1])
 
 
-def test_pretraining_is_evaluated_and_resumed(made, capsys):
+def test_pretraining_is_evaluated(made, capsys):
     directory, _ = made
-    model, data = f"--model={directory}/model", f"--data={directory}/data"
-    assert run("evaluate", model, data) == 0
+    assert run("evaluate", f"--model={directory}/model", f"--data={directory}/data") == 0
     assert np.isfinite(last_line(capsys)["loss"])
-    recipe = f"--config={directory}/recipe.yaml"
+
+
+@pytest.mark.parametrize("made", ["bert"], indirect=True)
+def test_pretraining_is_resumed(made, capsys):
+    directory, _ = made
+    recipe, data = f"--config={directory}/recipe.yaml", f"--data={directory}/data"
     again = (recipe, data, f"--model_dir={directory}/model", "--set=num_steps=6")
     assert run("pretrain", *again) == 0
     assert last_line(capsys)["step"] == 6
@@ -105,7 +110,7 @@ def test_it_learns_a_task_and_every_way_of_prediction_agrees(made, capsys, tmp_p
     labels = [row["label"] for row in rows]
     water = ["1" if "water" in text else "0" for text in texts]
     assert np.mean(np.array(labels) == np.array(water)) == pytest.approx(accuracy)
-    assert run("export", tuned, f"--output={tmp_path}/served") == 0
+    assert run("export", tuned, f"--output={tmp_path}/served", "--buckets=31") == 0
     served = tf.saved_model.load(last_line(capsys)["path"])
     answers = served.signatures["serving_default"](text=tf.constant(texts))
     assert [label.decode() for label in answers["label"].numpy()] == labels
@@ -119,8 +124,8 @@ def test_embeddings_are_those_of_the_exported_encoder(made, capsys, tmp_path):
     served = tf.saved_model.load(last_line(capsys)["path"])
     means = served.signatures["serving_default"](text=tf.constant(texts))["mean"]
     np.testing.assert_allclose(vectors, means, atol=1e-5)
-    middle = xlnet.embed(f"{directory}/model", texts, "mean", layer=1)
-    assert np.abs(middle - vectors).max() > 1e-3
+    middle = xlnet.embed(f"{directory}/model", texts[:2], "mean", layer=1)
+    assert np.abs(middle - vectors[:2]).max() > 1e-3
 
 
 @pytest.mark.parametrize(
