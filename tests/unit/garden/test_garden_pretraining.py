@@ -93,7 +93,7 @@ def test_steps_are_those_of_keras(folder, trained):
     params = parameters(folder)
     model = xlnet.load_pretrainer(str(folder / "start"))
     optimizer = garden.PretrainingTask.create_optimizer(params.trainer.optimizer_config)
-    model.compile(optimizer, jit_compile=False)
+    model.compile(optimizer, run_eagerly=True)
     data = xlnet.pretraining_dataset(str(folder / "data"), BATCH, config=model.config)
     model.fit(data, steps_per_epoch=6, verbose=0)
     start = xlnet.load_pretrainer(str(folder / "start"))
