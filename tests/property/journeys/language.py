@@ -1,5 +1,6 @@
 """Journeys with a language model: vocabulary, records, pre-training, and what reads the model."""
 
+import contextlib
 import json
 import pathlib
 import re
@@ -144,17 +145,17 @@ def make_model(world: World, records: str, config: str, source: str | None) -> s
     strategy, replicas = world.journey["strategy"], len(tf.config.list_logical_devices("CPU"))
     base = [f"--config={config}", f"--data={records}"]
     base += [f"--init_from={source}"] if source else []
-    result = repeated(
-        world,
-        "pretrain",
-        lambda out: [*base, f"--strategy={strategy}", f"--model_dir={out}"],
-        world.folder / "model",
-        training_of,
-    )
-    steps = XLNetConfig.load(config).training.num_steps
-    losses = training_of(world.folder / "model")[0]
-    promise(result["step"] == steps, "pretrain takes its steps", result)
     settings = XLNetConfig.load(config)
+    with _graph_of_many_windows(world, records, settings.training.evaluation_steps):
+        result = repeated(
+            world,
+            "pretrain",
+            lambda out: [*base, f"--strategy={strategy}", f"--model_dir={out}"],
+            world.folder / "model",
+            training_of,
+        )
+    losses = training_of(world.folder / "model")[0]
+    promise(result["step"] == settings.training.num_steps, "pretrain takes its steps", result)
     has_dropout = settings.model.dropout or settings.model.dropatt
     has_dropout = has_dropout or settings.model.activation_dropout
     if strategy == "mirrored" and replicas > 1 and not has_dropout and _is_exact(settings):
@@ -236,11 +237,18 @@ def read_model(world: World, model: str, records: str | None) -> None:
 def _evaluate(world: World, model: str, records: str) -> None:
     splits = Manifest.load(records).splits
     split = "heldout" if "heldout" in splits else "train"
-    lanes = splits[split].num_lanes
-    if splits[split].windows > _LONG:  # A graph pays.
+    with _graph_of_many_windows(world, records):
+        _compare_losses(world, model, records, split, splits[split].num_lanes)
+
+
+@contextlib.contextmanager
+def _graph_of_many_windows(world: World, records: str, is_evaluated=True):
+    """Evaluation of many windows is traced, even in an eager journey: it takes less time."""
+    splits = Manifest.load(records).splits
+    if is_evaluated and splits["heldout" if "heldout" in splits else "train"].windows > _LONG:
         tf.config.run_functions_eagerly(False)
     try:
-        _compare_losses(world, model, records, split, lanes)
+        yield
     finally:
         tf.config.run_functions_eagerly(world.journey["is_eager"])
 
