@@ -9,6 +9,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.tokenization.unknown_text import check_unknown
 from tests.helpers.wrong_input import make_world, refused, run
 
+ONE_WORKER = "--num_workers=1"
 FOREIGN = "人 权 是 天 赋 的"  # Six words, six characters: <unk> twelve times with their spaces.
 
 
@@ -40,7 +41,7 @@ def test_prepare_counts_warns_and_refuses(world, tmp_path, capfd):
     def prepare(share, output, *settings):
         texts = write(tmp_path / "text.txt", share, 600)
         arguments = f"--input={tmp_path / 'text.txt'}", f"--vocab={world / 'vocab'}"
-        config = f"--config={world / 'config.yaml'}", "--set=heldout_fraction=0"
+        config = f"--config={world / 'config.yaml'}", "--set=heldout_fraction=0", ONE_WORKER
         output = f"--output={tmp_path / output}"
         return texts, run(capfd, "prepare", *arguments, *config, output, *settings)
 
@@ -65,7 +66,7 @@ def test_every_verb_that_reads_text_counts(world, tmp_path, capfd):
     finetune = [
         *("finetune", "--task=classification", f"--train={train}", f"--dev={dev}"),
         *(f"--init_from={world / 'language'}", f"--output={task}", "--set=num_steps=1"),
-        *("--set=warmup_steps=0", "--set=max_length=23"),
+        *("--set=warmup_steps=0", "--set=max_length=23", "--set=num_buckets=1"),
     ]
     assert "train data: " in refused(run(capfd, *finetune))
     outcome = run(capfd, *finetune, "--set=data.max_unknown=1")
@@ -93,7 +94,8 @@ def test_settings_that_change_ids_are_compared(world, tmp_path, capfd, setting):
     data, config = tmp_path / "data", f"--config={world / 'config.yaml'}"
     other = f"--set=data.{setting}=true"
     text = f"--input={world / 'text.txt'}", f"--vocab={world / 'vocab'}"
-    assert run(capfd, "prepare", *text, config, other, f"--output={data}").status == 0
+    prepare = ("prepare", *text, config, other, ONE_WORKER, f"--output={data}")
+    assert run(capfd, *prepare).status == 0
     model = f"--model_dir={tmp_path / 'model'}"
     task = ("--task=classification", f"--train={world / 'train.tsv'}", f"--dev={world / 'dev.tsv'}")
     init = f"--init_from={world / 'language'}"
