@@ -12,6 +12,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,7 +20,9 @@ import time
 import pytest
 
 from data_prep.corpus.vocabulary import train_vocabulary
+from data_prep.tasks.task_data import read_task
 from official.xlnet import cli
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.files.locks import LOCK_FILE, only_writer
 from official.xlnet.runtime.history import read_history
 from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf, write_tf1
@@ -53,16 +56,44 @@ def finetune(world, output, *arguments, task="classification", train=None, dev=N
     ]
 
 
+def leave_lock(folder):
+    """A lock of a process that was killed: it does not count."""
+    folder.mkdir(exist_ok=True)
+    dead = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": "5"}
+    (folder / LOCK_FILE).write_text(json.dumps(dead))
+
+
+@pytest.fixture(scope="module")
+def trained(world, tmp_path_factory):
+    """A pre-training run that stopped half-way."""
+    model_dir = tmp_path_factory.mktemp("trained") / "m"
+    assert cli.main(pretrain(world, model_dir, "--steps=2")) == 0
+    return model_dir
+
+
+@pytest.fixture(scope="module")
+def tuned(world, tmp_path_factory):
+    """A fine-tuning run."""
+    output = tmp_path_factory.mktemp("tuned") / "t"
+    assert cli.main(finetune(world, output)) == 0
+    return output
+
+
 # 1. Characters of patterns in paths.
 
 
-def test_every_verb_works_under_any_path(world, tmp_path, capfd):
-    """What is written under an odd path equals what is written under a plain one."""
-    compared = ("pretrain", "continue", "evaluate", "score", "evaluate task", "finetune")
+def test_every_verb_works_under_any_path(world, trained, tuned, tmp_path, capfd):
+    """What is written under an odd path equals what is written under a plain one.
+
+    A lock of a killed process is in the way of each kind of output.
+    """
+    compared = ("continue", "evaluate", "score", "evaluate task")
     results, said = {}, []
+    shutil.copytree(trained, tmp_path / "plain/model")
+    shutil.copytree(tuned, tmp_path / "plain/task")
     for name in ("plain", ODD):
         here = tmp_path / name
-        here.mkdir()
+        here.mkdir(exist_ok=True)
         for part in ("data", "text.txt", "vocab", "config.yaml", "train.tsv", "dev.tsv"):
             copy = shutil.copytree if (world / part).is_dir() else shutil.copy
             copy(world / part, here / part)
@@ -98,6 +129,7 @@ def test_every_verb_works_under_any_path(world, tmp_path, capfd):
                 *("finetune", "--task=classification", f"--init_from={model}"),
                 *(f"--train={here / 'train.tsv'}", f"--dev={here / 'dev.tsv'}"),
                 *(f"--output={here / 'task2'}", "--set=max_length=23", "--set=num_steps=2"),
+                "--set=num_buckets=1",
                 *("--set=warmup_steps=0", "--set=training.batch_size=7"),
             ],
             "evaluate task": ["evaluate", f"--model={task}", f"--data={here / 'dev.tsv'}"],
@@ -124,11 +156,16 @@ def test_every_verb_works_under_any_path(world, tmp_path, capfd):
             ],
             "inspect runs": ["inspect", "runs", model, task, f"--output={here / 'runs.png'}"],
         }
+        locked = {"vocab": here / "v", "prepare": here / "prepared", "pretrain": model}
+        locked |= {"finetune": task, "export": here / "exported"}
         for verb, arguments in verbs.items():
             if name == "plain" and verb not in compared:
                 continue
+            if name == ODD and verb in locked:
+                leave_lock(locked[verb])
             outcome = run(capfd, *arguments)
             assert outcome.status == 0, (verb, name, outcome.err)
+            assert not locked.get(verb, here).joinpath(LOCK_FILE).exists()
             said += [(verb, line) for line in outcome.err.splitlines() if not SAID.search(line)]
             results.setdefault(verb, []).append(outcome.result)
         steps = sorted(path.name for path in model.glob("ckpt-*.json"))
@@ -137,6 +174,11 @@ def test_every_verb_works_under_any_path(world, tmp_path, capfd):
         assert len(list(model.glob("ckpt-*.index"))) == 1
         assert len(list((task / "run").glob("*.index"))) == 1
     assert said == []  # Lines that the user of a verb cannot use, or new ones, for `SAID`.
+    plain, odd = tmp_path / "plain", tmp_path / ODD
+    for folder, steps in (("model", 4), ("task", 3)):
+        losses = [[x["loss"] for x in read_history(str(p / folder))] for p in (plain, odd)]
+        assert losses[0] == losses[1] and len(losses[0]) == steps
+    assert (plain / "task/metrics.json").read_bytes() == (odd / "task/metrics.json").read_bytes()
     for verb in compared:
         plain, odd = results[verb]
         for key in ("loss", "log_likelihood", "accuracy"):
@@ -166,9 +208,8 @@ def test_grades_and_labels_that_are_no_numbers(world, tmp_path, capfd):
     unknown = "--set=data.max_unknown=1"  # The vocabulary has no digits.
     ranking = finetune(world, tmp_path / "o", unknown, task="ranking", **files)
     assert "1 of 13 rows cannot be used (malformed_rows 1)" in refused(run(capfd, *ranking))
-    outcome = run(capfd, *ranking, "--max_lost=0.1")
-    assert outcome.status == 0, outcome.err
-    assert outcome.result["train_malformed_rows"] == outcome.result["dev_malformed_rows"] == 1
+    examples, counts = read_task(str(table), TaskConfig(name="ranking"), 0.1)
+    assert len(examples) == 12 and counts == {"malformed_rows": 1}
     rows = ["label\ttext", "nan\tthe", "inf\tof", "1e300\tand", "5\tto", "3\tin"]
     (tmp_path / "s.tsv").write_text("\n".join(rows) + "\n")
     table = tmp_path / "s.tsv"
@@ -176,7 +217,7 @@ def test_grades_and_labels_that_are_no_numbers(world, tmp_path, capfd):
     regression = finetune(world, tmp_path / "p", task="regression", **files)
     outcome = run(capfd, *regression, "--max_lost=0.6")
     assert outcome.status == 0, outcome.err
-    assert outcome.result["train_malformed_rows"] == 3
+    assert outcome.result["train_malformed_rows"] == outcome.result["dev_malformed_rows"] == 3
     for path in tmp_path.rglob("*.json*"):
         for line in path.read_text().splitlines() if path.suffix == ".jsonl" else ():
             strict_json(line)
@@ -288,9 +329,10 @@ def test_the_vocabulary_of_another_model_is_noticed(other_vocabulary, world, tmp
     assert run(capfd, *score).status == 0
 
 
-def test_a_run_goes_on_with_its_own_vocabulary_only(other_vocabulary, world, tmp_path, capfd):
-    output = tmp_path / "o"
-    assert run(capfd, *finetune(world, output)).status == 0
+def test_a_run_goes_on_with_its_own_vocabulary_only(
+    other_vocabulary, world, tuned, tmp_path, capfd
+):
+    output = shutil.copytree(tuned, tmp_path / "o")
     before = digest(output)
     again = finetune(world, output, f"--vocab={other_vocabulary}")
     assert "expected the vocabulary of the run" in refused(run(capfd, *again))
@@ -313,17 +355,37 @@ def test_lone_surrogates_in_labels(world, tmp_path, capfd):
     assert run(capfd, *predict, f"--output={tmp_path / 'p.jsonl'}").status == 0
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_output_in_any_encoding(encoding, world):
-    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": os.getcwd()}
-    command = [sys.executable, "-m", "official.xlnet.cli", "score"]
-    command += [f"--model={world / 'language'}", "--text=naïve 时间"]
-    done = subprocess.run(command, env=environment, capture_output=True, check=True)
-    row, _ = (strict_json(line) for line in done.stdout.decode(encoding).splitlines())
-    assert row["text"] == "naïve 时间"
-    command = [sys.executable, "-m", "official.xlnet.cli", "score", "--model=时间"]
-    done = subprocess.run(command, env=environment, capture_output=True)
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+_IN_ENCODINGS = """
+import sys
+from official.xlnet import cli
+_, model, *encodings = sys.argv
+for encoding in encodings:
+    sys.stdout.reconfigure(encoding=encoding)
+    sys.stderr.reconfigure(encoding=encoding)
+    for path, expected in ((model, 0), ("时间", 2)):
+        sys.argv = ["xlnet", "score", f"--model={path}", "--text=naïve 时间"]
+        status = cli.main()
+        assert status == expected, (encoding, status)
+"""
+
+
+def test_output_in_any_encoding(world):
+    encodings = ["ascii", "latin-1", "utf-8"]
+    done = subprocess.run(
+        [sys.executable, "-c", _IN_ENCODINGS, str(world / "language"), *encodings],
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2 * len(encodings)
+    for encoding, row in zip(encodings, lines[::2], strict=True):
+        assert strict_json(row.decode(encoding))["text"] == "naïve 时间"
+    warning, sentence = b"are <unk>", b"expected a model directory"
+    lines = done.stderr.splitlines()
+    assert len(lines) == 2 * len(encodings)
+    assert all(warning in line for line in lines[::2])
+    assert all(sentence in line for line in lines[1::2])
 
 
 def test_arguments_that_are_no_text(capfd):
@@ -358,8 +420,7 @@ def test_a_wrong_line_is_counted_in_training_and_refused_in_prediction(
     line, world, tmp_path, capfd
 ):
     (tmp_path / "t.jsonl").write_text(GOOD + line + "\n" + GOOD)
-    from data_prep.tasks.task_data import read_task, stream_task
-    from official.xlnet.configs.task import TaskConfig
+    from data_prep.tasks.task_data import stream_task
     from official.xlnet.errors import DataError
 
     examples, counts = read_task(str(tmp_path / "t.jsonl"), TaskConfig(name="classification"), 1.0)
@@ -437,9 +498,6 @@ def test_wrong_questions(change, world, tmp_path, capfd):
     ],
 )
 def test_wrong_choices(row, tmp_path):
-    from data_prep.tasks.task_data import read_task
-    from official.xlnet.configs.task import TaskConfig
-
     good = {"text": "the", "choices": ["a", "b"], "label": 1}
     lines = [json.dumps(good), json.dumps({"text": "the", "label": 0} | row)]
     (tmp_path / "c.jsonl").write_text("\n".join(lines) + "\n")
@@ -460,9 +518,6 @@ def test_trec_files_that_are_not_utf8(name, world, tmp_path, capfd):
 
 @pytest.mark.parametrize("grade", ["null", "1e999", "1000", '"x"', "[1]", "NaN"])
 def test_wrong_grades(grade, tmp_path):
-    from data_prep.tasks.task_data import read_task
-    from official.xlnet.configs.task import TaskConfig
-
     lines = [
         f'{{"query": "q", "document": "d", "relevance": {value}}}' for value in ("1", grade, "0")
     ]
@@ -561,14 +616,6 @@ def test_a_loop_of_symbolic_links_is_read_once(tmp_path):
 
 
 # 10. Metadata.
-
-
-@pytest.fixture(scope="module")
-def trained(world, tmp_path_factory):
-    """A pre-training run that stopped half-way."""
-    model_dir = tmp_path_factory.mktemp("trained") / "m"
-    assert cli.main(pretrain(world, model_dir, "--steps=2")) == 0
-    return model_dir
 
 
 @pytest.mark.parametrize(
@@ -703,14 +750,6 @@ def test_a_second_writer_is_refused(verb, world, tmp_path, capfd):
         sentence = refused(run(capfd, *arguments))
         assert f"process {os.getpid()} on" in sentence
         assert os.listdir(output) == [LOCK_FILE]
-    # The lock of a process that was killed does not count.
-    output.mkdir(exist_ok=True)
-    import socket
-
-    dead = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": "5"}
-    (output / LOCK_FILE).write_text(json.dumps(dead))
-    assert run(capfd, *arguments).status == 0
-    assert not (output / LOCK_FILE).exists()
 
 
 # 13. Limits of the address space.

@@ -1,12 +1,15 @@
 """What every verb promises of wrong input: a documented status, few words, nothing else changed."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
+import tempfile
 
 import tensorflow as tf
 import yaml
@@ -87,6 +90,13 @@ def make_world(root):
     Returns the folder, with `config.yaml`, `recipe.yaml`, `text.txt`, `text.jsonl`, `vocab/`,
     `data/` (records), `train.tsv`, `dev.tsv`, `texts.txt`, and the models `language/` and `task/`.
     """
+    return shutil.copytree(_world(), root, dirs_exist_ok=True)
+
+
+@functools.cache
+def _world():
+    """The folder that `make_world` copies, made once a process."""
+    root = pathlib.Path(tempfile.mkdtemp())
     rng = random.Random(1)
     documents = random_documents(rng, 30)
     (root / "text.txt").write_text(as_text(documents), encoding="utf-8")
