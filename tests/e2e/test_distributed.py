@@ -21,7 +21,7 @@ from official.xlnet.runtime.history import read_history
 from official.xlnet.training.optimization import OPTIMIZERS
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers import keras_fit
-from tests.helpers.clusters import finish, start_cluster, start_process
+from tests.helpers.replicas.clusters import finish, start_cluster, start_process
 
 STEPS, LATER, LONG = 9, 13, 50
 LANES, WINDOWS = 8, 7
@@ -91,10 +91,10 @@ def run_all(files, config, directory, steps, clusters):
 
 @pytest.fixture(scope="module")
 def mirrored(files, config, tmp_path_factory):
-    """(directory with runs, results) of `tests.helpers.mirrored`, with a run on one device."""
+    """(directory with runs, results) of `tests.helpers.replicas.mirrored`, and one device."""
     directory = tmp_path_factory.mktemp("runs")
     paths = [str(path) for path in (files / "config.yaml", files / "data", directory / "mirrored")]
-    command = [sys.executable, "-m", "tests.helpers.mirrored", *paths, str(STEPS)]
+    command = [sys.executable, "-m", "tests.helpers.replicas.mirrored", *paths, str(STEPS)]
     process = start_process(command, dict(os.environ))
     pretrain(config, str(files / "data"), str(directory / "one_device"), steps=LATER)
     return directory, finish([process])

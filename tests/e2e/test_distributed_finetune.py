@@ -14,8 +14,8 @@ from official.xlnet import cli
 from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.runtime.history import read_history
-from tests.helpers.clusters import finish, start_cluster, wait_for_step
 from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.replicas.clusters import finish, start_cluster, wait_for_step
 from tests.helpers.task_corpora import labelled, task_config, write_table
 
 STEPS, PREEMPTED_AT = 23, 4
@@ -81,7 +81,7 @@ def preempt(processes, output):
 
 def test_one_device_continues_a_run_that_was_preempted_on_two(files, one_device, tmp_path):
     """The process first refuses a batch that its replicas cannot share."""
-    output, program = tmp_path / "model", "tests.helpers.uneven_batch"
+    output, program = tmp_path / "model", "tests.helpers.replicas.uneven_batch"
     preempt(start_cluster("mirrored", arguments(files, output), program=program), output)
     assert cli.main(arguments(files, output)) == 0
     assert_same_model(output, one_device)

@@ -16,7 +16,7 @@ from official.xlnet.commands import pretrain
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training import pretraining
-from tests.helpers.clusters import finish, free_ports, start_process
+from tests.helpers.replicas.clusters import finish, free_ports, start_process
 
 LAUNCH = pathlib.Path(__file__).parents[2] / "tools/launch"
 SCRIPTS = ("slurm.sh", "tpu_vm.sh")

@@ -16,8 +16,8 @@ import pytest
 
 from data_prep.pipelines.prepare import prepare
 from official.xlnet.errors import DataError
-from tests.helpers.clusters import dask_cluster
 from tests.helpers.corpora import as_text, data_config, random_documents, vocabulary_dir
+from tests.helpers.replicas.clusters import dask_cluster
 
 NUM_FILES = 24
 CHANGES = dict(seq_len=61, reuse_len=29, num_lanes=8, heldout_fraction=0.1)

@@ -30,8 +30,8 @@ from official.xlnet.errors import PreemptedError
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate
 from official.xlnet.training.pretraining import pretrain
-from tests.helpers.clusters import wait_for_step
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
+from tests.helpers.replicas.clusters import wait_for_step
 
 CONFIG = recipe(num_steps=60, warmup_steps=5, checkpoint_steps=7)
 

@@ -11,8 +11,8 @@ import time
 import pytest
 
 from official.xlnet.files import file_system
-from tests.helpers.clusters import dask_cluster
 from tests.helpers.file_systems.object_store import BUCKET, object_store
+from tests.helpers.replicas.clusters import dask_cluster
 from tests.helpers.wrong_input import make_world, refused, run
 
 pytest.importorskip("s3fs")
