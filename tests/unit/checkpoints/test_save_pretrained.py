@@ -74,7 +74,7 @@ PAIRS = [
     ("A fine film.", "the time"),
     ("Dull, but not long.", ""),
     ("", "water"),
-    ("no", "x " * 40),
+    ("no", "x " * 13),
 ]
 # Of a classifier: number of logits, arguments of `save_pretrained`, probabilities of the logits.
 KINDS = {
