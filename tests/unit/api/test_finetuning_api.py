@@ -52,6 +52,16 @@ def tuned(base, rows, tmp_path_factory):
     return output, xlnet.finetune(base, rows[20:], rows[:20], output, overrides=SETTINGS)
 
 
+SHORT = [*SETTINGS, "num_steps=3", "checkpoint_steps=3"]
+
+
+@pytest.fixture(scope="module")
+def short(base, rows, tmp_path_factory):
+    """(model directory, metrics) of a few steps on few rows."""
+    output = str(tmp_path_factory.mktemp("short") / "model")
+    return output, xlnet.finetune(base, rows[20:60], rows[:20], output, overrides=SHORT)
+
+
 def test_it_learns(tuned, rows):
     output, metrics = tuned
     assert metrics["accuracy"] > 0.8 and metrics["train_examples"] == 220
@@ -82,21 +92,20 @@ def test_predictions(tuned, rows):
         predictor([("now", "then")])
 
 
-def test_files_and_lists_give_the_same_model(base, rows, tmp_path):
-    table = write_table(tmp_path / "t.tsv", ["text", "label"], rows)
-    settings = [*SETTINGS, "num_steps=3"]
-    from_file = xlnet.finetune(base, table, table, f"{tmp_path}/a", overrides=settings)
-    from_list = xlnet.finetune(base, rows, rows, f"{tmp_path}/b", overrides=settings)
-    assert from_file == from_list
-    assert xlnet.evaluate(f"{tmp_path}/b", table) == xlnet.evaluate(f"{tmp_path}/b", rows)
+def test_files_and_lists_give_the_same_model(base, short, rows, tmp_path):
+    train, dev = (
+        write_table(tmp_path / f"{name}.tsv", ["text", "label"], part)
+        for name, part in (("train", rows[20:60]), ("dev", rows[:20]))
+    )
+    output, from_lists = short
+    assert xlnet.finetune(base, train, dev, f"{tmp_path}/x", overrides=SHORT) == from_lists
+    assert xlnet.evaluate(output, dev) == xlnet.evaluate(output, rows[:20])
 
 
 def test_pairs_and_numbers(base, rows, tmp_path):
     triples = [(text, "that is it", float(label == "good")) for text, label in rows[:16]]
     output = f"{tmp_path}/model"
-    metrics = xlnet.finetune(
-        base, triples, triples, output, "regression", overrides=[*SETTINGS, "num_steps=3"]
-    )
+    metrics = xlnet.finetune(base, triples, triples, output, "regression", overrides=SHORT)
     assert "pearson" in metrics
     (row,) = xlnet.predict(output, [("now", "then")])
     assert isinstance(row["score"], float)
@@ -126,7 +135,7 @@ def plain_regression(base, rows, tmp_path_factory):
     return scores(output, [text for text, _ in rows[:20]]), metrics
 
 
-@pytest.mark.parametrize(("scale", "offset"), [(700.0, 1150.0), (0.003, 5.0), (1e7, -1e9)])
+@pytest.mark.parametrize(("scale", "offset"), [(1e7, -1e9), (0.003, 5.0)])
 def test_a_regression_answers_in_the_units_of_its_labels(
     base, rows, plain_regression, scale, offset, tmp_path
 ):
@@ -176,9 +185,7 @@ def test_a_regression_from_before_targets_were_scaled_is_as_it_was(base, rows, t
     unscaled = ["task.target_means=[0]", "task.target_scales=[1]"]
 
     def tune(*settings):
-        return xlnet.finetune(
-            base, data, data, output, "regression", overrides=[*SETTINGS, "num_steps=9", *settings]
-        )
+        return xlnet.finetune(base, data, data, output, "regression", overrides=[*SHORT, *settings])
 
     first = tune(*unscaled)
     path = tmp_path / "model" / "config.yaml"
@@ -192,16 +199,16 @@ def test_a_regression_from_before_targets_were_scaled_is_as_it_was(base, rows, t
 
 
 @pytest.mark.parametrize("several", [{}, {"num_runs": 2}, {"search": 2}], ids=str)
-def test_other_inputs_than_those_of_the_run_are_refused(base, rows, several, tmp_path):
+def test_other_inputs_than_those_of_the_run_are_refused(base, short, rows, several, tmp_path):
     """The same command means the same input; nothing is trained, or told, for another one."""
-    output = f"{tmp_path}/model"
+    output, first = (f"{tmp_path}/model", None) if several else short
     inputs = {"model": base, "train": rows[20:60], "dev": rows[:20]}
-    settings = [*SETTINGS, "num_steps=3", "checkpoint_steps=3"]
+    settings = list(SHORT)
 
     def tune(**changes):
         return xlnet.finetune(**(inputs | changes), output=output, overrides=settings, **several)
 
-    first = tune()
+    first = first or tune()
     other = f"{tmp_path}/other"
     encoder = xlnet.load_encoder(base)
     encoder.trainable_variables[0].assign_add(tf.ones_like(encoder.trainable_variables[0]))
@@ -267,7 +274,10 @@ def squad_file(path, questions):
 
 
 def test_further_training_files_count_by_their_weights(base, tmp_path, capfd):
-    """A step on two files moves the weights as one on the examples with their weights does."""
+    """A step on two files moves the weights as one on the examples with their weights does.
+
+    Files are given to the command or, with another weight, to the function.
+    """
     own = squad_file(tmp_path / "own.json", [("the people of the house", "who ?", "people")] * 3)
     more = squad_file(tmp_path / "more.json", [("this is a time of war", "when ?", "war")] * 5)
     settings = ("num_steps=1", "warmup_steps=0", "checkpoint_steps=1", "batch_size=8")
@@ -278,20 +288,17 @@ def test_further_training_files_count_by_their_weights(base, tmp_path, capfd):
         metrics = xlnet.finetune(
             base, train, own, output, task="squad", overrides=settings, **extra
         )
-        return metrics, load_task(output)[0].head.get_weights()
+        assert metrics["train_examples"] == 8
+        return load_task(output)[0].head.get_weights()
 
-    metrics, weights = run("extra", own, extra_train={more: 0.25})
-    assert metrics["train_examples"] == 8
     task = task_configuration("squad", None, settings, base).task
     examples = [
         *read_task(own, task)[0],
         *(dataclasses.replace(e, weight=0.25) for e in read_task(more, task)[0]),
     ]
-    _, expected = run("examples", examples)
-    _, unweighted = run("unweighted", own, extra_train={more: 1.0})
-    for found, wanted in zip(weights, expected, strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-6)
-    assert max(np.abs(a - b).max() for a, b in zip(weights, unweighted, strict=True)) > 1e-5
+    expected = run("examples", examples)
+    unweighted = run("unweighted", own, extra_train={more: 1.0})
+    assert max(np.abs(a - b).max() for a, b in zip(expected, unweighted, strict=True)) > 1e-5
 
     arguments = ["finetune", "--task=squad", f"--init_from={base}", f"--dev={own}"]
     arguments += [f"--train={own}", f"--output={tmp_path / 'command'}"]
