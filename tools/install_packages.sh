@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs packages into an environment: with uv, which takes a fifth of pip's time, or with pip
-# where uv fails; of pip's settings, uv is told the index and the folders of wheels.
+# Installs packages into an environment with uv, which takes a fifth of pip's time, and with pip
+# where uv fails. Of pip's settings, uv is told the index and the folders of wheels.
 # usage: tools/install_packages.sh ENVIRONMENT_OF_UV ENVIRONMENT ARGUMENT...
 set -euo pipefail
 uv=$1/bin/python

@@ -1,5 +1,6 @@
 """One device, mirrored and multi-worker runs are the same run, and one continues another."""
 
+import dataclasses
 import os
 import random
 import shutil
@@ -13,10 +14,11 @@ import tensorflow as tf
 import yaml
 
 from benchmarks.data.random_records import write_data_set
-from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
+from official.xlnet.checkpoints.checkpoint_files import best_heldout_loss, newest_checkpoint
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import Position
+from official.xlnet.data.schema import Manifest
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.optimization import OPTIMIZERS
 from official.xlnet.training.pretraining import pretrain
@@ -43,6 +45,7 @@ CONFIG = {
         "warmup_steps": 5,
         "learning_rate": 0.003,
         "checkpoint_steps": 4,
+        "evaluation_steps": STEPS,
     },
 }
 CLUSTERS = ["mirrored", "multi_worker"]
@@ -50,10 +53,14 @@ CLUSTERS = ["mirrored", "multi_worker"]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A directory with `config.yaml` and the data set `data`."""
+    """A directory with `config.yaml` and the data set `data`, of two splits."""
     directory = tmp_path_factory.mktemp("distributed")
     (directory / "config.yaml").write_text(yaml.safe_dump(CONFIG))
-    write_data_set(str(directory / "data"), 19, 7, LANES, WINDOWS)
+    data, splits = str(directory / "data"), {}
+    for split in ("train", "heldout"):
+        write_data_set(data, 19, 7, LANES, WINDOWS, split=split)
+        splits |= Manifest.load(data).splits
+    dataclasses.replace(Manifest.load(data), splits=splits).save(data)
     return directory
 
 
@@ -114,6 +121,9 @@ def test_replicas_together_are_one_device_which_goes_on(files, config, mirrored,
     wanted = losses_of(directory / "one_device")
     found = losses_of(directory / "mirrored")
     np.testing.assert_allclose(found, wanted[:STEPS], rtol=0, atol=1e-4)
+    best = [best_heldout_loss(str(directory / name)) for name in ("mirrored", "one_device")]
+    assert np.isfinite(best).all()
+    assert best[0] == pytest.approx(best[1], abs=1e-4)
     model_dir = shutil.copytree(directory / "mirrored", tmp_path / "model")
     pretrain(config, str(files / "data"), str(model_dir), steps=LATER)
     assert_same_run(model_dir, directory / "one_device")

@@ -1,5 +1,6 @@
 """What every verb promises of wrong input: a documented status, few words, nothing else changed."""
 
+import atexit
 import dataclasses
 import functools
 import hashlib
@@ -97,6 +98,7 @@ def make_world(root):
 def _world():
     """The folder that `make_world` copies, made once a process."""
     root = pathlib.Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
     rng = random.Random(1)
     documents = random_documents(rng, 30)
     (root / "text.txt").write_text(as_text(documents), encoding="utf-8")
