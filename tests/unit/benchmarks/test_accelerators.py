@@ -277,6 +277,20 @@ def test_compiled_for_a_gpu_there_is_no_loop_and_no_large_constant(kind):
 
 @needs_jax
 @pytest.mark.slow
+def test_recomputation_saves_memory_on_a_gpu():
+    """XLA must neither keep what is computed again nor compute it before it is needed."""
+    step = replace(case("classify", "mixed_float16", "GPU"), batch_size=8)
+    temporaries = []
+    for recompute in ("none", "attention", "block"):
+        changes = ("model.num_layers=4", f"model.recompute={recompute}")
+        changed = replace(step, settings=(*step.settings, *changes))
+        temporaries.append(command.measure(changed, "v100")["temporaries"])
+    assert temporaries[1] < 0.9 * temporaries[0]
+    assert temporaries[2] < 0.6 * temporaries[0]
+
+
+@needs_jax
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["GPU", "TPU"])
 def test_jax_computes_the_losses_of_tensorflow(device, tmp_path):
     bundle.write_bundle(case("pretrain", device=device), str(tmp_path), num_batches=3)

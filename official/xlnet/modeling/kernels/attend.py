@@ -98,7 +98,7 @@ def attend(
         def gradient(d_output_BNQH):
             dots_BNQH = tf.cast(d_output_BNQH, tf.float32) * tf.cast(output_BNQH, tf.float32)
             # Drawing again must not be optimized away to keeping what was drawn first.
-            (same_seed,) = used_after(d_output_BNQH, [seed])
+            d_output_BNQH, (same_seed,) = used_after(d_output_BNQH, [seed])
             d_value_BNKH = tf.matmul(drop(p_BNQK, same_seed), d_output_BNQH, transpose_a=True)
             with tf.control_dependencies([d_value_BNKH]):  # One array of this size goes first.
                 d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)

@@ -102,10 +102,11 @@ def with_fast_forms(reference: Callable[..., tuple[tf.Tensor, tf.Tensor]]) -> Ca
         if return_probabilities or not recompute:
             return reference(hidden_states, mask, sinusoids, weights, *rest)
 
-        def output_of(hidden_states, *weights):
-            return reference(hidden_states, mask, sinusoids, AttentionWeights(*weights), *rest)[0]
+        def output_of(seed, hidden_states, *weights):
+            given = hidden_states, mask, sinusoids, AttentionWeights(*weights)
+            return reference(*given, *rest[:-1], seed)[0]
 
-        return recomputed(output_of)(hidden_states, *weights), None
+        return recomputed(output_of)(dropout_seed, hidden_states, *weights), None
 
     return attention
 
@@ -252,16 +253,14 @@ def _attend_streams(
     for stream, terms in zip(streams, queries, strict=True):
         # Each stream has a dropout mask of its own.
         stream_seed = None if seed is None else fold_in(seed, stream.number)
-        attend_stream: Callable = functools.partial(
-            _attend_stream, stream, keys, causal, rate, stream_seed
-        )
+        attend_stream: Callable = functools.partial(_attend_stream, stream, keys, causal, rate)
         if recompute:
             attend_stream = recomputed(attend_stream)
         key, value, position = projected
         if has_gpu() and stream.number == 1:
             # XLA would copy both streams into one array for one product with the same keys.
             key, value = _computed_once(key), _computed_once(value)
-        attended.append(attend_stream(*terms, key, value, position))
+        attended.append(attend_stream(stream_seed, *terms, key, value, position))
     return from_heads(tf.concat(attended, axis=2), weights.output)
 
 

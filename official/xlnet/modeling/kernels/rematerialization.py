@@ -40,7 +40,8 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
     gradients reach the layer before only when those of the variables have been computed.
 
     Args:
-      function: maps floating tensors to one tensor; may use variables.
+      function: maps tensors to one tensor; may use variables. Seeds are among its arguments: XLA
+        keeps a mask that would be drawn again from the same seed.
     """
 
     @tf.custom_gradient
@@ -49,13 +50,13 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
         def gradient(upstream, variables=()):
             variables = list(variables)
             with tf.control_dependencies([upstream]), tf.GradientTape() as tape:
-                again = used_after(upstream, tensors)
-                tape.watch(again)
+                upstream, again = used_after(upstream, tensors)
+                tape.watch([x for x in again if x.dtype.is_floating])
                 output = function(*again)
             gradients = tape.gradient(output, again + variables, upstream)
             of_tensors, of_variables = gradients[: len(again)], gradients[len(again) :]
             with tf.control_dependencies([g for g in of_variables if g is not None]):
-                of_tensors = [tf.identity(g) for g in of_tensors]
+                of_tensors = [g if g is None else tf.identity(g) for g in of_tensors]
             return (of_tensors, of_variables) if variables else of_tensors
 
         with _recomputing():
@@ -64,17 +65,18 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
     return call
 
 
-def used_after(first: tf.Tensor, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """`tensors`, for values that must be computed again once `first` has been computed.
+def used_after(first: tf.Tensor, tensors: Sequence[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    """`first` and `tensors`, for values that must be computed again once `first` has been computed.
 
     Identities with a control dependency, which XLA would see through: it would keep the values
     that were computed first. So a step that is compiled for an accelerator has an optimization
-    barrier.
+    barrier. XLA drops what nobody reads from a barrier, so `first` is to be read from it, too.
     """
     if has_accelerator() and is_compiled():
-        return optimization_barrier([first, *tensors])[1:]
+        first, *later = optimization_barrier([first, *tensors])
+        return first, later
     with tf.control_dependencies([first]):
-        return [tf.identity(x) for x in tensors]
+        return first, [tf.identity(x) for x in tensors]
 
 
 def computed_once(x: tf.Tensor) -> tf.Tensor:

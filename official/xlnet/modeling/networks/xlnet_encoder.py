@@ -267,13 +267,14 @@ class XLNetEncoder(Encoder):
             is_reversed=inputs.get("is_reversed"),
             shared_biases=self.shared_biases,
             training=training,
-            dropout_seed=None if seed is None else fold_in(seed, FIRST_BLOCK + number),
         )
+        seed = None if seed is None else fold_in(seed, FIRST_BLOCK + number)
         if return_attention_scores:
-            return run(rows_BXD, return_attention_scores=True)
+            return run(rows_BXD, dropout_seed=seed, return_attention_scores=True)
         if training and self.model.recompute == "block":
-            return recomputed(run)(rows_BXD), None
-        return run(rows_BXD), None
+            run_again = recomputed(lambda rows_BXD, seed: run(rows_BXD, dropout_seed=seed))
+            return run_again(rows_BXD, seed), None
+        return run(rows_BXD, dropout_seed=seed), None
 
     def _next_memory(self, memory, layer_inputs):
         """stop_gradient(concat(memory_l, h_l[:reuse_len]))[-mem_len:] of every layer l."""

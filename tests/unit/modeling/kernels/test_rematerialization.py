@@ -6,7 +6,9 @@ import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import DEVICES, built_for
 from official.xlnet.modeling.kernels.rematerialization import recomputed
+from tests.helpers.compiled import make_model
 from tests.helpers.graphs import above
+from tests.helpers.tiny import random_windows
 
 
 def make(calls):
@@ -88,6 +90,20 @@ def test_compiled_for_an_accelerator_there_is_a_barrier(kind):
     assert ("opt-barrier" in hlo) == (kind != "CPU")
     for left, right in zip(actual, expected, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)
+
+
+def test_all_of_a_barrier_is_read():
+    """XLA drops the rest, and with it the order."""
+    settings = {"dropout": 0.1, "dropatt": 0.1, "num_layers": 2, "mem_len": 0}
+    for recompute in ("attention", "block"):
+        with built_for("GPU"):
+            model = make_model(recompute=recompute, **settings)
+            step = tf.function(model.train_step, jit_compile=True)
+            graph = step.get_concrete_function(random_windows(0)).graph
+        barriers = [op for op in graph.get_operations() if op.type == "XlaOptimizationBarrier"]
+        assert len(barriers) > 2 * settings["num_layers"]
+        for barrier in barriers:
+            assert all(output.consumers() for output in barrier.outputs), barrier.name
 
 
 def test_graphs_that_are_not_compiled_have_no_barrier():
