@@ -10,11 +10,7 @@ import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_gpu
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances
-from official.xlnet.modeling.kernels.rematerialization import (
-    computed_once,
-    is_recomputed,
-    used_after,
-)
+from official.xlnet.modeling.kernels.rematerialization import computed_once, used_after
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, keep_mask
 from official.xlnet.modeling.kernels.xla_kernels import compiled, row_sums
 from official.xlnet.modeling.ops.shapes import sizes
@@ -80,8 +76,7 @@ def attend(
     seed = tf.zeros([2], tf.int32) if seed is None else seed
     masked_scores = kernel(_masked_scores, pattern)
     drop = kernel(_drop, rate, value_BNKH.dtype)
-    # Not in layers that are computed again: base would need 1.3 times the temporaries.
-    keeps = has_gpu() and not is_recomputed()
+    keeps = has_gpu()
     score_gradients = kernel(_score_gradients, rate, keeps)
     # TensorFlow copies blocks faster than XLA loops over them; XLA gathers faster.
     copies = isinstance(pattern.shift, ConsecutiveRows)

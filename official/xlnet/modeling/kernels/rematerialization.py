@@ -6,30 +6,12 @@ attention is recomputed, 48% and 1.52 times when whole blocks are (docs/performa
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_accelerator, has_gpu
 from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled, optimization_barrier
-
-_IS_RECOMPUTED = contextvars.ContextVar("is_recomputed", default=False)
-
-
-def is_recomputed() -> bool:
-    """Whether what is traced now is computed again in the backward pass."""
-    return _IS_RECOMPUTED.get()
-
-
-@contextlib.contextmanager
-def _recomputing() -> Iterator[None]:
-    token = _IS_RECOMPUTED.set(True)
-    try:
-        yield
-    finally:
-        _IS_RECOMPUTED.reset(token)
 
 
 def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -46,7 +28,6 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
 
     @tf.custom_gradient
     def call(*tensors):
-        @_recomputing()
         def gradient(upstream, variables=()):
             variables = list(variables)
             with tf.control_dependencies([upstream]), tf.GradientTape() as tape:
@@ -59,8 +40,7 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
                 of_tensors = [g if g is None else tf.identity(g) for g in of_tensors]
             return (of_tensors, of_variables) if variables else of_tensors
 
-        with _recomputing():
-            return function(*tensors), gradient
+        return function(*tensors), gradient
 
     return call
 
