@@ -14,6 +14,7 @@ tpu-check` makes such an environment, and compiles small rows.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import sys
 import tempfile
@@ -39,6 +40,7 @@ def measure(case: Case, chip: str, kernels: int = 0) -> dict:
     program = f"compile_for_{CHIPS[chip].kind.lower()}.py"
     with tempfile.TemporaryDirectory() as folder:
         write_step(case, trace(case), folder)
+        gc.collect()  # The weights and moments of the step: 4 GB of large.
         printed = other_python.run(program, folder, CHIPS[chip].topology, f"--kernels={kernels}")
     *largest, last = printed.splitlines()
     if kernels:

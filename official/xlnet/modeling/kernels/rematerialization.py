@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from official.xlnet.modeling.kernels.device_forms import has_accelerator, has_gpu
+from official.xlnet.modeling.kernels.device_forms import has_gpu
 from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled, optimization_barrier
 
 
@@ -49,10 +49,10 @@ def used_after(first: tf.Tensor, tensors: Sequence[tf.Tensor]) -> tuple[tf.Tenso
     """`first` and `tensors`, for values that must be computed again once `first` has been computed.
 
     Identities with a control dependency, which XLA would see through: it would keep the values
-    that were computed first. So a step that is compiled for an accelerator has an optimization
-    barrier. XLA drops what nobody reads from a barrier, so `first` is to be read from it, too.
+    that were computed first. So a step that is compiled has an optimization barrier. XLA drops
+    what nobody reads from a barrier, so `first` is to be read from it, too.
     """
-    if has_accelerator() and is_compiled():
+    if is_compiled():
         first, *later = optimization_barrier([first, *tensors])
         return first, later
     with tf.control_dependencies([first]):
