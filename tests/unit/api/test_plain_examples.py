@@ -1,5 +1,6 @@
 """Plain strings and tuples become the examples that readers of files make."""
 
+import dataclasses
 import math
 import pathlib
 import random
@@ -90,6 +91,21 @@ def test_texts_in_other_forms():
         dict.fromkeys(texts).keys(),
     ):
         assert unlabelled_examples(form, TaskConfig(name="classification")) == wanted
+
+
+def test_a_table_is_read_by_the_names_of_its_columns():
+    table = pd.DataFrame({"label": ["x", "y"], "id": [7, 8], "b": ["b1", "b2"], "a": ["a1", "a2"]})
+    task = TaskConfig.of({"name": "classification"})
+    wanted = [TextExample("1", ("b1", "a1"), "x"), TextExample("2", ("b2", "a2"), "y")]
+    assert labelled_examples(table, task) == wanted
+    assert task.text_columns == ("b", "a")
+    # What was found in training is what is read afterwards, in any order.
+    assert labelled_examples(table[["a", "id", "label", "b"]], task) == wanted
+    other = table.rename(columns={"b": "first", "a": 2})
+    assert labelled_examples(other, task) == wanted
+    wanted = [dataclasses.replace(example, label=None) for example in wanted]
+    assert unlabelled_examples(table[["a", "b", "label"]], task) == wanted
+    assert unlabelled_examples(other[["first", 2]], task) == wanted
 
 
 MISSING = (None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, "", " ", b"x", ["x"])
