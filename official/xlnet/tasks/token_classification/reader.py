@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
+from official.xlnet.files.compression import without_compression
 from official.xlnet.files.text import open_text
 from official.xlnet.tasks.token_classification.examples import TaggedExample
 
@@ -33,15 +34,21 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
       One example per sentence.
 
     Raises:
-      DataError: the file is not UTF-8, a line has another number of columns than the first or no
-        tag, or it cannot be told whether a file to predict has columns.
+      DataError: the file is not UTF-8, or is JSON or CSV, a line has another number of columns than
+        the first or no tag, or it cannot be told whether a file to predict has columns.
     """
     with open_text(reading.path) as file:
         text = file.read().split("\n")
+    if text[0].lstrip().startswith(('{"', "[{", '["')):
+        raise DataError(
+            f"{reading.path}: expected words with their columns, one on each line, got JSON"
+        )
     lines = [_fields(line) for line in text]
     if not reading.with_labels and _has_sentences(reading, text, lines):
         reading.say("every line is read as a sentence of words that are separated by spaces")
         lines = [fields for line in text for fields in [*([word] for word in line.split()), []]]
+    if any(len(fields) > 1 for fields in lines):  # Else a space of another kind is a word.
+        lines = [fields if "".join(fields).strip() else [] for fields in lines]
     number, width = 0, 0
     sentence: list[list[str]] = []
     for line_number, fields in enumerate([*lines, []], start=1):
@@ -69,8 +76,6 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
 def _fields(line: str) -> list[str]:
     """The columns of a line: between tabs, or else between spaces."""
     line = line.strip(" \t\n")
-    if not line.strip():
-        return []
     return line.split("\t") if "\t" in line else [field for field in line.split(" ") if field]
 
 
@@ -80,13 +85,18 @@ def _has_sentences(reading: Reading, text: list[str], lines: list[list[str]]) ->
     It has columns if a line has a tab, or every line is one word, or every line ends in a tag of
     the task or of a usual scheme.
     """
-    words = [fields for fields in lines if fields and fields[0] != _DOCUMENT]
+    words = [fields for fields in lines if "".join(fields).strip() and fields[0] != _DOCUMENT]
     widths = {len(fields) for fields in words}
     tags = {fields[-1] for fields in words}
     is_tagged = all(tag in reading.settings.labels or _TAG.fullmatch(tag) for tag in tags)
     has_tabs = any("\t" in line.strip() for line in text)
     if not words or has_tabs or widths == {1} or (is_tagged and min(widths) > 1):
         return False
+    if without_compression(reading.path).lower().endswith(".csv"):
+        raise DataError(
+            f"{reading.path}: expected words with their columns, or sentences, one on each line, "
+            "got a table, as .csv says; write a text file of the column with the words or sentences"
+        )
     if len(widths) == 1 and len(words) > _FEW_LINES:
         raise DataError(
             f"{reading.path}: expected words with their columns, of which the last is a tag, or "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,6 +18,8 @@ from official.xlnet.tasks.token_classification.windows import MARKS, windows_of
 from official.xlnet.tokenization.graph.ragged import rows_of
 
 _OUTSIDE = "O"
+_SCHEME = re.compile(r"([BIESLUM])(?:[-_](.*))?", re.DOTALL)
+_AS_BIOES = {"L": "E", "U": "S", "M": "I"}  # BILOU and BMES in the letters of BIOES.
 _NO_TAG = -1  # Label of tokens that the loss ignores.
 
 
@@ -102,11 +105,13 @@ class TokenClassification(Task):
         predicted = [prediction["tags"] for prediction in predictions]
         if not any(tag != _OUTSIDE for tags in true for tag in tags):
             raise DataError("expected entities in the evaluation data, got none")
+        accuracy = float(metrics.accuracy_score(true, predicted))
+        true, predicted = ([entity_tags(tags) for tags in each] for each in (true, predicted))
         return {
             "precision": float(metrics.precision_score(true, predicted, zero_division=0)),
             "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
             "f1": float(metrics.f1_score(true, predicted, zero_division=0)),
-            "word_accuracy": float(metrics.accuracy_score(true, predicted)),
+            "word_accuracy": accuracy,
         }
 
     def draw(self, axes, examples, predictions):
@@ -114,3 +119,19 @@ class TokenClassification(Task):
         true = [tag for example in examples for tag in example.tags]
         predicted = [tag for prediction in predictions for tag in prediction["tags"]]
         draw_confusion(axes, list(self.labels), true, predicted)
+
+
+def entity_tags(tags: Iterable[str]) -> list[str]:
+    """Tags in the letters of BIOES, which seqeval reads; a tag without a letter is of its run.
+
+    Example:
+      >>> entity_tags(["U-PER", "B-ORG", "L-ORG", "ORG", "ORG", "O"])
+      ['S-PER', 'B-ORG', 'E-ORG', 'I-ORG', 'I-ORG', 'O']
+    """
+    found = []
+    for tag in tags:
+        match = _SCHEME.fullmatch(tag)
+        letter, kind = match.groups() if match else ("I", tag)
+        known = f"{_AS_BIOES.get(letter, letter)}-{kind}" if kind else letter
+        found.append(tag if tag == _OUTSIDE else known)
+    return found
