@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from official.xlnet.errors import DataError
 
 _FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
 LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a class.
+_FLAGS = {"0", "1", "0.0", "1.0", "False", "True"}
 _LEAST_SCALE = 1e-18  # Its square is a normal number of float32.
 
 
@@ -25,7 +27,8 @@ def complete_labels(config: XLNetConfig, found: Sequence[str]) -> tuple[str, ...
       found: labels that occur in the training data.
 
     Raises:
-      DataError: there are fewer than two labels, or one that the configuration does not list.
+      DataError: there are fewer than two labels, one that the configuration does not list, or two
+        that look the same.
     """
     if len(found) < 2:
         raise DataError(
@@ -34,7 +37,36 @@ def complete_labels(config: XLNetConfig, found: Sequence[str]) -> tuple[str, ...
     listed = config.task.labels
     for label in found if listed else ():
         label_index(listed, label, "training data")
+    if not listed:
+        check_forms(found, "training data")
     return listed or tuple(found)
+
+
+def check_forms(found: Iterable[str], where: str) -> None:
+    """Raises `DataError` if two labels differ only in spaces at an end or in Unicode's forms.
+
+    Args:
+      found: all labels that occur.
+      where: names the data in the error.
+    """
+    forms: dict[str, str] = {}
+    for label in found:
+        other = forms.setdefault(unicodedata.normalize("NFC", label).strip(), label)
+        if other != label:
+            raise DataError(
+                f"{where}: expected labels that differ in more than spaces at their ends and "
+                f"composed characters, got {other!a} and {label!a}; write them alike"
+            )
+
+
+def are_flags(names: Sequence[str]) -> bool:
+    """Whether the classes of a text are 0 or 1 for each of all classes (multi-hot).
+
+    Example:
+      >>> are_flags(["0", "1", "0"]), are_flags(["0", "1"]), are_flags(["2", "2"])
+      (True, False, False)
+    """
+    return len(set(names)) < len(names) and set(names) <= _FLAGS
 
 
 def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:

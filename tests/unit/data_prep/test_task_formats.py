@@ -157,6 +157,9 @@ def test_a_quote_that_is_never_closed_is_an_error_with_its_line(quote, seed, tmp
         list(stream_task(str(path), task_of(text_columns=("Überschrift",))))
 
 
+MULTI = {"name": "multi_label"}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "settings", "message"),
     [
@@ -174,12 +177,24 @@ def test_a_quote_that_is_never_closed_is_an_error_with_its_line(quote, seed, tmp
         ("a.csv", "id,text,label\n7,a,x\n7,b,y\n", {}, "ids of their own .* got '7' 2 times"),
         ("a.csv", "text,label\na,nan\nb,3\n", {"name": "regression"}, "malformed_rows 1"),
         ("a.csv", "text,label\na,\nb,3\n", {"name": "regression"}, "missing_labels 1"),
+        ("a.csv", """text,label\na,"['x', 'y']"\n""", MULTI, "the list as a text: "),
+        ("a.tsv", 'text\tlabel\na\t["x"]\n', MULTI, "the list as a text: "),
+        ("a.csv", "text,label\na,[]\n", MULTI, "the list as a text: '\\[\\]'"),
+        ("a.csv", 'text,label\na,"[0, 1.0]"\n', MULTI, "the list as a text: "),
+        ("a.csv", 'text,label\na,"0,1,0"\n', MULTI, "got 0 or 1 for each class: '0,1,0'"),
+        ("a.json", '[{"text": "a", "label": [0.0, 1.0, 1.0]}]', MULTI, "got 0 or 1 for each class"),
     ],
 )
 def test_other_files_are_one_sentence(name, text, settings, message, tmp_path):
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=message):
         read_task(str(tmp_path / name), task_of(**settings))
+
+
+def test_classes_with_brackets(tmp_path):
+    (tmp_path / "a.csv").write_text('text,label\na,"[x], [y]"\nb,[x]\nc,"0,1"\n')
+    examples, _ = read_task(str(tmp_path / "a.csv"), task_of("multi_label"))
+    assert [example.label for example in examples] == [("[x]", "[y]"), ("[x]",), ("0", "1")]
 
 
 @pytest.mark.parametrize("label", [None, "", 2, "one", 1.5])
@@ -376,6 +391,8 @@ CONLL = "-DOCSTART- -X- O\n\nEU NNP B-ORG\nsays VBZ O\n\nPeter NNP B-PER\n"
             ["EU says no.", "Peter came in .", "Yes"],
         ),
         ("EU says no\n", ("O",), ["EU says no"]),
+        ("EU\n\u3000\nsays\n\nPeter\n", ("O",), ["EU \u3000 says", "Peter"]),
+        ("EU O\n\u3000\nPeter O\n\u00a0 O\n", ("O",), ["EU", "Peter \u00a0"]),
         ("EU says no\nPeter says no", ("O",), ["EU says no", "Peter says no"]),
     ],
 )
@@ -387,6 +404,19 @@ def test_words_to_tag(text, labels, words, tmp_path):
     expected = [tuple(line.split("|" if "|" in line else " ")) for line in words]
     assert [example.words for example in examples] == expected
     assert [example.id for example in examples] == [str(n) for n in range(len(words))]
+
+
+def test_words_to_tag_in_a_table(tmp_path):
+    for name, text in (
+        ("a.jsonl", '{"tokens": ["EU", "says"]}\n{"tokens": ["no"]}\n'),
+        ("a.txt", '[{"text": "EU says no"}]'),
+        ("a.csv", "id,text\n1,EU says no\n"),
+        ("a.CSV.gz", "text\nEU says no\n"),
+    ):
+        data = text.encode()
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+        with pytest.raises(DataError, match=f"{name}: expected words with their columns.* got"):
+            list(stream_task(str(tmp_path / name), task_of("token_classification", labels=("O",))))
 
 
 @pytest.mark.parametrize(

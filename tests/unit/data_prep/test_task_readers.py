@@ -91,12 +91,14 @@ def test_imdb_folders(tmp_path):
     write(tmp_path / "neg/0_2.txt", "Bad.")
     write(tmp_path / "unsup/0_0.txt", "?")
     write(tmp_path / "neg/list.dat", "?")
+    write(tmp_path / "pos/._0_9.txt", "what macOS leaves beside a file")
+    write(tmp_path / ".ipynb_checkpoints/0_9-checkpoint.txt", "Good.")
     examples, counts = read(tmp_path, "imdb")
     assert examples == [
         TextExample("neg/0_2", ("Bad.",), "neg"),
         TextExample("pos/0_9", ("Good. Very.",), "pos"),
     ]
-    assert counts == {"other_files": 1}
+    assert counts == {"other_files": 2}
 
 
 def test_race_folders(tmp_path):
@@ -110,9 +112,13 @@ def test_race_folders(tmp_path):
     write(tmp_path / "high/1.txt", json.dumps(tree))
     write(tmp_path / "middle/2.txt", json.dumps(tree | {"answers": ["A", "E"]}))
     write(tmp_path / "middle/3.txt", "no json")
+    for name in ("high/._1.txt", "high/.ipynb_checkpoints/1-checkpoint.txt"):
+        write(tmp_path / name, json.dumps(tree))
     examples, counts = read(tmp_path, "race")
     assert [e.id for e in examples] == ["high/1/0", "high/1/1", "middle/2/0"]
     assert [e.label for e in examples] == [0, 1, 0]
+    write(tmp_path / "a/x.1.json", json.dumps(tree))
+    assert [e.id for e in read(tmp_path, "race")[0]][:2] == ["a/x.1/0", "a/x.1/1"]
     assert counts == {"wrong_answers": 1, "malformed_files": 1}
     assert [e.texts for e in examples[:2]] == [("A boy ran.", q) for q in tree["questions"]]
 
@@ -122,6 +128,10 @@ def test_swag(tmp_path):
     examples, _ = read(write(tmp_path / "a.csv", text), "swag")
     choices = ("He a", "He b", "He c", "He d")
     assert examples == [ChoiceExample("1", ("He came.",), choices, 2)]
+    names = [f"ending{n}" for n in range(12)]
+    row = dict(zip(names, "abcdefghijkl", strict=True)) | {"sent1": "", "ending": "?", "label": 10}
+    (example,) = read(write(tmp_path / "b.jsonl", json.dumps(row)), "multiple_choice")[0]
+    assert (example.choices, example.label) == (tuple("abcdefghijkl"), 10)
 
 
 def test_conll_columns(tmp_path):
@@ -199,6 +209,14 @@ def test_ranking_tables_and_trec_files(tmp_path):
     text = "index\tquestion\tsentence\tlabel\n0\tQ\tS\tentailment\n1\tQ\tR\tnot_entailment\n"
     examples, _ = read(write(tmp_path / "b.tsv", text), "qnli_ranking")
     assert [(e.query_id, e.relevance) for e in examples] == [("Q", 1.0), ("Q", 0.0)]
+    text = "query_id,question,sentence,relevance,label\n,Q,S,2,x\n,P,R,1,y\n"
+    examples, _ = read(write(tmp_path / "own.csv", text), "ranking")
+    assert [(e.query_id, e.relevance) for e in examples] == [("Q", 2.0), ("P", 1.0)]
+    # HF's form of QNLI, in which 0 is entailment.
+    text = "question,sentence,label,idx\nQ,S,0,0\nQ,R,1,1\n"
+    hf = write(tmp_path / "hf.csv", text)
+    assert read(hf, "qnli_ranking") == ([], {"malformed_rows": 2})
+    assert len(read(hf, "qnli_ranking", strict=True, with_labels=False)[0]) == 2
     premise = "The trophy does not fit into the case because it is too large."
     rows = [("The trophy is too large.", 1), ("The case is too large.", 0)]
     text = "index\tsentence1\tsentence2\tlabel\n" + "".join(

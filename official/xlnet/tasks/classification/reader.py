@@ -17,9 +17,13 @@ from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import mended
+from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
+from official.xlnet.tasks.labels import are_flags
 
 _LABEL_SEPARATOR = ","  # Separates the classes of a multi-label row.
+# A list of quoted classes or of numbers, as Python and pandas write one into a table.
+_LIST = re.compile(r"\s*\[(\s*|\s*(['\"]).*\2\s*|[\d.,\s]+)\]\s*", re.DOTALL)
 _ID_COLUMNS = ("id", "guid", "uuid", "idx", "index")  # The first of them is the id of a row.
 _ID_WORDS = {*_ID_COLUMNS, "ids"}
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")  # As pandas reads its own index.
@@ -78,14 +82,14 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
     found = [
         entry.name
         for entry in os.scandir(reading.path)
-        if entry.is_dir() and entry.name not in _NO_CLASS
+        if entry.is_dir() and entry.name not in _NO_CLASS and not entry.name.startswith(".")
     ]
     if not found:
         raise DataError(f"{reading.path}: expected one folder per class, got none")
     for label in sorted(found):
         folder = os.path.join(reading.path, label)
         for name in sorted(os.listdir(folder)):
-            if not name.lower().endswith(".txt"):
+            if name.startswith(".") or not name.lower().endswith(".txt"):
                 reading.counts["other_files"] += 1
                 continue
             path = os.path.join(folder, name)
@@ -112,7 +116,8 @@ def read_label(row: Row, column: str, kind: str) -> Label:
       string or a list), else a class name.
 
     Raises:
-      WrongRowError: there is no label, or the label of a regression row is not a number.
+      WrongRowError: there is no label, the label of a regression row is not a number, or classes
+        are a list as text or 0 or 1 for each class.
 
     Example:
       >>> read_label({"label": "news, sports"}, "label", "multi_label")
@@ -120,8 +125,19 @@ def read_label(row: Row, column: str, kind: str) -> Label:
     """
     if kind == "multi_label":
         is_list = isinstance(row.get(column), list)
+        if not is_list and _LIST.fullmatch(text(row, column)):
+            raise WrongRowError(
+                f"expected classes separated by commas in {column!r}, or a list in JSON lines, got "
+                f"the list as a text: {shown(row[column])}"
+            )
         parts = texts(row, column) if is_list else text(row, column).split(_LABEL_SEPARATOR)
-        return tuple(part.strip() for part in parts if part.strip())
+        names = tuple(part.strip() for part in parts if part.strip())
+        if are_flags(names):
+            raise WrongRowError(
+                f"expected the names of classes in {column!r}, got 0 or 1 for each class: "
+                f"{shown(row[column])}"
+            )
+        return names
     if row.get(column) is None or not str(row[column]).strip():
         raise WrongRowError(f"expected a label in {column!r}, got none", "missing_labels")
     return number(row, column) if kind == "regression" else text(row, column)

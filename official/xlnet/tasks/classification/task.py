@@ -11,6 +11,7 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.labels import (
     LEAST_PROBABILITY,
+    are_flags,
     combined,
     complete_labels,
     keep_targets,
@@ -95,7 +96,13 @@ class MultiLabel(TextTask):
     def plain_label(cls, label, number):
         if isinstance(label, str | bytes | dict) or not isinstance(label, Iterable):
             raise DataError(f"example {number}: expected a list of classes, got {label!r:.60}")
-        return tuple(class_name(name, number) for name in label)
+        names = tuple(class_name(name, number) for name in label)
+        if are_flags(names):
+            raise DataError(
+                f"example {number}: expected the names of classes, got 0 or 1 for each class: "
+                f"{label!r:.60}"
+            )
+        return names
 
     @classmethod
     def complete(cls, config, examples):

@@ -7,6 +7,7 @@ choice.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from official.xlnet.files.schema import conform, shown
 from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
 
 _LETTERS = "ABCDEFGH"  # Answers of RACE.
+_ENDING = re.compile(r"ending[0-9]{1,3}")
 
 
 @register_reader("multiple_choice", folder=True)
@@ -41,6 +43,7 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
         for folder, _, names in os.walk(reading.path)
         for name in names
         if name.lower().endswith((".txt", ".json"))
+        and not any(part.startswith(".") for part in (name, os.path.basename(folder)))
     )
     if not paths:
         raise DataError(f"{reading.path}: expected passage files of RACE, got none")
@@ -66,7 +69,7 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
                 )
                 continue
             yield ChoiceExample(
-                f"{group}/{os.path.basename(path).partition('.')[0]}/{number}",
+                f"{group}/{os.path.splitext(os.path.basename(path))[0]}/{number}",
                 (article, question),
                 tuple(options),
                 None if answer is None else letters.index(answer),
@@ -95,7 +98,7 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
             )
             choices = texts(row, "choices")
         elif "ending0" in row and "sent1" in row:
-            endings = sorted(column for column in row if column.startswith("ending"))
+            endings = sorted(filter(_ENDING.fullmatch, row), key=lambda c: int(c[len("ending") :]))
             start = text({"sent2": "", **row}, "sent2")
             passage = [text(row, "sent1")]
             choices = [f"{start} {text(row, column)}".strip() for column in endings]

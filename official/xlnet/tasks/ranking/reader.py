@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, listed, number, text, usable
 from data_prep.tasks.table_files import read_rows
@@ -23,6 +24,7 @@ from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 from official.xlnet.tasks.ranking.examples import RankingExample
 
+_RELEVANCE = {"entailment": 1, "not_entailment": 0}  # Of the labels of QNLI.
 _HIGHEST_GRADE = 100.0  # Gains are powers of two of it.
 
 
@@ -43,19 +45,18 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
     def example_of(row: Row, line: int) -> RankingExample:
         if {"question", "sentence"} <= row.keys():
             row = {"query": row["question"], "document": row["sentence"], **row}
-            if "label" in row:
-                row["relevance"] = int(row["label"] == "entailment")
+            if "label" in row and "relevance" not in row and reading.with_labels:
+                row["relevance"] = _relevance(row["label"])
         if {"sentence1", "sentence2"} <= row.keys():
             row = {"query": row["sentence1"], "document": row["sentence2"], **row}
-            if "label" in row:
-                row["relevance"] = row["label"]
+            row = {"relevance": row["label"], **row} if "label" in row else row
         for column in ("query", "document", *(("relevance",) if reading.with_labels else ())):
             if column not in row and line == 1:
                 raise DataError(f"{reading.path}: expected a column {column!r}, got {listed(row)}")
         query = text(row, "query")
         return RankingExample(
-            id=text({"document_id": line, **row}, "document_id"),
-            query_id=text({"query_id": query, **row}, "query_id"),
+            id=_id(row, "document_id", str(line)),
+            query_id=_id(row, "query_id", query),
             query=query,
             document=text(row, "document"),
             relevance=number(row, "relevance", _HIGHEST_GRADE) if reading.with_labels else None,
@@ -113,6 +114,20 @@ def read_trec(reading: Reading) -> Iterator[RankingExample]:
                 relevance=of_query.get(document, 0.0) if reading.with_labels else None,
                 not_ranked=not_ranked,
             )
+
+
+def _relevance(label: Any) -> int:
+    """The relevance that a label of QNLI means; in other forms of QNLI, 0 is entailment."""
+    if label not in tuple(_RELEVANCE):
+        raise WrongRowError(
+            f"expected {' or '.join(_RELEVANCE)} in 'label', got {shown(label)}; a column "
+            "'relevance' has numbers"
+        )
+    return _RELEVANCE[label]
+
+
+def _id(row: Row, column: str, otherwise: str) -> str:
+    return otherwise if row.get(column) in (None, "") else text(row, column)
 
 
 def read_run(path: str) -> dict[str, dict[str, float]]:

@@ -1,0 +1,91 @@
+"""Labels that look alike, and tags of words in every scheme."""
+
+import random
+
+import numpy as np
+import pytest
+from seqeval.metrics.sequence_labeling import get_entities
+
+from official.xlnet.api.plain_examples import labelled_examples
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import DataError
+from official.xlnet.tasks.token_classification.examples import TaggedExample
+from official.xlnet.tasks.token_classification.task import entity_tags
+from tests.helpers.served_models import random_task
+
+ALIKE = [("good", "good "), ("\u00a0good", "good"), ("caf\u00e9", "cafe\u0301")]
+SCHEMES = {"BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
+
+
+@pytest.mark.parametrize("alike", ALIKE, ids=ascii)
+@pytest.mark.parametrize(
+    "kind", ["classification", "multi_label", "token_classification", "multitask"]
+)
+def test_labels_that_look_the_same_are_no_two_classes(kind, alike):
+    def example(label):
+        if kind == "token_classification":
+            return TaggedExample("1", ("a",), (label,))
+        subtask = "tone" if kind == "multitask" else ""
+        return TextExample("1", ("a",), (label,) if kind == "multi_label" else label, subtask)
+
+    config = XLNetConfig.from_dict({"task": {"name": kind}})
+    config.task.subtasks = ("tone",)
+    with pytest.raises(DataError, match=r"training data.*: expected labels that differ in more"):
+        TASKS[kind].complete(config, [example(label) for label in ("bad", *alike)])
+    config.task.labels = ()
+    TASKS[kind].complete(
+        config, [example(label) for label in ("Good", "good", "goods", "½", "1/2")]
+    )
+    assert len(config.task.labels) == 5
+
+
+@pytest.mark.parametrize("flags", [[0, 1, 0], np.array([1.0, 1.0, 0.0]), (True, False, True)])
+def test_flags_are_no_classes(flags):
+    with pytest.raises(DataError, match="example 2: expected the names of classes, got 0 or 1"):
+        labelled_examples([("a", ["x"]), ("b", flags)], TaskConfig(name="multi_label"))
+
+
+def drawn_tags(rng, scheme):
+    """(tags, their entities) in letters of a scheme: begin, inside, end, alone."""
+    begin, inside, end, alone = SCHEMES[scheme]
+    tags, entities = [], []
+    while len(tags) < 11:
+        number, kind, start = rng.randint(0, 4), rng.choice(("X", "Y-Z")), len(tags)
+        letters = [begin, *inside * (number - 2), end] if number > 1 else [alone] * number
+        tags += [f"{letter}-{kind}" for letter in letters] or ["O"]
+        entities += [(kind, start, len(tags) - 1)] if letters else []
+    return tags, entities
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_entities_are_found_in_every_scheme(scheme):
+    rng = random.Random(1)
+    _, task = random_task("token_classification")
+    drawn = [drawn_tags(rng, scheme) for _ in range(20)]
+    examples = [TaggedExample("1", ("a",) * len(tags), tuple(tags)) for tags, _ in drawn]
+    for tags, entities in drawn:
+        assert get_entities(entity_tags(tags)) == entities
+    # The first entity of each text, and nothing else, is found.
+    guesses = [
+        [tag if place <= entities[0][2] else "O" for place, tag in enumerate(tags)]
+        for tags, entities in drawn
+    ]
+    found = task.evaluate(examples, [{"tags": tags} for tags in guesses])
+    recall = len(drawn) / sum(len(entities) for _, entities in drawn)
+    assert (found["precision"], found["recall"]) == (1.0, pytest.approx(recall))
+    words = [np.concatenate(tags) for tags in ([e.tags for e in examples], guesses)]
+    assert found["word_accuracy"] == pytest.approx(np.mean(words[0] == words[1]))
+
+
+def test_tags_without_a_scheme():
+    """Runs of the same tag, among them those that begin with the letters of a scheme."""
+    _, task = random_task("token_classification")
+    tags = ("ORG", "ORG", "O", "EVENT", "EVENT", "person-other", "org-other", "BIRD", "BIRD")
+    guess = ("ORG", "O", "O", "EVENT", "EVENT", "person-other", "person-other", "O", "BIRD")
+    found = task.evaluate([TaggedExample("1", tags, tags)], [{"tags": list(guess)}])
+    # ORG, EVENT, person-other, org-other, BIRD; ORG (shorter), EVENT, person-other (longer), BIRD.
+    assert found["recall"] == pytest.approx(1 / 5) and found["precision"] == pytest.approx(1 / 4)
+    assert found["word_accuracy"] == pytest.approx(6 / 9)
