@@ -60,6 +60,13 @@ class Ensemble:
                         f"{model_dir}: expected task.{key} = {expected!r}, as in {model_dirs[0]}, "
                         f"got {found!r}"
                     )
+            expected, found = tasks[0].text_columns, task.text_columns
+            is_same = sorted(found) != sorted(expected) or found == expected
+            if expected and found and (len(found) != len(expected) or not is_same):
+                raise ConfigError(
+                    f"{model_dir}: expected the texts of {', '.join(expected)}, in this order, as "
+                    f"in {model_dirs[0]}, got task.text_columns = {found!r}"
+                )
         self.task.join(tasks)
         self._forwards = [packed_forward(model) for model, _ in self._members]
 

@@ -172,6 +172,16 @@ def test_members_must_be_of_one_task(folder):
     other = save_task(other, str(folder / "other"))
     with pytest.raises(ConfigError, match=r"other: expected task\.labels = .*, as in .*, got"):
         Ensemble([first, other])
+    pairs = [
+        save_task(
+            random_task("classification", text_columns=names)[0], str(folder / "-".join(names))
+        )
+        for names in (("a", "b"), ("b", "a"), ("c", "d"), ("a",))
+    ]
+    for number in (1, 3):
+        with pytest.raises(ConfigError, match="expected the texts of a, b, in this order, as in"):
+            Ensemble([pairs[0], pairs[number]])
+    Ensemble([pairs[0], pairs[2]])
     regression = saved(folder, "regression", 3)[0]
     with pytest.raises(ConfigError, match=r"expected task\.name = 'classification'"):
         Ensemble([first, regression])
