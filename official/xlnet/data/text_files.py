@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,16 +38,22 @@ def read_rows(path: str) -> list[str]:
 
     Args:
       path: a UTF-8 file with one text per line, where a blank line is an empty text; or JSON
-        lines (`.jsonl`) of objects with a string `text`.
+        lines (`.jsonl`, `.json`, `.ndjson`) of objects with a string `text`.
 
     Raises:
-      DataError: there is no row, a row has no text, or the file is not UTF-8.
+      DataError: there is no row, a row has no text, the file is not UTF-8, or a table by its name.
     """
+    extension = os.path.splitext(without_compression(path))[1].lower()
+    if extension in (".csv", ".tsv"):
+        raise DataError(
+            f"{path}: expected a text file with one text on each line, or JSON lines, got a table "
+            "by its name; write the column of texts to a file of its own"
+        )
     with open_text(path) as file:
         rows = [line.rstrip("\n") for line in file]
     if not rows:
         raise DataError(f"{path}: expected at least one text, got none")
-    if without_compression(path).lower().endswith((".jsonl", ".ndjson")):
+    if extension in (".jsonl", ".json", ".ndjson"):
         return [_text_of(row, f"{path}, line {number}") for number, row in enumerate(rows, 1)]
     return rows
 
