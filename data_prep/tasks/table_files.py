@@ -6,6 +6,7 @@ Extensions are read without case, and a compressed file by what it holds.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import os
@@ -242,7 +243,19 @@ def _tfds_rows(path: str) -> Iterator[Row]:
 
 
 def _tfds_value(feature, value):
-    """Class name of a label (None for the hidden labels of test sets); other values as string."""
+    """Class name of a label (None for the hidden labels of test sets), list of a sequence, text.
+
+    What is none of these is left as it is: no row has it as a text.
+    """
+    if isinstance(value, bytes):
+        with contextlib.suppress(UnicodeDecodeError):
+            return value.decode()
+        return value
+    if getattr(value, "ndim", None) == 1:
+        of_each = getattr(feature, "feature", feature)
+        return [_tfds_value(of_each, item) for item in value]
+    if getattr(value, "ndim", None) != 0:
+        return value
     if hasattr(feature, "int2str"):
         return feature.int2str(int(value)) if value >= 0 else None
-    return value.decode() if isinstance(value, bytes) else str(value)
+    return str(value)

@@ -274,8 +274,11 @@ def test_tfds(tmp_path, monkeypatch):
         "sentence": tfds.features.Text(),
         "idx": tf.int32,
         "label": tfds.features.ClassLabel(names=["negative", "positive"]),
+        "topics": tfds.features.Sequence(tfds.features.ClassLabel(names=["x", "y", "z"])),
+        "notes": tfds.features.Sequence(tfds.features.Text()),
     }
     columns = {"sentence": ["a b", "c"], "idx": [0, 1], "label": [1, 0]}
+    columns |= {"topics": [[2, 0], [1, 1]], "notes": [["p", "q"], ["r", b"\xff"]]}
     tfds.dataset_builders.store_as_tfds_dataset(
         name="films",
         version="1.0.0",
@@ -285,10 +288,15 @@ def test_tfds(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds"))
     monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path / "tfds"))
-    examples, _ = read("tfds:films:train")
+    examples, _ = read("tfds:films:train", text_columns=("sentence",))
     assert sorted(examples, key=lambda e: e.texts) == [
         TextExample("0", ("a b",), "positive"),
         TextExample("1", ("c",), "negative"),
     ]
     with pytest.raises(DataError, match="expected a split of films that is on disk"):
         read("tfds:films:dev")
+    settings = {"text_columns": ("sentence",), "label_column": "topics"}
+    examples, _ = read("tfds:films:train", "multi_label", **settings)
+    assert sorted(e.label for e in examples) == [("y", "y"), ("z", "x")]
+    # A sequence of texts, or of bytes that are none, is no text.
+    assert read("tfds:films:train", text_columns=("notes",)) == ([], {"malformed_rows": 2})
