@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from data_prep.tasks.text_columns import text_columns_of
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import ArgumentTypeError, DataError
-from official.xlnet.tasks.classification.reader import text_columns_of
 from official.xlnet.tasks.task import Task
 
 
