@@ -46,7 +46,7 @@ def on_local_disk(
 ) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
     """Decorator of a command that takes URLs in its flags, and runs it with local paths.
 
-    Without URLs the command runs as it is.
+    Without URLs the command runs as it is. A file to write that is one of those to read is refused.
 
     Args:
       flag_values: the flags of the command.
@@ -69,6 +69,8 @@ def on_local_disk(
             names = [*reads, *writes, *writes_directory, *resumes]
             given = {name: flag_values[name].value for name in names}
             read = arguments if reads_arguments else ()
+            for name in writes:
+                _check_kept(name, given[name], [*(given[other] for other in reads), *read])
             if not any(map(_urls, [*given.values(), *read])):
                 return run(*arguments)
             _check_workers(flag_values, [given[name] for name in resumes])
@@ -167,6 +169,19 @@ def _read_of_model(names: Sequence[str]) -> list[str]:
         for name in names
         if not name.startswith(_OF_A_RUN) and (name not in steps or steps[name] in read)
     ]
+
+
+def _check_kept(name: str, output: str | None, read: Sequence[str | list[str] | None]) -> None:
+    """Raises `ConfigError` if a file would be written in the place of one that is read."""
+    paths = [path for value in read for path in (value if isinstance(value, list) else [value])]
+    for path in filter(None, paths if output else ()):
+        is_same = path == output
+        if os.path.isfile(path) and os.path.exists(str(output)):
+            is_same = os.path.samefile(path, str(output))
+        if is_same:
+            raise ConfigError(
+                f"--{name}: expected another file than the input {path}, which would be lost"
+            )
 
 
 def _check_workers(flag_values: flags.FlagValues, directories: Sequence[str | None]) -> None:
