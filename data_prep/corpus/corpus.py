@@ -189,21 +189,22 @@ def _tfds_shards(name: str) -> list[Shard]:
     except (tfds.core.registered.DatasetNotFoundError, ValueError) as error:
         first_line = str(error).partition("\n")[0]
         raise DataError(f"{name}: no such TFDS data set on disk: {first_line}") from None
-    if split not in builder.info.splits:
+    splits = builder.info.splits
+    try:
+        slices = tfds.core.ReadInstruction.from_spec(split).to_absolute(splits)
+    except (ValueError, AssertionError, NotImplementedError) as error:
         raise DataError(
             f"{name}: expected a split of {dataset} that is on disk, one of "
-            f"{', '.join(builder.info.splits) or '(none: download it with tfds build)'}; "
-            f"got {split!r}"
-        )
-    info = builder.info.splits[split]
-    per_example = info.num_bytes // max(1, info.num_examples)
-    return [
-        Shard(
-            f"{dataset}:{split}",
-            "tfds",
-            start,
-            min(start + _EXAMPLES_PER_SHARD, info.num_examples),
-            per_example * min(_EXAMPLES_PER_SHARD, info.num_examples - start),
-        )
-        for start in range(0, info.num_examples, _EXAMPLES_PER_SHARD)
-    ]
+            f"{', '.join(splits) or '(none: download it with tfds build)'}, or a slice of one, "
+            f"such as train[:80%]; got {split!r} ({str(error).partition(chr(10))[0]})"
+        ) from None
+    shards = []
+    for part in slices:
+        info = splits[part.splitname]
+        per_example = info.num_bytes // max(1, info.num_examples)
+        end = info.num_examples if part.to is None else part.to
+        for start in range(part.from_ or 0, end, _EXAMPLES_PER_SHARD):
+            stop = min(start + _EXAMPLES_PER_SHARD, end)
+            path = f"{dataset}:{part.splitname}"
+            shards.append(Shard(path, "tfds", start, stop, per_example * (stop - start)))
+    return shards

@@ -485,8 +485,15 @@ def test_tfds(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "_EXAMPLES_PER_SHARD", 7)
     found, _, _ = read_all("tfds:stories:train")
     assert sorted(found) == sorted(documents)
+    for split, size in (("train[:30%]", 15), ("train[-13:]", 13), ("train[7:20]+train[40:]", 23)):
+        found, _, _ = read_all(f"tfds:stories:{split}")
+        records = tfds.as_numpy(tfds.load("stories", split=split))
+        wanted = [record["text"].decode().split("\n") for record in records]
+        assert sorted(found) == sorted(wanted) and len(found) == size
     for name, message in (
         ("tfds:stories:test", "expected a split of stories that is on disk, one of train"),
+        ("tfds:stories:train[:170%]", "got 'train.:170%.'"),
+        ("tfds:stories:train:80", "got 'train:80'"),
         ("tfds:no_such_thing", "no such TFDS data set on disk"),
     ):
         with pytest.raises(DataError, match=message):
