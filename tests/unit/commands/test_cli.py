@@ -175,8 +175,8 @@ def test_help_of_a_verb_is_quick(verb):
         f"import sys; from official.xlnet import cli; status = cli.main(['{verb}', '--help']);"
         "assert status == 0 and not {'tensorflow', 'tf_keras', 'matplotlib'} & set(sys.modules)"
     )
-    # 0.2 seconds at most where this was written; 2.5 with TensorFlow.
-    assert seconds < 1
+    # Of a CPU: 0.2 at most where this was written, up to 1.3 on a slow machine with other work.
+    assert seconds < 2
 
 
 def test_importing_the_library_does_not_import_tensorflow():
