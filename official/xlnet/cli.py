@@ -158,6 +158,7 @@ def _run(verb: str, arguments: list[str]) -> int:
     module.FLAGS.unparse_flags()
     rest = module.FLAGS([f"xlnet {verb}", *arguments])[1:]
     _check_numbers(module.FLAGS)
+    _expand_home(module.FLAGS)
     _set_verbosity(module.FLAGS.verbosity)
     if rest and not getattr(module, "TAKES_ARGUMENTS", False):
         raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
@@ -225,6 +226,16 @@ def _check_numbers(values: flags.FlagValues) -> None:
     for name, value in values.flag_values_dict().items():
         if isinstance(value, int | float) and not abs(value) < 2**63:
             raise flags.Error(f"--{name}: expected a finite number of at most 64 bits, got {value}")
+
+
+def _expand_home(values: flags.FlagValues) -> None:
+    """Puts the home directory in place of `~`, which shells leave as it is in `--output=~/runs`."""
+    for name in commands.PATHS & values.flag_values_dict().keys():
+        value = values[name].value
+        if isinstance(value, list):
+            values[name].value = [os.path.expanduser(path) for path in value]
+        elif value is not None:
+            values[name].value = os.path.expanduser(value)
 
 
 def _listing(verbs: dict[str, str]) -> str:

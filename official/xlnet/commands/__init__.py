@@ -34,6 +34,11 @@ from official.xlnet.configs.choices import STRATEGIES
 from official.xlnet.data.lost_rows import MAX_LOST
 
 LARGEST_INT = 2**31 - 1
+# Flags whose values are paths, in which `~` is the home directory.
+PATHS = frozenset(
+    ("config", "data", "dev", "extend", "extra_train", "init_from", "input", "model", "model_dir")
+    + ("output", "saved_model", "source", "train", "vocab")
+)
 REQUIRED: Any = object()  # In place of a default: the flag has to be given.
 
 Flag = Callable[..., Any]  # Defines the flag in the table `flag_values`.

@@ -142,6 +142,19 @@ def test_wrong_input_is_one_sentence_and_status_2(arguments, sentence, capsys):
     assert captured.out == ""
 
 
+def test_the_home_directory_in_a_path_behind_an_equals_sign(tmp_path, monkeypatch, capsys):
+    """Shells leave `--output=~/scores` as it is, and a folder named `~` would be made here."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["score", "--model=~/none", "--text=~/none", "--input=~/none"]) == 2
+    assert f"'{tmp_path}/none'" in capsys.readouterr().err
+    flags = cli.load_verb("score").FLAGS
+    assert (flags.text, flags.input) == (["~/none"], f"{tmp_path}/none")
+    assert cli.main(["vocab", "--input=~/a.txt,~/b.txt", "--output=~/o", "--size=0"]) == 2
+    assert cli.load_verb("vocab").FLAGS.input == [f"{tmp_path}/a.txt", f"{tmp_path}/b.txt"]
+    assert not os.path.exists("~")
+
+
 def test_bug_is_a_traceback_and_status_1(capsys):
     assert cli.main(["adder", "--numbers=1", "--fail=bug"]) == 1
     captured = capsys.readouterr()
