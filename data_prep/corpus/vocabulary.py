@@ -31,6 +31,7 @@ from data_prep.corpus.readers import LOST, Counts, read_documents
 from data_prep.progress import progress_bar
 from data_prep.settings import SampleOptions
 from official.xlnet.data.lost_rows import check_lost
+from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
@@ -42,6 +43,7 @@ from official.xlnet.tokenization.special_tokens import (
     VOCAB_FILE,
 )
 from official.xlnet.tokenization.text_cleaning import clean
+from official.xlnet.tokenization.tokenizer import require_no_owner
 
 _USER_DEFINED_SYMBOLS = (".", "(", ")", '"', "-", "–", "£", "€")
 MAX_VOCAB_SIZE = 1 << 21  # What records can hold.
@@ -90,7 +92,8 @@ def train_vocabulary(
         coverage: fraction of the characters of the sample that the vocabulary covers.
 
     Raises:
-      DataError: there is no text, or not enough text for the vocabulary size.
+      DataError: there is no text, or not enough text for the vocabulary size, or the directory
+        holds a model or a data set with another vocabulary.
 
     Example:
       >>> train_vocabulary(["corpus/*.txt"], "runs/vocab", 4000)
@@ -107,6 +110,7 @@ def train_vocabulary(
     with only_writer(output_dir):
         sample = read_sample(inputs, sampling, lowercase, keep_accents)
         model = train_unigram(sample.sentences, size, progress=sampling.progress)
+        require_no_owner(output_dir, model, MANIFEST_FILE)
         write_bytes(os.path.join(output_dir, VOCAB_FILE), model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     return {"vocab_size": processor.vocab_size(), "coverage": sample.coverage(processor)}

@@ -39,7 +39,7 @@ from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.files.schema import conform
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer, require_no_owner
 from official.xlnet.tokenization.unknown_text import check_unknown
 
 _WORK_DIR = ".prepare"
@@ -153,13 +153,15 @@ def describe(
       The job.
 
     Raises:
-      DataError: the text or the vocabulary is missing or invalid.
+      DataError: the text or the vocabulary is missing or invalid, or the directory holds a model
+        with another one.
       ConfigError: `model.vocab_size` is smaller than the vocabulary.
     """
     vocab_file = os.path.join(vocab, VOCAB_FILE) if file_system.is_dir(vocab) else vocab
     tokenizer = Tokenizer(vocab_file, settings.lowercase, settings.keep_accents)
     dataclasses.replace(model).fit_vocabulary(tokenizer.vocab_size, vocab_file)
     warn_of_export(tokenizer.model_proto)
+    require_no_owner(output_dir, tokenizer.model_proto)
     shards = tuple(find_shards(inputs, settings))
     if not any(shard.stop for shard in shards):
         raise DataError(f"no text in {', '.join(inputs)}: the files are empty")

@@ -329,6 +329,29 @@ def test_the_vocabulary_of_another_model_is_noticed(other_vocabulary, world, tmp
     assert run(capfd, *score).status == 0
 
 
+@pytest.mark.parametrize("verb", ["vocab", "prepare"])
+@pytest.mark.parametrize("owner", ["language", "data", "hf"])
+def test_the_vocabulary_of_a_model_or_a_data_set_is_not_replaced(
+    verb, owner, other_vocabulary, world, tmp_path, capfd
+):
+    folder = tmp_path / owner
+    if owner == "hf":
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        shutil.copy(world / "vocab/spiece.model", folder)
+    else:
+        shutil.copytree(world / owner, folder)
+    before = digest(folder)
+    flags = {
+        "vocab": ["--size=100"],
+        "prepare": [f"--vocab={other_vocabulary}", f"--config={world / 'config.yaml'}"],
+    }
+    texts = f"--input={world / 'text.txt'}"
+    sentence = refused(run(capfd, verb, texts, f"--output={folder}", *flags[verb]))
+    assert "choose another" in sentence
+    assert digest(folder) == before
+
+
 def test_a_run_goes_on_with_its_own_vocabulary_only(
     other_vocabulary, world, tuned, tmp_path, capfd
 ):

@@ -416,6 +416,29 @@ def write_vocabulary(model_proto: bytes, directory: str) -> None:
         write_bytes(path, data)
 
 
+def require_no_owner(directory: str, model_proto: bytes, *others: str) -> None:
+    """Raises `DataError` if a vocabulary would replace another one, which a model needs.
+
+    Args:
+      directory: where the vocabulary is to be written.
+      model_proto: its content.
+      *others: files beside a vocabulary that say the same of it as those of a model.
+    """
+    target = os.path.join(directory, VOCAB_FILE)
+    if not file_system.is_file(target) or _read(target) == model_proto:
+        return
+    if file_system.is_file(target + _RECORD):
+        with file_system.open(target + _RECORD, "rb") as file:
+            if file.read(64) == hashlib.sha256(model_proto).hexdigest().encode():
+                return  # It is damaged.
+    for name in (VOCAB_FILE + _RECORD, "config.json", "xlnet_config.json", *others):
+        if file_system.is_file(os.path.join(directory, name)):
+            raise DataError(
+                f"{target}: expected no other vocabulary there, got that of a model or a data set, "
+                f"which needs it ({name} is beside it); choose another output directory"
+            )
+
+
 def _check_record(model_file: str, sha256: str) -> None:
     try:
         with file_system.open(model_file + _RECORD, "rb") as file:
