@@ -155,7 +155,10 @@ def test_run_told_to_leave_and_then_killed_continues_as_if_nothing_had_been(
 
 def test_finished_run_is_left_alone(files, config, model_dir):
     newest = tf.train.latest_checkpoint(model_dir)
-    figures = pretrain(config, str(files / "data"), model_dir)
+    figures = pretrain(
+        str(files / "config.yaml"), str(files / "data"), model_dir, ["training.learning_rate=0.1"]
+    )
+    assert XLNetConfig.load(model_dir).training.learning_rate == config.training.learning_rate
     losses = [line["loss"] for line in read_history(model_dir)]
     assert figures["step"] == 60
     assert figures["loss"] == pytest.approx(np.mean(losses))

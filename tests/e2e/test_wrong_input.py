@@ -352,6 +352,18 @@ def test_the_vocabulary_of_a_model_or_a_data_set_is_not_replaced(
     assert digest(folder) == before
 
 
+@pytest.mark.parametrize("source", ["task", "language"])
+def test_fine_tuning_does_not_replace_the_model_that_it_starts_from(source, world, tmp_path, capfd):
+    model = tmp_path / "model"
+    shutil.copytree(world / source, model)
+    before = digest(model)
+    arguments = ["finetune", "--task=classification", f"--init_from={model}", f"--output={model}"]
+    arguments += [f"--{split}={world / split}.tsv" for split in ("train", "dev")]
+    sentence = refused(run(capfd, *arguments))
+    assert "another model, which this run would replace" in sentence
+    assert digest(model) == before
+
+
 def test_a_run_goes_on_with_its_own_vocabulary_only(
     other_vocabulary, world, tuned, tmp_path, capfd
 ):

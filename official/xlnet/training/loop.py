@@ -21,11 +21,14 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.checkpoint_files import (
     CheckpointWriter,
     SavedState,
+    has_records,
+    latest_checkpoint,
     newest_checkpoint,
 )
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.data.run_inputs import check_inputs
+from official.xlnet.data.run_inputs import INPUTS_FILE, check_inputs
 from official.xlnet.errors import ConfigError, DataError, DivergedError, PreemptedError
+from official.xlnet.files.json_files import read_json
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.runtime.distribution import compiles_step, is_chief, on_any_worker
 from official.xlnet.runtime.metrics_log import RunLog
@@ -156,6 +159,8 @@ class Loop(tf_keras.callbacks.Callback):
           DivergedError: the loss or gradient norm is not finite.
         """
         saved, training = newest_checkpoint(self._folder), self.config.training
+        if saved is None:
+            self._require_no_model(inputs)
         check_inputs(self.output, inputs, saved is not None, self.is_chief)
         if saved is not None:
             self._check_resumable()
@@ -165,8 +170,6 @@ class Loop(tf_keras.callbacks.Callback):
             optimizer = create_optimizer(training, self.config.model.num_layers)
             optimizer.build(getattr(model, "tuned_variables", model.trainable_variables))
         self.state = tf.train.Checkpoint(model=model, optimizer=optimizer, **self.parts)
-        if self.is_chief:
-            model_directory.create_model_dir(self.output, self.config, self._vocab)
         if saved is not None:
             model_directory.restore_run(saved.prefix, self.state)
         model.compile(
@@ -176,7 +179,9 @@ class Loop(tf_keras.callbacks.Callback):
         )
         self.step = self._start = self._saved_step = int(optimizer.iterations.numpy())
         if self.is_finished():
-            return
+            return  # Its configuration stays that of the steps that were taken.
+        if self.is_chief:
+            model_directory.create_model_dir(self.output, self.config, self._vocab)
         data = self.batches(saved)
         self.log = RunLog(self.output, self.step, training.json_log, self.is_chief)
         self._writer = CheckpointWriter(self.state, self._folder, self._num_kept, self.is_chief)
@@ -190,6 +195,21 @@ class Loop(tf_keras.callbacks.Callback):
         if self._preempted:
             message = f"preempted at step {self.step}; checkpoint saved in {self.output}"
             raise PreemptedError(message)
+
+    def _require_no_model(self, inputs: Mapping[str, str | None]) -> None:
+        """Raises `ConfigError` if a new run would replace a model other than its own.
+
+        Its own is there if it was killed before the state to resume from was saved.
+        """
+        if latest_checkpoint(self.output) is None and not has_records(self.output):
+            return
+        record = os.path.join(self.output, INPUTS_FILE)
+        own = {name: value for name, value in inputs.items() if value}
+        if not os.path.exists(record) or read_json(record, dict[str, str]) != own:
+            raise ConfigError(
+                f"{self.output}: expected a directory without a model, or of the same run, got "
+                "another model, which this run would replace; choose another output directory"
+            )
 
     def _check_resumable(self) -> None:
         """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
