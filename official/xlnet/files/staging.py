@@ -173,12 +173,12 @@ def _read_of_model(names: Sequence[str]) -> list[str]:
 
 def _check_kept(name: str, output: str | None, read: Sequence[str | list[str] | None]) -> None:
     """Raises `ConfigError` if a file would be written in the place of one that is read."""
+    if not output:
+        return
     paths = [path for value in read for path in (value if isinstance(value, list) else [value])]
-    for path in filter(None, paths if output else ()):
-        is_same = path == output
-        if os.path.isfile(path) and os.path.exists(str(output)):
-            is_same = os.path.samefile(path, str(output))
-        if is_same:
+    for path in filter(None, paths):
+        are_files = os.path.isfile(path) and os.path.exists(output)
+        if path == output or (are_files and os.path.samefile(path, output)):
             raise ConfigError(
                 f"--{name}: expected another file than the input {path}, which would be lost"
             )

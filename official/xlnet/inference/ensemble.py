@@ -61,8 +61,8 @@ class Ensemble:
                         f"got {found!r}"
                     )
             expected, found = tasks[0].text_columns, task.text_columns
-            is_same = sorted(found) != sorted(expected) or found == expected
-            if expected and found and (len(found) != len(expected) or not is_same):
+            is_reordered = found != expected and sorted(found) == sorted(expected)
+            if expected and found and (is_reordered or len(found) != len(expected)):
                 raise ConfigError(
                     f"{model_dir}: expected the texts of {', '.join(expected)}, in this order, as "
                     f"in {model_dirs[0]}, got task.text_columns = {found!r}"
