@@ -4,6 +4,7 @@ import pytest
 
 from official.xlnet.cli import set_environment_defaults
 from tests.helpers.oracles import tokenizer_oracle
+from tests.helpers.world import World
 
 pytest_plugins = ["tests.skips"]
 
@@ -16,3 +17,10 @@ def vocab_file(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("vocabulary") / "spiece.model")
     tokenizer_oracle.train_vocabulary(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory, worker_id):
+    """One corpus, data set, pre-trained run, and model and export of each task, for all workers."""
+    folder = tmp_path_factory.getbasetemp()
+    return World((folder if worker_id == "master" else folder.parent) / "world")

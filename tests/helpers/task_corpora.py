@@ -71,3 +71,72 @@ def task_config(vocab_size=211, mem_len=0, **task):
 
 def random_rng(seed=0):
     return random.Random(seed)
+
+
+# Kinds of tasks with the ending of their files.
+KINDS = {
+    "classification": ".tsv",
+    "multi_label": ".csv",
+    "regression": ".tsv",
+    "multiple_choice": ".csv",
+    "token_classification": "",
+    "ranking": ".tsv",
+    "question_answering": ".json",
+    "multitask": "",
+}
+
+
+def task_file(kind, path, rng, number):
+    """Writes a small file of a kind of task; returns its path, NAME=FILE,NAME=FILE of several."""
+    if kind == "classification":
+        return write_table(path, ("label", "text"), labelled(rng, number))
+    if kind == "multi_label":
+        rows = [
+            (",".join(x for x in ("water", "not") if x in text.split()), text)
+            for _, text in labelled(rng, number)
+        ]
+        return write_table(path, ("label", "text"), rows)
+    if kind == "regression":
+        rows = [(n % 5 + rng.random(), *(sentence(rng) for _ in range(3))) for n in range(number)]
+        return write_table(path, ("label", "a", "b", "c"), rows)
+    if kind == "multiple_choice":
+        rows = [
+            # No two endings are the same, so that no two probabilities are.
+            (sentence(rng), "they", *(f"{word} {sentence(rng, 1, 2)}" for word in WORDS[:4]), n % 4)
+            for n in range(number)
+        ]
+        header = ("sent1", "sent2", "ending0", "ending1", "ending2", "ending3", "label")
+        return write_table(path, header, rows)
+    if kind == "ranking":
+        rows = [
+            (query, f"d{n}", WORDS[query], f"{sentence(rng)} {WORDS[query + n]}", int(n == 0))
+            for query in range(number)
+            for n in range(3)
+        ]
+        header = ("query_id", "document_id", "query", "document", "relevance")
+        return write_table(path, header, rows)
+    if kind == "multitask":
+        tone = write_table(f"{path}_tone.tsv", ("label", "text"), labelled(rng, number))
+        rows = [(n % 5 + rng.random(), sentence(rng), sentence(rng)) for n in range(number)]
+        stsb = write_table(f"{path}_stsb.tsv", ("score", "sentence1", "sentence2"), rows)
+        return f"tone={tone},stsb={stsb}"
+    with open(path, "w", encoding="utf-8") as file:
+        if kind == "token_classification":
+            for _ in range(number):
+                for word in sentence(rng).split() + ["water", "first"]:
+                    tag = {"water": "B-X", "first": "I-X"}.get(word, "O")
+                    file.write(f"{word} _ {tag}\n")
+                file.write("\n")
+        elif kind == "question_answering":
+            paragraphs = []
+            for n in range(number):
+                context = sentence(rng, 12, 19)
+                word = context.split()[n % 9]
+                answer = {"text": word, "answer_start": context.index(word)}
+                qa = {"id": str(n), "question": sentence(rng, 2, 4), "is_impossible": n % 3 == 0}
+                qa["answers"] = [] if n % 3 == 0 else [answer]
+                paragraphs.append({"context": context, "qas": [qa]})
+            json.dump({"data": [{"paragraphs": paragraphs}]}, file)
+        else:
+            raise AssertionError(kind)
+    return str(path)
