@@ -16,10 +16,9 @@ JAX_VENV := .venv-tpu
 JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52-cuda-12.9.86
 HF4_VENV := .venv-hf4
 HF4 := $(HF4_VENV)/.installed-transformers-4.57.3-sentencepiece-0.2.3
-# Two workers: each imports TensorFlow and takes up to 3 GB. What is compiled stays in memory until a
-# worker ends, so `make test` runs in two parts, the arguments of two runs of pytest.
+# Two workers: each imports TensorFlow and takes up to 3 GB.
 WORKERS := --numprocesses=2 --dist=worksteal
-PARTS ?= tests/unit --ignore=tests/unit
+TESTS ?= tests
 N ?= 10000
 SOURCES := official/xlnet data_prep benchmarks tools
 
@@ -31,7 +30,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
-.PHONY: help setup setup-all browser demo test fuzz journeys test-slow test-install bazel-test coverage parity tpu-check gpu-check check audit \
+.PHONY: help setup setup-all browser demo test test-all fuzz journeys mutants test-install bazel-test coverage parity tpu-check gpu-check check audit \
   format release bench figures docs
 
 help:  ## Show the targets.
@@ -48,21 +47,22 @@ browser:
 demo: $(ENVIRONMENT)  ## Pre-train a tiny XLNet on the documentation of the installed packages.
 	$(IN_VENV) -m tools.demo
 
-test: $(ENVIRONMENT)  ## Run the tests (not those marked slow).
-	@worst=5; for part in $(PARTS); do \
-	  status=0; $(IN_VENV) -m pytest $(WORKERS) $$part $(PYTEST_FLAGS) || status=$$?; \
-	  case $$status in 0) worst=0;; 5) ;; *) exit $$status;; esac; \
-	done; if [ $$worst = 5 ]; then echo "No test was selected."; exit 5; fi
+test: $(ENVIRONMENT)  ## Run the tests (not those marked slow), or some: TESTS=tests/unit/tasks.
+	$(IN_VENV) -m pytest $(WORKERS) $(TESTS) $(PYTEST_FLAGS)
+
+test-all: setup-all  ## Run all tests, with what they wait for installed.
+	$(IN_VENV) -m pytest $(WORKERS) -m "slow or not slow" --no-skips $(TESTS) $(PYTEST_FLAGS)
 
 fuzz: $(ENVIRONMENT)  ## Try N wrong inputs (N=10000).
 	XLNET_FUZZ_CASES=$(N) $(IN_VENV) -m pytest -s tests/property/test_wrong_input_fuzz.py \
 		tests/property/test_wrong_request_fuzz.py $(PYTEST_FLAGS)
 
-journeys: $(ENVIRONMENT)  ## Make N journeys of right input through the verbs (N=10000).
-	$(IN_VENV) -m tests.property.journeys --n=$(N) $(JOURNEY_FLAGS)
+journeys: $(ENVIRONMENT)  ## Make N journeys of right input through the verbs (N=40).
+	XLNET_JOURNEYS=$(N) $(IN_VENV) -m pytest $(WORKERS) -m slow tests/property/test_journeys.py $(PYTEST_FLAGS)
 
-test-slow: $(ENVIRONMENT)  ## Run the tests marked slow.
-	$(IN_VENV) -m pytest -m slow $(PYTEST_FLAGS)
+mutants: $(ENVIRONMENT)  ## Change N places of the product, one at a time, and count those that tests notice.
+	$(MAKE) test PYTEST_FLAGS="--cov=official/xlnet --cov=data_prep --cov-context=test --cov-report="
+	$(IN_VENV) -m tools.mutants --number=$(N) --coverage=.coverage --output=build/mutants.jsonl
 
 test-install: $(ENVIRONMENT)  ## Install the wheel without the lock, lowest and highest, and run it.
 	$(IN_VENV) -m tools.try_install $(INSTALL_FLAGS)

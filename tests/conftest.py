@@ -6,7 +6,7 @@ from official.xlnet.cli import set_environment_defaults
 from tests.helpers.oracles import tokenizer_oracle
 from tests.helpers.world import World
 
-pytest_plugins = ["tests.skips"]
+pytest_plugins = ["tests.costs", "tests.skips"]
 
 set_environment_defaults()
 

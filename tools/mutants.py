@@ -4,8 +4,7 @@ A mutant is one changed operator, comparison, constant or condition, or one drop
 tests that run its line, by a coverage file with contexts, are tried from the cheapest on, until one
 fails. TensorFlow is imported once; each mutant is a fork of that process.
 
-  make test PYTEST_FLAGS="--cov=official/xlnet --cov=data_prep --cov-context=test --cov-report="
-  python -m tools.mutants --number=150 --coverage=.coverage --output=mutants.jsonl
+  make mutants N=150
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 ROOTS = ("official/xlnet", "data_prep")
-_SWAPS = {
+_SWAPS: dict[type, type] = {
     **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult},
     **{ast.Div: ast.Mult, ast.Mod: ast.Mult, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr},
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq},
@@ -38,7 +38,7 @@ _MOST_SECONDS = 60  # CPU time of the tests that are tried on one mutant, by the
 _LIMIT_SECONDS = 180  # What they may take: a mutant may run for ever.
 
 
-def _changed(node: ast.AST) -> ast.AST | None:
+def _changed(node: Any) -> Any:
     """The node with a fault; None where there is nothing to change."""
     new = copy.deepcopy(node)
     if isinstance(new, ast.BinOp | ast.BoolOp) and type(new.op) in _SWAPS:
@@ -60,7 +60,7 @@ def _changed(node: ast.AST) -> ast.AST | None:
     return new
 
 
-def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
+def _nodes(tree: ast.Module) -> Iterator[Any]:
     """Nodes of function bodies, in order; those of signatures and docstrings are left out."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):

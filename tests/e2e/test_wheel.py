@@ -11,6 +11,8 @@ import pytest
 from official.xlnet import __version__
 from tools import package
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory):
@@ -39,51 +41,35 @@ def test_source_distribution_holds_what_the_wheel_is_built_from_and_the_recipes(
     assert not any(name.startswith(("tests", "benchmarks", "tools")) for name in names)
 
 
-def changed_wheel(wheel, directory, change):
-    """A copy of a wheel with {name: bytes} that `change` has made another."""
-    with zipfile.ZipFile(wheel) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    change(files)
-    path = directory / wheel.name
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return path
-
-
 INFO = f"{package.NAME}-{__version__}.dist-info"
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("changes", "message"),
     [
-        (lambda files: files.pop("official/xlnet/cli.py"), r"official/xlnet/cli.py missing"),
-        (
-            lambda files: files.update({"tests/a.py": b"", "official/__init__.py": b""}),
-            r"official/__init__.py, tests/a.py should not be there",
-        ),
-        (lambda files: files.pop(f"{INFO}/licenses/LICENSE"), "expected a license"),
-        (
-            lambda files: files.update({f"{INFO}/entry_points.txt": b"[console_scripts]"}),
-            "expected the command xlnet",
-        ),
-        (
-            lambda files: files.update({f"{INFO}/METADATA": b"Version: 9.9\n\n"}),
-            f"expected version {__version__}, as official.xlnet has, got 9.9",
-        ),
+        ({"official/xlnet/cli.py": None}, r"official/xlnet/cli.py missing"),
+        ({"tests/a.py": b"", "official/__init__.py": b""}, "a.py should not be there"),
+        ({f"{INFO}/licenses/LICENSE": None}, "expected a license"),
+        ({f"{INFO}/METADATA": b"Version: 9.9\n\n"}, f"expected version {__version__}, .* got 9.9"),
     ],
 )
-def test_a_wheel_that_is_not_to_be_published(wheel, tmp_path, change, message):
+def test_a_wheel_that_is_not_to_be_published(wheel, tmp_path, changes, message):
+    with (
+        zipfile.ZipFile(wheel) as archive,
+        zipfile.ZipFile(tmp_path / wheel.name, "w") as changed,
+    ):
+        files = {name: archive.read(name) for name in archive.namelist()} | changes
+        for name, data in files.items():
+            if data is not None:
+                changed.writestr(name, data)
     with pytest.raises(package.PackageError, match=message):
-        package.check_wheel(changed_wheel(wheel, tmp_path, change))
+        package.check_wheel(tmp_path / wheel.name)
 
 
 def test_the_changelog_opens_with_the_version():
     package.check_changelog((package.ROOT / "CHANGELOG.md").read_text(), __version__)
-    package.check_changelog("# Changelog\n\n## 1.2, 2031-05-07\n\n## 1.1\n", "1.2")
-    for text in ("", "## 1.1\n\n## 1.2\n", "## 1.20\n"):
-        with pytest.raises(package.PackageError, match=r"expected its first section to be 1\.2"):
-            package.check_changelog(text, "1.2")
+    with pytest.raises(package.PackageError, match=r"expected its first section to be 1\.2"):
+        package.check_changelog("## 1.1\n\n## 1.2\n", "1.2")
 
 
 def test_installed_wheel_and_tf_models_official_both_import(wheel, tmp_path):

@@ -1,23 +1,26 @@
 """The architecture: imports run one way, folders and functions stay small, no import cycles.
 
 The rules are checked on the syntax trees of the files; nothing is imported. `docs/architecture.md`
-explains the rooms.
+explains the packages, and shows them in the order that stands here.
 """
 
 import ast
 import graphlib
 import pathlib
-import subprocess
+import re
 
 import pytest
 
+from tests.helpers.documents import blocks
+
 ROOT = pathlib.Path(__file__).parents[2]
+PAGE = ROOT / "docs/architecture.md"
 MOST_FILES = 15
 MOST_LINES = 60  # Of a function, without its docstring.
 
 TASKS = sorted(path.parent.name for path in ROOT.glob("official/xlnet/tasks/*/__init__.py"))
 
-# Rooms from the ground up: a file may import from its own room and from lines above its room's.
+# Packages from the ground up: a file imports from its own and from lines above its own.
 ORDER = [
     ["official.xlnet.errors"],
     ["official.xlnet.files"],
@@ -65,69 +68,56 @@ READ_THE_EXPERIMENT = {
 DATA_PREP_USES = {"errors", "files", "configs", "tokenization", "data", "runtime"}
 
 
-def modules(root: pathlib.Path) -> dict[str, pathlib.Path]:
+def modules(root):
     """{dotted name: file} of the project's modules, packages under their own name."""
-    files = [
-        path
-        for folder in ("official/xlnet", "data_prep", "benchmarks", "tools")
-        for path in sorted((root / folder).rglob("*.py"))
-    ]
+    folders = ("official/xlnet", "data_prep", "benchmarks", "tools")
+    files = [path for folder in folders for path in sorted((root / folder).rglob("*.py"))]
     return {
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
         for path in files
     }
 
 
-def imports(path: pathlib.Path, known: set[str]) -> set[str]:
-    """The project's modules that a file imports, anywhere in it."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def graph(root):
+    """{module: the project's modules that it imports, anywhere in it}."""
+    files, edges = modules(root), {}
+    for module, path in files.items():
         names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            module = name if name in known else name.rpartition(".")[0]
-            if module in known:
-                found.add(module)
-    return found
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: relative import"
+                names += [f"{node.module}.{alias.name}" for alias in node.names]
+        found = {name if name in files else name.rpartition(".")[0] for name in names}
+        edges[module] = (found & files.keys()) - {module}
+    return edges
 
 
-def graph(root: pathlib.Path) -> dict[str, set[str]]:
-    """{module: the modules that it imports}."""
-    files = modules(root)
-    return {name: imports(path, set(files)) - {name} for name, path in files.items()}
-
-
-def floor(module: str, order: list[list[str]]) -> tuple[int, str] | None:
-    """The floor and the room of a module: those of the longest room that its name begins with."""
-    rooms = [
-        (room, number)
+def level(module, order):
+    """(level, package) of a module: of the longest package that its name begins with."""
+    packages = [
+        (len(package), number, package)
         for number, line in enumerate(order)
-        for room in line
-        if module == room or module.startswith(room + ".")
+        for package in line
+        if module == package or module.startswith(package + ".")
     ]
-    if not rooms:
-        return None
-    room, number = max(rooms, key=lambda pair: len(pair[0]))
-    return number, room
+    return max(packages)[1:] if packages else None
 
 
-def uphill(edges: dict[str, set[str]], order: list[list[str]]) -> list[str]:
-    """Imports from a room on the same floor or above."""
+def uphill(edges, order):
+    """Imports from a package on the same level or above."""
     found = []
     for module, used in edges.items():
-        here = floor(module, order)
+        here = level(module, order)
         for other in sorted(used):
-            there = floor(other, order)
+            there = level(other, order)
             if here and there and here[1] != there[1] and there[0] >= here[0]:
                 found.append(f"{module} imports {other}")
     return found
 
 
-def circle(edges: dict[str, set[str]]) -> list[str]:
+def circle(edges):
     """Modules that import each other in a circle; empty where there is none."""
     try:
         graphlib.TopologicalSorter(edges).prepare()
@@ -136,148 +126,112 @@ def circle(edges: dict[str, set[str]]) -> list[str]:
     return []
 
 
-def crowded(root: pathlib.Path) -> list[str]:
+def crowded(root):
     """Folders with more than `MOST_FILES` files of Python."""
-    folders = [root / "official/xlnet", root / "data_prep", root / "benchmarks", root / "tests"]
-    counts = {
-        path: len(list(path.glob("*.py")))
-        for folder in folders
-        for path in [folder, *folder.rglob("*")]
-        if path.is_dir()
-    }
-    return [f"{path.relative_to(root)}: {n}" for path, n in counts.items() if n > MOST_FILES]
+    found = []
+    for folder in ("official/xlnet", "data_prep", "benchmarks", "tests"):
+        for path in [root / folder, *(root / folder).rglob("*")]:
+            number = len(list(path.glob("*.py"))) if path.is_dir() else 0
+            if number > MOST_FILES:
+                found.append(f"{path.relative_to(root)}: {number}")
+    return found
 
 
-def too_long(root: pathlib.Path) -> list[str]:
+def too_long(root):
     """Functions with more than `MOST_LINES` lines, not counting their docstrings."""
     found = []
     for module, path in modules(root).items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = num_lines(node)
+                first = node.body[0]
+                lines = node.end_lineno - node.lineno + 1
                 if ast.get_docstring(node, clean=False) is not None:
-                    lines -= num_lines(node.body[0])
+                    lines -= first.end_lineno - first.lineno + 1
                 if lines > MOST_LINES:
                     found.append(f"{module}.{node.name}: {lines}")
     return found
 
 
-def num_lines(node: ast.stmt) -> int:
-    assert node.end_lineno is not None
-    return node.end_lineno - node.lineno + 1
+@pytest.fixture(scope="module")
+def edges():
+    return graph(ROOT)
 
 
-def test_imports_run_one_way():
-    edges = graph(ROOT)
+def test_imports_run_one_way_and_not_in_a_circle(edges):
     assert len(edges) > 150
     assert uphill(edges, ORDER) == []
     assert uphill(edges, DATA_PREP_ORDER) == []
-
-
-def test_every_module_has_a_room():
-    without = [module for module in modules(ROOT) if floor(module, ORDER) is None]
+    without = [module for module in edges if level(module, ORDER) is None]
     assert without == ["official.xlnet", "official.xlnet.modeling"]  # They hold names only.
+    # Names of the package are imported when they are first used.
+    assert circle({name: used for name, used in edges.items() if name != "official.xlnet"}) == []
 
 
-def test_data_prep_uses_the_lower_rooms_only():
-    for module, used in graph(ROOT).items():
+def test_preparing_data_needs_no_model(edges):
+    for module, used in edges.items():
         if module.startswith("data_prep"):
-            rooms = {name.split(".")[2] for name in used if name.startswith("official.xlnet.")}
-            assert rooms <= DATA_PREP_USES, f"{module} imports {rooms - DATA_PREP_USES}"
+            packages = {name.split(".")[2] for name in used if name.startswith("official.xlnet.")}
+            assert packages <= DATA_PREP_USES, f"{module} imports {packages - DATA_PREP_USES}"
 
 
 @pytest.mark.parametrize("guests", ["extensions", *(f"tasks.{name}" for name in TASKS)])
-def test_the_core_imports_no_guest(guests):
+def test_the_core_imports_no_guest(guests, edges):
     """Neither an extension nor the folder of a task, which their names are found in."""
-    room = f"official.xlnet.{guests}"
-    for module, used in graph(ROOT).items():
-        if not module.startswith((room, "official.xlnet.extensions", "benchmarks", "tools")):
-            assert not [name for name in used if name.startswith(room)], module
+    package = f"official.xlnet.{guests}"
+    for module, used in edges.items():
+        if not module.startswith((package, "official.xlnet.extensions", "benchmarks", "tools")):
+            assert not [name for name in used if name.startswith(package)], module
 
 
-def test_the_experiment_is_read_at_the_edge():
-    readers = {
-        module
-        for module, used in graph(ROOT).items()
-        if module.startswith("official.xlnet.modeling.")
-        and "official.xlnet.configs.experiment" in used
-    }
+def test_the_experiment_is_read_at_the_edge(edges):
+    experiment, modeling = "official.xlnet.configs.experiment", "official.xlnet.modeling."
+    readers = {m for m, used in edges.items() if m.startswith(modeling) and experiment in used}
     assert readers == READ_THE_EXPERIMENT
 
 
-def test_no_circle_of_files():
-    edges = graph(ROOT)
-    del edges["official.xlnet"]  # Its names are imported when they are first used.
-    assert circle(edges) == []
-
-
-def test_no_folder_is_crowded():
+def test_folders_and_functions_are_small():
     assert crowded(ROOT) == []
-
-
-def test_the_root_of_the_package_holds_no_code():
+    assert too_long(ROOT) == []
+    # errors.py is below all packages: every one of them raises what it defines.
     files = {path.name for path in (ROOT / "official/xlnet").glob("*.py")}
-    # errors.py is below all rooms: every one of them raises what it defines.
     assert files == {"__init__.py", "cli.py", "errors.py"}
 
 
-def test_the_root_of_the_project_holds_known_folders():
-    """Nobody has committed what a trial wrote to a relative path; without git, nothing is known."""
-    listed = subprocess.run("git ls-files", shell=True, cwd=ROOT, capture_output=True).stdout
-    folders = {path.partition("/")[0] for path in listed.decode().splitlines() if "/" in path}
-    known = {"benchmarks", "configs", "data_prep", "docs", "official", "tests", "tools"}
-    assert {name for name in folders if name[0] != "."} <= known
-
-
-def test_no_function_is_too_long():
-    assert too_long(ROOT) == []
-
-
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
-        ("modeling/layers/b.py", "from official.xlnet.training import a"),
-        ("modeling/layers/b.py", "def f():\n    import official.xlnet.training.a"),
-        ("tokenization/b.py", "from official.xlnet.runtime.a import thing"),
-    ],
-)
-def test_an_import_that_runs_uphill_is_found(tmp_path, changed, line):
-    plant(tmp_path, {"training/a.py": "", "runtime/a.py": "", changed: line})
-    (found,) = uphill(graph(tmp_path), ORDER)
-    assert found.startswith(f"official.xlnet.{changed[:-3].replace('/', '.')} imports")
-
-
-def test_a_circle_is_found(tmp_path):
-    files = {
-        "data/a.py": "from official.xlnet.data import b",
-        "data/b.py": "from official.xlnet.data.c import thing",
-        "data/c.py": "def f():\n    from official.xlnet.data.a import thing",
-    }
-    plant(tmp_path, files)
-    assert set(circle(graph(tmp_path))) == {f"official.xlnet.data.{name}" for name in "abc"}
-    plant(tmp_path, {"data/c.py": ""})
-    assert circle(graph(tmp_path)) == []
-
-
-def test_a_crowded_folder_is_found(tmp_path):
-    plant(tmp_path, {f"data/a{number}.py": "" for number in range(MOST_FILES)})
-    assert crowded(tmp_path) == []
-    plant(tmp_path, {"data/one_more.py": ""})
-    assert crowded(tmp_path) == ["official/xlnet/data: 16"]
-
-
-def test_a_function_that_is_too_long_is_found(tmp_path):
+def test_what_breaks_a_rule_is_found(tmp_path):
+    lines = "        x = 1\n" * MOST_LINES
     docstring = '    """A function.\n' + "\n    More.\n" * MOST_LINES + '    """\n'
-    body = "    x = 1\n" * (MOST_LINES - 1)
-    plant(tmp_path, {"data/a.py": f"def f():\n{docstring}{body}"})
-    assert too_long(tmp_path) == []
-    method = "class A:\n    async def g(self):\n" + "        x = 1\n" * MOST_LINES
-    plant(tmp_path, {"data/a.py": f"def f():\n{docstring}{body}    y = 2\n", "data/b.py": method})
-    assert too_long(tmp_path) == ["official.xlnet.data.a.f: 61", "official.xlnet.data.b.g: 61"]
-
-
-def plant(root: pathlib.Path, files: dict[str, str]) -> None:
+    files = {
+        "modeling/layers/b.py": "from official.xlnet.training import a",
+        "tokenization/b.py": "def f():\n    import official.xlnet.runtime.a",
+        "training/a.py": f"def f():\n{docstring}    return 1",
+        "runtime/a.py": f"class A:\n    async def g(self):\n{lines}",
+        "data/a.py": "from official.xlnet.data import b",
+        "data/b.py": "def f():\n    from official.xlnet.data.a import thing",
+    } | {f"files/a{number}.py": "" for number in range(MOST_FILES + 1)}
     for name, text in files.items():
-        path = root / "official/xlnet" / name
+        path = tmp_path / "official/xlnet" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n")
+    edges = graph(tmp_path)
+    importing = [line.partition(" imports ")[0] for line in uphill(edges, ORDER)]
+    assert importing == ["official.xlnet.modeling.layers.b", "official.xlnet.tokenization.b"]
+    assert set(circle(edges)) == {"official.xlnet.data.a", "official.xlnet.data.b"}
+    assert crowded(tmp_path) == [f"official/xlnet/files: {MOST_FILES + 1}"]
+    assert too_long(tmp_path) == ["official.xlnet.runtime.a.g: 61"]
+
+
+def test_the_page_shows_the_packages_in_their_order():
+    text = PAGE.read_text(encoding="utf-8")
+    picture, inside = (block.code.splitlines() for block in blocks(PAGE)[:2])
+    shown = [line.split("│")[1].strip().split(", ") for line in picture if "│" in line]
+    names = [[name.removeprefix("official.xlnet.") for name in line] for line in ORDER]
+    expected = [["tasks.<name>"] if f"tasks.{TASKS[0]}" in line else line for line in names]
+    assert shown[::-1] == expected
+    order = [[name.removeprefix("data_prep.") for name in line] for line in DATA_PREP_ORDER]
+    assert [line.split(", ") for line in inside][::-1] == order
+    (sentence,) = re.findall(r"`data_prep` uses (.*?) only", text, re.S)
+    assert set(re.findall(r"`(\w+)`", sentence)) == DATA_PREP_USES
+    named = re.findall(r"`([\w/]+\.py)`", text) + re.findall(r"`([\w/]+)/<\w+>\.py`", text)
+    assert len(set(named)) > 20 and f"at most {MOST_FILES} files" in text
+    places = {name: (ROOT / name, ROOT / "official/xlnet" / name) for name in named}
+    assert [name for name, paths in places.items() if not any(p.exists() for p in paths)] == []

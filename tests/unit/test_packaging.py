@@ -31,13 +31,10 @@ def lock():
 
 
 def test_every_dependency_that_users_get_has_a_lower_bound():
-    users = [*PROJECT["dependencies"]]
-    users += [
-        line for extra in ("beam", "cuda", "dask", "gcs", "parquet", "s3") for line in EXTRAS[extra]
-    ]
-    for requirement in map(Requirement, users):
-        if requirement.name != PROJECT["name"]:
-            assert any(s.operator in (">=", "==") for s in requirement.specifier), requirement
+    extras = [EXTRAS[name] for name in ("beam", "cuda", "dask", "gcs", "parquet", "s3")]
+    for requirement in map(Requirement, sum(extras, PROJECT["dependencies"])):
+        operators = {specifier.operator for specifier in requirement.specifier}
+        assert requirement.name == PROJECT["name"] or operators & {">=", "=="}, requirement
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -82,12 +79,6 @@ def test_the_version_is_in_one_place():
     assert named == []
 
 
-def test_the_first_commands_of_the_readme_are_five():
-    """`make release` runs them."""
-    verbs = [words[0] for words in try_install.readme_commands()]
-    assert verbs == ["vocab", "prepare", "pretrain", "evaluate", "generate"]
-
-
 def test_nothing_says_to_install_this_package_from_an_index():
     """No index has it: whoever follows such advice gets what a stranger has put there."""
     names = re.escape(PROJECT["name"]).replace("\\-", "[-_]")
@@ -99,8 +90,7 @@ def test_nothing_says_to_install_this_package_from_an_index():
     assert [str(path) for path, text in texts.items() if from_index.search(text)] == []
 
 
-@pytest.mark.parametrize("given", [True, False])
-def test_another_python_is_refused_at_once_in_one_sentence(tmp_path, given):
+def test_another_python_is_refused_at_once_in_one_sentence(tmp_path):
     for name in ("python3.11", "python3.12", "python3.13", "python3", "python"):
         program = tmp_path / name
         program.write_text(
@@ -108,7 +98,7 @@ def test_another_python_is_refused_at_once_in_one_sentence(tmp_path, given):
         )
         program.chmod(0o755)
     done = subprocess.run(
-        [ROOT / "tools/setup_environment.sh", tmp_path / "venv", *["python3"] * given],
+        [ROOT / "tools/setup_environment.sh", tmp_path / "venv"],
         env=os.environ | {"PATH": f"{tmp_path}:/usr/bin:/bin"},
         capture_output=True,
         text=True,
@@ -117,34 +107,3 @@ def test_another_python_is_refused_at_once_in_one_sentence(tmp_path, given):
     assert len(done.stderr.splitlines()) == 1
     assert "needs Python 3.11, 3.12 or 3.13; found: Python 3.10.13." in done.stderr
     assert not (tmp_path / "venv").exists()
-
-
-@pytest.mark.parametrize(
-    ("error", "flags", "status", "report"),
-    [
-        (None, [], 0, "lowest-direct: fine"),
-        (try_install.InstallError("no numpy"), [], 1, "FAILED: no numpy"),
-        (try_install.InstallError("no numpy"), ["--allow-offline"], 1, "FAILED: no numpy"),
-        (try_install.OfflineError("no index"), ["--allow-offline"], 0, "SKIPPED"),
-        (try_install.OfflineError("no index"), [], 1, "SKIPPED"),
-    ],
-)
-def test_what_an_installation_that_failed_comes_to(
-    monkeypatch, capsys, error, flags, status, report
-):
-    def install(wheel, python, resolution):
-        if error is not None and resolution == "lowest-direct":
-            raise error
-        return "fine"
-
-    monkeypatch.setattr(try_install, "try_install", install)
-    monkeypatch.setattr(try_install.package, "build", lambda output: (output, output))
-    monkeypatch.setattr("sys.argv", ["try_install", "--here", *flags])
-    assert try_install.main() == status
-    lines = capsys.readouterr().out.splitlines()
-    assert "highest: fine" in lines[0] and report in lines[1]
-
-
-def test_a_program_that_fails_is_quoted(tmp_path):
-    with pytest.raises(try_install.InstallError, match=r"status 3\nwent wrong"):
-        try_install._run(["sh", "-c", "echo went wrong >&2; exit 3"], tmp_path)
