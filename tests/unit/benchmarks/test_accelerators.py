@@ -7,7 +7,6 @@ import json
 import math
 import os
 import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -16,7 +15,7 @@ from benchmarks.accelerators import __main__ as command
 from benchmarks.accelerators import bundle, largest, other_python, report
 from benchmarks.accelerators.chips import CHIPS
 from benchmarks.accelerators.jax_side import hlo
-from benchmarks.accelerators.steps import KINDS, PEER, STEPS, Case, trace, write_step
+from benchmarks.accelerators.steps import PEER, Case, trace, write_step
 from benchmarks.costs import flops
 from benchmarks.harness.rows import read_rows
 from official.xlnet.modeling.kernels.device_forms import built_for
@@ -34,7 +33,7 @@ SETTINGS = (
 )
 MEGABYTE = 1e6
 # Loss and number of targets; in pre-training the norm of the gradient and the share of memory, too.
-NUM_RESULTS = {"pretrain": 4, "classify": 2, "answer": 2, "serve": 1}
+NUM_RESULTS = {"pretrain": 4, "serve": 1}
 
 
 def case(kind, precision="float32", device="TPU"):
@@ -48,7 +47,8 @@ needs_jax = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pretrain", "serve"])
 def test_description_of_a_step(kind, tmp_path):
     step = trace(case(kind))
     write_step(case(kind), step, str(tmp_path))
@@ -59,30 +59,13 @@ def test_description_of_a_step(kind, tmp_path):
         memory = shape.num_layers * shape.batch_size * shape.mem_len * shape.d_model
         rest = sum(sizes) - 3 * flops.num_parameters(shape) - memory
         assert 0 < rest < 20
-    tokens = [3, 1, 192] if kind in ("classify", "answer") else [3, 192]
-    assert {"dtype": "int32", "shape": tokens} in description["batch"]
+    assert {"dtype": "int32", "shape": [3, 192]} in description["batch"]
     assert description["tokens"] == 3 * 192
     assert description["num_results"] == NUM_RESULTS[kind]
     with built_for("TPU"):
         counted = flops.total(flops.computed(shape, training=kind != "serve"))
     assert description["flops"] == counted
     assert (tmp_path / "step.mlir").stat().st_size < 4 * MEGABYTE
-
-
-def test_table_has_every_kind_of_step_of_both_models():
-    kinds = {(family.config, family.kind, family.seq_len) for family in STEPS.values()}
-    for config in ("configs/base.yaml", "configs/large.yaml"):
-        for kind, length in (
-            ("pretrain", 0),
-            ("classify", 128),
-            ("classify", 512),
-            ("answer", 512),
-            ("serve", 512),
-        ):
-            assert (config, kind, length) in kinds
-    for family in STEPS.values():
-        for chip in CHIPS.values():
-            family.case(8, chip).load()
 
 
 def row(batch_size, fits=True, **changes):
@@ -231,20 +214,9 @@ def test_tables(tmp_path):
     assert "| base, recompute=block | v4 | 8 | 1.97 | 1.90 | 0 | 14 | 139,594 | 286 |" in text
 
 
-@pytest.mark.parametrize("program", [bundle, command, largest])
-def test_without_jax_it_says_what_to_do_before_it_works(program, monkeypatch, capsys):
-    monkeypatch.setenv(other_python.PYTHON_VARIABLE, "/nowhere/python")
-    monkeypatch.setattr(
-        sys, "argv", ["program", "--output=x"] if program is bundle else ["program"]
-    )
-    with pytest.raises(SystemExit):
-        program.main()
-    assert "tpu-check" in capsys.readouterr().err.splitlines()[-1]
-
-
 @needs_jax
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["pretrain", "serve"])
 def test_compiled_for_a_tpu_there_is_no_loop_and_no_large_constant(kind):
     measured = command.measure(case(kind, "mixed_bfloat16"), "v5e")
     assert measured["fits"]
@@ -291,9 +263,8 @@ def test_recomputation_saves_memory_on_a_gpu():
 
 @needs_jax
 @pytest.mark.slow
-@pytest.mark.parametrize("device", ["GPU", "TPU"])
-def test_jax_computes_the_losses_of_tensorflow(device, tmp_path):
-    bundle.write_bundle(case("pretrain", device=device), str(tmp_path), num_batches=3)
+def test_jax_computes_the_losses_of_tensorflow(tmp_path):
+    bundle.write_bundle(case("pretrain", device="GPU"), str(tmp_path), num_batches=3)
     python = os.environ[other_python.PYTHON_VARIABLE]
     environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTHON")}
 

@@ -1,0 +1,249 @@
+"""Benchmarks of learning: spans and their likelihood by hand, fair peers, what stands in tables."""
+
+import itertools
+import json
+import pathlib
+import random
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import yaml
+
+from benchmarks.harness.document import fill_table
+from benchmarks.harness.rows import read_rows
+from benchmarks.learning import ablation, ablation_report, language_models, rivals, untuned
+from benchmarks.learning.span_likelihood import (
+    MAX_TOKENS,
+    _losses_and_memory,
+    choose_span,
+    choose_token,
+)
+from benchmarks.learning.time_to_quality import report
+from benchmarks.learning.time_to_quality.runs import Run
+from official.xlnet.configs.sections import ObjectiveSections
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.tokenization.special_tokens import MASK_ID, SEP_ID
+from tests.helpers.documents import ROOT
+from tests.helpers.tiny import MEMORY, random_windows, randomize, tiny_config
+
+
+def test_spans_are_whole_words_and_tokens_any_that_can_be_targets():
+    batch = {name: value.numpy() for name, value in random_windows(0, batch=40, tokens=29).items()}
+    lengths, chosen = set(), set()
+    for row in range(40):
+        ids, starts, can_be_target = (
+            batch[name][row] for name in ("token_ids", "is_word_start", "can_be_target")
+        )
+        start, length = choose_span(ids, starts, can_be_target, np.random.default_rng(row))
+        if length:
+            end = start + length
+            lengths.add(length)
+            assert starts[start] and starts[end] and 2 <= length <= MAX_TOKENS
+            assert starts[start:end].sum() <= 3 and SEP_ID not in ids[: end + 1]
+        position, length = choose_token(ids, starts, can_be_target, np.random.default_rng(row))
+        assert length == 1 and can_be_target[position] and SEP_ID not in ids[: position + 1]
+        chosen.add(starts[position])
+    assert len(lengths) >= 3 and chosen == {False, True}
+
+
+@pytest.mark.parametrize("kind", ["permutation", "denoising"])
+def test_span_losses_by_hand(kind):
+    """Permutation: one token more is known at each step. Denoising: none, all at once."""
+    model = XLNetPretrainer(tiny_config(kind=kind))
+    randomize(model.trainable_variables, seed=1)
+    batch = random_windows(3, batch=2, context_length=[0, 5])
+    states = np.random.default_rng(0).standard_normal([2, 2, MEMORY, 22]).astype(np.float32)
+    start, length = np.array([1, 2], np.int32), np.array([3, 2], np.int32)
+    losses, memory = _losses_and_memory(
+        model, batch, tf.constant(start), tf.constant(length), tf.constant(states)
+    )
+    assert memory.shape == states.shape
+    ids = batch["token_ids"].numpy()
+    for row in range(2):
+        span = slice(start[row], start[row] + length[row])
+        inputs = {
+            "memory": states[:, row : row + 1],
+            "memory_length": batch["context_length"][row : row + 1],
+            "segment_ids": batch["segment_ids"][row : row + 1],
+            "token_ids": ids[row : row + 1].copy(),
+        }
+        if kind == "denoising":
+            inputs["token_ids"][0, span] = MASK_ID
+        else:
+            inputs["order"] = np.zeros_like(inputs["token_ids"])
+            inputs["order"][0, span] = 1 + np.arange(length[row])
+        asked = "content_positions" if kind == "denoising" else "target_positions"
+        for place, position in enumerate(range(span.start, span.stop)):
+            logits = model(inputs | {asked: np.array([[position]])})["logits"][0, 0]
+            wanted = -tf.nn.log_softmax(logits)[ids[row, position]]
+            np.testing.assert_allclose(losses[row, place], wanted, atol=1e-4)
+
+
+def test_the_ablation_compares_means_over_seeds(tmp_path):
+    losses = np.array([[1.0, 2.0, 3.0], [5.0, 3.0, np.nan], [np.nan, np.nan, np.nan]])
+    means = {"spans": 2, "span": 7.0, "token": 2.8, "first": 3.0, "later": pytest.approx(8 / 3)}
+    assert ablation.mean_by_place(losses) == means
+    (tmp_path / "runs").mkdir()
+    spans = {"xlnet_k6": (5.0, 5.1, 5.2), "dae_transformer_xl": (6.0, 6.2, 6.1), "bert": (5.0,) * 3}
+    for row, values in spans.items():
+        for seed, span in enumerate(values):
+            result = {"row": row, "seed": seed, "heldout_loss": 5.0 + seed}
+            result |= {"seconds_per_step": 0.1, "span_losses": means | {"span": span, "later": 1.0}}
+            (tmp_path / "runs" / f"{row}-{seed}.json").write_text(json.dumps(result, default=float))
+    page = shutil.copy(ROOT / "docs/ablation.md", tmp_path / "page.md")
+    results = ablation.read_results(str(tmp_path))
+    ablation_report.write(results, str(page))
+    text = page.read_text()
+    assert "| XLNet, K = 6 | 3 | 5.100 ± 0.100 |" in text
+    assert "both with memory | +1.000 | 0.058 | better |" in text
+    assert "vs. BERT | -0.100 | 0.058 | no |" in text
+    with pytest.raises(ValueError, match="expected one place"):
+        fill_table(str(page), "nothing", "")
+
+
+def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monkeypatch, capsys):
+    trained, finetuned = [], []
+
+    def train(row, seed, output, settings, model_dir):
+        run = pathlib.Path(model_dir).name
+        trained.append(run)
+        span = {"bert-20-0.001-0": 3.0, "xlnet_k6-20-0.003-0": 4.0}.get(run, 5.0)
+        result = {"seconds_per_step": 0.1, "training_loss": [9.0] * 19 + [4.0], "token_loss": 2.5}
+        return result | {"span_losses": {"span": span, "first": 3.0, "later": 1.5}}
+
+    def accuracy(model, tables, output, overrides):
+        finetuned.append(pathlib.Path(model).name)
+        return 0.5
+
+    (tmp_path / "sst2").mkdir()
+    (tmp_path / "sst2/dev.tsv").write_text("label\ttext\n1\ta\n0\tb\n1\tc\n1\td\n")
+    page = shutil.copy(ROOT / "docs/rivals.md", tmp_path / "page.md")
+    monkeypatch.setattr(ablation, "prepare_data", lambda *_: None)
+    monkeypatch.setattr(ablation, "trained", train)
+    monkeypatch.setattr(rivals, "accuracy", accuracy)
+    command = ["rivals", "--text=x", f"--data={tmp_path}", f"--output={tmp_path / 'out'}"]
+    command += ["--tasks=sst2", "--steps=20", "--rates=1e-3,3e-3", "--seeds=2"]
+    command += ["--rows=bert,xlnet_k6", f"--document={page}"]
+    monkeypatch.setattr(sys, "argv", command)
+    rivals.main()
+    tried = [f"{row}-20-{rate}-0" for row in ("bert", "xlnet_k6") for rate in (0.001, 0.003)]
+    assert trained == [*tried, "bert-20-0.001-1", "xlnet_k6-20-0.003-1"]
+    best = ["bert-20-0.001-0", "xlnet_k6-20-0.003-0", "bert-20-0.001-1", "xlnet_k6-20-0.003-1"]
+    assert finetuned == best
+    text = page.read_text()
+    assert "| BERT | 20 | 0.001 | 2 | 4.00 ± 0.00 | 2.500 ± 0.000 | 4.000 ± 1.414 |" in text
+    assert "| BERT | 20 | 3.000 | 5.000 |" in text
+    assert text.count("| 75.0 |") == 1, "the most frequent label"
+    first = capsys.readouterr()
+    # Without time, what is finished is read, and nothing else begun.
+    monkeypatch.setattr(sys, "argv", [*command, "--seeds=3", "--minutes=1e-9"])
+    rivals.main()
+    assert (len(trained), len(finetuned)) == (6, 4)
+    assert capsys.readouterr().out.splitlines()[-1] == first.out.splitlines()[-1]
+
+
+def result(loss, seconds=60.0, steps=500, unigram_loss=6.5):
+    curve = [[seconds / 2, steps // 2, loss + 1], [seconds, steps, loss]]
+    values = {"curve": curve, "seconds": seconds, "steps": steps, "loss": loss}
+    return values | {"unigram_loss": unigram_loss}
+
+
+def test_time_to_quality_has_the_best_rate_of_a_peer_and_the_mean_over_seeds(tmp_path):
+    path, page = str(tmp_path / "rows.json"), tmp_path / "page.md"
+    for seed, loss in ((0, 4.0), (0, 5.0), (1, 5.2)):  # The first is measured again.
+        report.add(path, Run("news", "ours", seed, steps=500), result(loss))
+    report.add(path, Run("news", "ours", 0, steps=1400), result(4.5, 150.0, 1400))
+    for rate, loss in ((1e-3, 5.4), (3e-3, 5.1), (1e-2, 5.3)):
+        report.add(path, Run("news", "hf", 0, rate=rate, seconds=300), result(loss, 300.0, 1376))
+    trial = Run("news", "ours", 0, steps=500, overrides=("model.dropout=0.3",), is_timed=False)
+    report.add(path, trial, result(4.5))
+    page.write_text("".join(f"<!-- table: {x} -->\n<!-- end -->\n" for x in ("time", "trials")))
+    report.write(path, str(page))
+    assert [line for line in page.read_text().splitlines() if "| news |" in line] == [
+        "| tiny | news | unigram baseline |  |  |  | 6.500 |",
+        "| tiny | news | ours | 2 | 500 | 60 | 5.100 ± 0.141 |",
+        "| tiny | news | ours | 1 | 1400 | 150 | 4.500 |",
+        "| tiny | news | HF, rate 0.003 | 1 | 1376 | 300 | 5.100 |",
+        "| tiny | news | 500 | model.dropout=0.3 | 1 | 5.500 | 5.500 | 4.500 |",
+    ]
+    report.add(path, Run("news", "ours", 2, steps=500), result(4.7, unigram_loss=6.3))
+    with pytest.raises(ValueError, match=r"one loss of unigrams for tiny, news, got \[6\.3, 6\.5"):
+        report.write(path, str(page))
+
+
+def test_a_run_is_another_once_the_recipe_has_changed(tmp_path, monkeypatch):
+    path, run = str(tmp_path / "rows.json"), Run("news", "ours", 0, steps=500)
+    name = run.name
+    report.add(path, run, result(5.0))
+    recipe = yaml.safe_load((ROOT / "configs/tiny.yaml").read_text())
+    rate, recipe["training"]["learning_rate"] = recipe["training"]["learning_rate"], 0.125
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/tiny.yaml").write_text(yaml.safe_dump(recipe))
+    monkeypatch.chdir(tmp_path)
+    assert not report.has(path, run) and run.name != name
+    report.add(path, run, result(4.0))
+    report._today.cache_clear()
+    lines = report.table(read_rows(path)).splitlines()
+    report._today.cache_clear()
+    names = [line.split(" | ")[2] for line in lines if "ours" in line]
+    assert names == [f"ours, training.learning_rate={rate}", "ours"]
+
+
+def test_tf_models_official_trains_on_the_same_permutations():
+    from benchmarks.learning.time_to_quality.peers import tfm
+
+    data = {"seq_len": 23, "reuse_len": 11, "num_predict": 7, "target_ratio": 3.0}
+    objective = create_objective(ObjectiveSections.of({"data": data}))
+    generator = np.random.default_rng(0)
+    token_ids = generator.integers(9, 97, [4, 23]).astype(np.int32)
+    token_ids[:, -1], token_ids[:, -2] = 3, 4
+    windows = {
+        "token_ids": token_ids,
+        "segment_ids": np.zeros([4, 23], np.int32),
+        "is_word_start": generator.random([4, 23]) < 0.7,
+        "can_be_target": token_ids >= 9,
+        "is_reversed": np.array([True, False, True, False]),
+        "window_id": np.arange(4, dtype=np.int64),
+        "epoch": np.zeros(4, np.int32),
+    }
+    inputs = {n: v.numpy() for n, v in tfm.features(objective, windows).items() if v is not None}
+    forward_first = [1, 3, 0, 2]
+    np.testing.assert_array_equal(inputs["input_ids"], windows["token_ids"][forward_first])
+    task = objective({name: value[forward_first] for name, value in windows.items()})
+    order, positions = task.inputs["order"].numpy(), task.inputs["target_positions"].numpy()
+    mask = task.mask_BP.numpy()
+    for row in range(4):
+        targets = set(positions[row][mask[row] > 0].tolist())
+        assert set(np.flatnonzero(inputs["input_q"][row])) == targets
+        for i, j in itertools.product(range(23), repeat=2):
+            hidden = order[row, j] > order[row, i] or (i == j and i in targets)
+            assert inputs["perm_mask"][row, i, j] == hidden
+        one_hot = (np.arange(23) == positions[row][:, None]) * mask[row][:, None]
+        np.testing.assert_array_equal(inputs["target_mapping"][row], one_hot)
+
+
+def test_fine_tuning_without_settings_is_beside_the_best_of_the_sweep():
+    def run(model, rate, accuracy, default=False):
+        values = {"model": model, "set": "cr", "learning_rate": rate, "accuracy": accuracy}
+        values |= {"changes": "", "is_trial": False, "default": default, "train_examples": 2003}
+        baselines = {"bag_of_words": {"accuracy": 0.8}, "majority": {"accuracy": 0.634}}
+        return values | {"parameters": 940_000, "baselines": baselines}
+
+    runs = [run("tiny", 1e-3, 0.7712, default=True), run("tiny", 3e-4, 0.7811)]
+    runs += [run("small", 3e-4, 0.9, default=True), run("small", 1e-4, 0.89)]
+    assert untuned.untuned_table(runs).splitlines()[2:] == [
+        "| tiny, 0.9 M | cr | 2,003 | 77.1 (1e-3) | 78.1 (3e-4) | 80.0 | 63.4 |",
+        "| small, 0.9 M | cr | 2,003 | 90.0 (3e-4) | 90.0 (3e-4) | 80.0 | 63.4 |",
+    ]
+
+
+def test_compressed_bits_of_random_text_are_its_entropy_and_of_seen_text_nearly_none():
+    rng = random.Random(3)
+    seen, new = ("".join(rng.choices("abcd", k=20_011)) for _ in range(2))
+    bits = language_models.compressed_bits(seen, new) / len(new)
+    assert bits == pytest.approx(2, rel=0.15)  # Four equal letters: two bits each.
+    assert language_models.compressed_bits(seen, seen) / len(seen) < 0.05
