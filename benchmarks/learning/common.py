@@ -134,10 +134,3 @@ def mean_and_spread(values: Sequence[float], digits: int = 3) -> str:
         return ""
     spread = f" ± {np.nanstd(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
     return f"{np.nanmean(values):.{digits}f}{spread}"
-
-
-def mean_and_range(values: Sequence[float], digits: int = 3) -> str:
-    """Mean, minimum and maximum over seeds."""
-    mean = f"{np.mean(values):.{digits}f}"
-    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
-    return mean if len(values) == 1 else f"{mean} ({low} to {high})"

@@ -52,10 +52,6 @@ SMALLER = (
     (r"--megabytes=\d+", "--megabytes=1"),
     (r"(benchmarks\.learning\.ablation)", r"\1 --seeds=2 --rows=xlnet_k6,bert"),
     (r"(benchmarks\.learning)(?=\s)", r"\1 --seeds=1 --steps=4"),
-    (
-        r"(benchmarks\.learning\.vocabulary_extension)",
-        r"\1 --pieces=9 --seeds=1 --steps=4",
-    ),
     (r"(benchmarks\.learning\.attention_length)", r"\1 --tokens=64"),
 )
 
@@ -98,7 +94,7 @@ def prepared(tmp_path_factory):
     (directory / "texts").mkdir()
     (directory / "texts/some.jsonl").write_text('{"text": "the list is good"}\n' * 3)
     (directory / "docs").symlink_to(ROOT / "docs")
-    for page in ("ablation.md", "attention_length.md", "learning.md", "vocabulary_extension.md"):
+    for page in ("ablation.md", "attention_length.md", "learning.md"):
         shutil.copy(ROOT / "docs" / page, directory / page)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)

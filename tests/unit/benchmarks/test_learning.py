@@ -3,7 +3,6 @@
 import itertools
 import json
 import pathlib
-import random
 import shutil
 import sys
 
@@ -14,7 +13,7 @@ import yaml
 
 from benchmarks.harness.document import fill_table
 from benchmarks.harness.rows import read_rows
-from benchmarks.learning import ablation, ablation_report, language_models, rivals, untuned
+from benchmarks.learning import ablation, ablation_report, rivals, untuned
 from benchmarks.learning.span_likelihood import (
     MAX_TOKENS,
     _losses_and_memory,
@@ -239,11 +238,3 @@ def test_fine_tuning_without_settings_is_beside_the_best_of_the_sweep():
         "| tiny, 0.9 M | cr | 2,003 | 77.1 (1e-3) | 78.1 (3e-4) | 80.0 | 63.4 |",
         "| small, 0.9 M | cr | 2,003 | 90.0 (3e-4) | 90.0 (3e-4) | 80.0 | 63.4 |",
     ]
-
-
-def test_compressed_bits_of_random_text_are_its_entropy_and_of_seen_text_nearly_none():
-    rng = random.Random(3)
-    seen, new = ("".join(rng.choices("abcd", k=20_011)) for _ in range(2))
-    bits = language_models.compressed_bits(seen, new) / len(new)
-    assert bits == pytest.approx(2, rel=0.15)  # Four equal letters: two bits each.
-    assert language_models.compressed_bits(seen, seen) / len(seen) < 0.05
