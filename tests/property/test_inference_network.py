@@ -63,7 +63,7 @@ class Case:
         return {name: tf.constant(self.inputs[name]) for name in names}
 
 
-@pytest.fixture(scope="module", params=range(20))
+@pytest.fixture(scope="module", params=range(6))
 def case(request):
     return Case(request.param)
 

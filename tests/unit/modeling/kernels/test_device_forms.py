@@ -23,14 +23,6 @@ def test_choice_ends_with_its_block():
     assert not has_accelerator()
 
 
-def test_a_kind_that_there_is_not():
-    with (
-        pytest.raises(ValueError, match="expected one of TPU, GPU, CPU, got 'tpu'"),
-        built_for("tpu"),
-    ):
-        pass
-
-
 def _which(x):
     return x + float(DEVICES.index(device()))
 
@@ -58,6 +50,7 @@ def test_accelerators_have_inner_rows_as_they_are_configured():
         assert inner_width(1024) == 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "dropout", "jit_compile"),
     [("GPU", 0.1, False), ("GPU", 0.1, True), ("TPU", 0.0, True)],

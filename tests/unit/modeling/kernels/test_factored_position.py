@@ -40,25 +40,6 @@ def test_products_are_the_sinusoids_of_distances():
         np.testing.assert_allclose(got, wanted, atol=1e-6)
 
 
-def test_the_table_of_distances_is_among_the_products():
-    for got, wanted in zip(
-        encoding().of_distances(), sinusoids(TOKENS, MEMORY, WIDTH), strict=True
-    ):
-        np.testing.assert_allclose(got, wanted, atol=1e-6)
-
-
-def test_sizes_that_are_not_static_change_nothing():
-    layer = RelativePositionEncoding()
-
-    @tf.function(input_signature=[tf.TensorSpec([None, None, WIDTH])] * 2)
-    def dynamic(hidden_states, memory):
-        return layer(hidden_states, memory=memory)
-
-    with built_for("TPU"):
-        for got, wanted in zip(dynamic(HIDDEN, REMEMBERED), encoding(), strict=True):
-            np.testing.assert_allclose(got, wanted, atol=1e-6)
-
-
 def test_clamped_distances_and_other_devices_have_no_factors():
     assert isinstance(encoding(clamp_len=4), Sinusoids)
     for kind in ("CPU", "GPU"):

@@ -101,6 +101,7 @@ def test_blocks_cover_the_rows(shape):
     assert rows.num_blocks * rows.block == num_tokens + rows.padding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", ["[[]]", "[[1], [2]]"], ids=["targets", "consecutive"])
 def test_one_head_and_one_table_for_all_rows(blocks):
     """A broadcast that TensorFlow 2.20 with oneDNN gets wrong, most often in a new process."""
@@ -135,7 +136,3 @@ def test_accelerators_loop_over_no_rows(shape, accelerator):
     assert bool(kinds & {"While", "StatelessWhile"}) != accelerator
     assert not kinds & {"GatherNd", "MatrixDiagPartV3"} or not accelerator
     assert "GatherV2" not in kinds or has_gpu() or not accelerator
-
-
-def test_accelerators_take_smaller_blocks(accelerator):
-    assert ConsecutiveRows(512, 896).block == (128 if accelerator else 256)

@@ -43,13 +43,6 @@ def test_gradients_are_those_of_the_function():
             np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)
 
 
-def test_it_is_computed_twice():
-    calls = []
-    function, arguments, kernel = make(calls)
-    gradients(recomputed(function), arguments, kernel)
-    assert len(calls) == 2
-
-
 def graph_of_gradients():
     function, arguments, kernel = make([])
 
@@ -92,6 +85,7 @@ def test_a_compiled_step_has_a_barrier(kind):
         np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_all_of_a_barrier_is_read():
     """XLA drops the rest, and with it the order."""
     settings = {"dropout": 0.1, "dropatt": 0.1, "num_layers": 2, "mem_len": 0}
@@ -104,9 +98,3 @@ def test_all_of_a_barrier_is_read():
         assert len(barriers) > 2 * settings["num_layers"]
         for barrier in barriers:
             assert all(output.consumers() for output in barrier.outputs), barrier.name
-
-
-def test_graphs_that_are_not_compiled_have_no_barrier():
-    with built_for("TPU"):
-        kinds = {operation.type for operation in graph_of_gradients().get_operations()}
-    assert "XlaOptimizationBarrier" not in kinds

@@ -66,18 +66,6 @@ def test_accelerators_draw_the_same_bits(shape, jit_compile):
     np.testing.assert_array_equal(mask, wanted)
 
 
-@pytest.mark.parametrize("kind", ["CPU", "TPU"])
-def test_sizes_that_are_not_static_draw_the_same_bits(kind):
-    x = tf.ones([3, 5, 7])
-    wanted = dropout(x, 0.3, tf.constant(SEED))
-    with built_for(kind):
-        function = tf.function(
-            lambda x: dropout(x, 0.3, tf.constant(SEED)),
-            input_signature=[tf.TensorSpec([None, 5, None])],
-        )
-        np.testing.assert_array_equal(function(x), wanted)
-
-
 def test_masks_of_accelerators_are_no_constants():
     """TensorFlow computes what depends on no input before it compiles, and hands it over."""
 
@@ -92,17 +80,6 @@ def test_masks_of_accelerators_are_no_constants():
 
     assert largest_constant("CPU") == 31 * 37 * 41
     assert largest_constant("TPU") <= 41
-
-
-def test_no_seed_or_no_rate_is_no_dropout():
-    x = tf.random.stateless_normal([3, 5], [1, 2])
-    np.testing.assert_array_equal(dropout(x, 0.5, None), x)
-    np.testing.assert_array_equal(dropout(x, 0.0, tf.constant(SEED)), x)
-
-
-def test_fold_in_gives_new_seeds():
-    seeds = {tuple(fold_in(tf.constant(SEED), number).numpy()) for number in range(100)}
-    assert len(seeds) == 100
 
 
 def test_gradient_has_the_mask_of_the_forward_pass():
@@ -138,13 +115,6 @@ def test_fused_kernel_has_the_gradients_of_its_function(graph):
     wanted = run(lambda *tensors: _scaled_sine(1.5, *tensors))
     for ours, theirs in zip(got, wanted, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
-
-
-def test_feed_forward_drops_after_its_activation():
-    layer = FeedForward(d_inner=29, dropout=0.4, init_std=0.5)
-    x = tf.random.stateless_normal([3, 7, 22], [1, 2])
-    layer.build(x.shape)
-    _check_inner_dropout(layer, x, 0.4)
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(None, 0.4), (0.0, 0.0), (0.2, 0.2)])

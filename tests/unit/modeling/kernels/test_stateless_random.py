@@ -67,25 +67,6 @@ def test_rows_do_not_depend_on_the_batch():
     np.testing.assert_array_equal(both[1:], draw(epoch=(9,), window_id=(2**33,)))
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"seed": 4},
-        {"stream": 1},
-        {"epoch": (1, 1)},
-        {"window_id": (7, 8)},
-        {"window_id": (5 + 2**32, 6 + 2**32)},
-    ],
-)
-def test_every_word_matters(other):
-    assert not np.intersect1d(draw(101), draw(101, **other)).size
-
-
-def test_no_two_draws_share_bits():
-    bits = draw(64, epoch=[0, 1] * 32, window_id=np.repeat(np.arange(32), 2))
-    assert np.unique(bits).size == bits.size
-
-
 def test_uniform():
     uniform = draw(
         1000, epoch=[0] * 200, window_id=range(200), function=stateless_random.row_uniform

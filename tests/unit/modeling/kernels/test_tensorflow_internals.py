@@ -5,7 +5,6 @@ import re
 import weakref
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
@@ -82,17 +81,3 @@ def test_entries_and_graphs_end_with_the_model():
     gc.collect()
     assert [reference() for reference in watched] == [None] * 3
     assert set(ops.gradient_registry.list()) == before
-
-
-# TensorFlow itself cannot differentiate a loaded loop that reads a variable ("twice").
-@pytest.mark.parametrize("name", ["once", "call"])
-def test_a_saved_model_keeps_them(name, tmp_path):
-    model = Scaled()
-    gradient_of(getattr(model, name))
-    tf.saved_model.save(model, str(tmp_path))
-    del model
-    gc.collect()
-    loaded = tf.saved_model.load(str(tmp_path))
-    np.testing.assert_array_equal(
-        gradient_of(getattr(loaded, name)), np.full([2, 2], FACTORS[name])
-    )

@@ -36,6 +36,7 @@ def module(request):
         tf_keras.mixed_precision.set_global_policy("float32")
 
 
+@pytest.mark.slow
 def test_the_step_is_one_module_of_device_operations(module):
     ops = set(re.findall(r"^\s*(?:ROOT )?[\w.%-]+ = .*?[\])}] ([a-z][a-z0-9-]*)\(", module, re.M))
     assert {"dot", "sort"} <= ops
@@ -44,11 +45,13 @@ def test_the_step_is_one_module_of_device_operations(module):
     assert not unknown
 
 
+@pytest.mark.slow
 def test_shapes_are_static(module):
     """f32[<=8] would be an array of at most eight numbers."""
     assert "<=" not in module
 
 
+@pytest.mark.slow
 def test_nothing_large_is_constant(module):
     """Nothing but the factors of positions; counters of dropout masks would be far larger."""
     shapes = re.findall(r" = (\w+\[[\d,]*\])\S* constant\(", module)

@@ -34,9 +34,3 @@ def test_output_and_gradients(seed):
         results.append([output, *tape.gradient(output, operands, tf.cos(output))])
     for got, wanted in zip(*results, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
-
-
-def test_only_colliding_rows_are_longer():
-    assert [inner_width(width) for width in (512, 1000, 1024, 3072)] == [512, 1000, 1040, 3088]
-    assert inner_width(1024, tf.bfloat16) == 1024
-    assert inner_width(2048, tf.bfloat16) == 2080

@@ -6,12 +6,11 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.modeling.kernels.device_forms import built_for
-from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
-from official.xlnet.modeling.layers.xlnet_block import ResidualNorm, XLNetBlock
+from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.ops.visibility import can_attend
 from tests.helpers.tiny import randomize
 
@@ -61,6 +60,7 @@ def ranks_of_encoding(model):
     return [x.shape.rank for x in layer.output]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "with_graph"),
     [
@@ -102,6 +102,7 @@ def test_attention_and_block(make, with_graph, tmp_path):
             np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_fit_with_dropout_unknown_batch_and_a_last_partial_batch():
     inputs = keras_inputs()
     block = XLNetBlock(HEADS, HEAD, 19, dropout=0.1, dropatt=0.1)
@@ -160,16 +161,3 @@ def test_segment_encoding():
     assert layer.compute_output_shape(query.shape) == wanted.shape
     for training in (False, True):
         np.testing.assert_allclose(model(query, training=training), wanted, atol=1e-5)
-
-
-@pytest.mark.parametrize("make", [lambda: FeedForward(19, dropout=0.5), ResidualNorm])
-def test_layers_of_one_row(make):
-    layer = make()
-    given = tf_keras.Input([None, WIDTH])
-    arguments = [given, given] if isinstance(layer, ResidualNorm) else [given]
-    model = tf_keras.Model(given, layer(*arguments))
-    assert model.output_shape == layer.compute_output_shape([None, None, WIDTH])
-    x = values(3, 7)["hidden_states"]
-    whole = model.predict(x, verbose=0)
-    by_row = np.stack([model(x[:, row : row + 1])[:, 0] for row in range(x.shape[1])], axis=1)
-    np.testing.assert_allclose(whole, by_row, atol=1e-5)

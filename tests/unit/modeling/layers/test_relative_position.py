@@ -38,8 +38,3 @@ def test_layer(clamp_len):
         for table in got:
             np.testing.assert_allclose(table.sine, wanted.sine, atol=1e-6)
             np.testing.assert_allclose(table.cosine, wanted.cosine, atol=1e-6)
-
-
-def test_layer_gives_its_compute_dtype():
-    layer = RelativePositionEncoding(dtype="mixed_bfloat16")
-    assert layer(np.zeros([2, 3, 4])).sine.dtype == tf.bfloat16

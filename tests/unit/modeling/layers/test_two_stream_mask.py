@@ -1,7 +1,6 @@
 """Masks written out, from orders and from permutation masks."""
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
@@ -87,12 +86,6 @@ def test_layer_makes_both_masks():
     assert mask.keys.positions.numpy().tolist() == [-2, -1, 0, 1, 2, 3]
 
 
-def test_memory_that_is_zero_is_hidden():
-    memory = tf.constant(np.array([[[0.0], [1.0]], [[2.0], [0.0]]]))
-    content, _ = visible(TwoStreamAttentionMask()(tf.zeros([2, 1]), memory=memory))
-    assert content.tolist() == [[[0, 1, 1]], [[1, 0, 1]]]
-
-
 def test_perm_mask_of_an_order_gives_the_masks_of_the_order():
     rng = np.random.default_rng(0)
     order = np.array([rng.permutation(7) for _ in range(3)])
@@ -125,9 +118,3 @@ def test_a_perm_mask_that_no_order_has():
     content, query = visible(mask)
     assert content.tolist() == [[[1, 1, 0], [1, 1, 0], [0, 1, 1]]]
     assert query.tolist() == [[[0, 1, 0], [1, 0, 0], [0, 1, 0]]]
-
-
-def test_order_and_perm_mask_together_are_an_error():
-    tokens = tf.zeros([2, 3], tf.int32)
-    with pytest.raises(ValueError, match="expected `order` or `perm_mask`, got both"):
-        TwoStreamAttentionMask()(tokens, order=tokens, perm_mask=tf.zeros([2, 3, 3], tf.bool))

@@ -20,7 +20,6 @@ from tests.helpers.tiny import (
     REUSE,
     TOKENS,
     VOCAB,
-    WIDTH,
     random_inputs,
     random_windows,
     tiny_config,
@@ -68,6 +67,7 @@ def fitted(tmp_path_factory):
     return model, folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["weights", "weights.h5"])
 def test_model_checkpoint_of_weights(fitted, name):
     model, folder = fitted
@@ -84,12 +84,6 @@ def test_model_checkpoint_of_the_model(fitted, name):
     assert_same_outputs(model, loaded)
     assert loaded.optimizer.get_config() == model.optimizer.get_config()
     loaded.train_step(random_windows(0))  # A model that can be trained on.
-
-
-def test_model_checkpoint_is_loaded_with_its_precision(tmp_path):
-    model = make_model(num_layers=1, precision="mixed_bfloat16")
-    model.save(tmp_path / "model.keras")
-    assert tf_keras.models.load_model(tmp_path / "model.keras").memory.states.dtype == tf.bfloat16
 
 
 # A process that has imported nothing of ours but the package, which loads no TensorFlow.
@@ -124,6 +118,7 @@ def functional(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_import_of_the_package_is_enough_to_load(functional, fitted):
     """In every format, whether Keras is imported before or after, whichever class comes first."""
     first = """
@@ -161,6 +156,7 @@ def test_every_registered_class_has_its_name():
     assert registered == keras_names.MODULES
 
 
+@pytest.mark.slow
 def test_with_keras_3_the_error_names_the_variable():
     code = f"""
 from official.xlnet import RelativePositionEncoding, XLNetBlock, XLNetClassifier, XLNetPretrainer
@@ -201,18 +197,6 @@ for wrong in (
     assert all("got a call by a model or layer of Keras 3" in line for line in lines[4:])
     for line in lines:
         assert "set TF_USE_LEGACY_KERAS=1 before TensorFlow is imported" in line
-
-
-def test_predict_of_encoder_inputs():
-    """The outputs of a call but for the memory, with a last batch that is smaller."""
-    model = make_model(num_layers=1)
-    inputs = random_inputs(0, batch=5)
-    wanted = model(inputs)
-    predicted = model.predict(inputs, batch_size=3, verbose=0)
-    assert set(predicted) == {"content", "query", "logits"}
-    for name, value in predicted.items():
-        np.testing.assert_allclose(value, wanted[name], atol=1e-5)
-    assert predicted["content"].shape == (5, TOKENS, WIDTH)
 
 
 def test_predict_of_windows_reads_them_as_evaluate_does():

@@ -34,8 +34,6 @@ OPTIMIZERS = {
     "official.nlp lamb": lambda: optimization.create_optimizer(1e-2, 10, 0, optimizer_type="lamb"),
     "own": lambda: create_optimizer(tiny_config().training, 1),
 }
-# One of each kind of interface.
-KINDS = ("adam", "legacy.Adam", "official.nlp adamw", "own")
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +54,12 @@ def weights(model):
     return [variable.numpy() for variable in model.trainable_variables]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_optimizer_lowers_the_loss(pretrainer, name):
     losses = losses_of(pretrainer, OPTIMIZERS[name](), run_eagerly=True)
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0]
-
-
-def test_a_legacy_optimizer_in_a_compiled_step_equals_the_eager_one(pretrainer):
-    make = OPTIMIZERS["official.nlp adamw"]
-    eager = losses_of(pretrainer, make(), run_eagerly=True)
-    np.testing.assert_allclose(losses_of(pretrainer, make()), eager, atol=1e-4)
 
 
 @pytest.mark.parametrize("module", [tf_keras.optimizers, tf_keras.optimizers.legacy])
@@ -122,38 +115,6 @@ def classifying():
     return model
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_a_task_model_takes_every_kind_of_optimizer(name):
-    batch = task_batch()
-    config = task_config(name="classification", labels=("a", "b", "c"), batch_size=4, num_buckets=1)
-    model = XLNetTaskModel(config)
-    optimizer = OPTIMIZERS[name]()
-    for wrap in (lambda x: x, LossScaleOptimizer):
-        if isinstance(optimizer, str):
-            optimizer = tf_keras.optimizers.get(optimizer)
-        model.compile(wrap(optimizer), run_eagerly=True)
-        data = tf.data.Dataset.from_tensors(batch)
-        losses = model.fit(data, epochs=3, verbose=0).history["loss"]
-        assert losses[-1] < losses[0]
-
-
-@pytest.mark.parametrize("kind", [XLNetPretrainer, XLNetTaskModel])
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"metrics": ["accuracy"]}, r"computes its own .*\(loss.*got metrics=\['accuracy'\]"),
-        ({"loss": "mse", "weighted_metrics": ["a"]}, r"got loss='mse', weighted_metrics=\['a'\]"),
-        ({"optimizer": 0.001}, "expected an optimizer of tf_keras or its name, got a builtins.flo"),
-    ],
-)
-def test_compile_says_what_it_takes(kind, arguments, message):
-    config = tiny_config(num_layers=1)
-    if kind is XLNetTaskModel:
-        config = task_config(name="classification", labels=("a", "b"))
-    with pytest.raises(ConfigError, match=message):
-        kind(config).compile(**arguments)
-
-
 def test_precision_is_that_of_the_configuration():
     """Whatever the global policy is, which stays as it was."""
     model = make_model(num_layers=1, precision="mixed_bfloat16")
@@ -170,14 +131,6 @@ def test_precision_is_that_of_the_configuration():
     assert loss == pytest.approx(wanted, abs=0.03) and loss != wanted
     again = XLNetPretrainer.from_config(plain.get_config() | {"dtype": "mixed_bfloat16"})
     assert again.encoder.compute_dtype == "bfloat16"
-
-
-def test_precision_of_a_task_model():
-    config = task_config(name="classification", labels=("a", "b"))
-    config.training.precision = "mixed_bfloat16"
-    model = XLNetTaskModel(config)
-    assert model.encoder.compute_dtype == model.head.compute_dtype == "bfloat16"
-    assert tf_keras.mixed_precision.global_policy().name == "float32"
 
 
 @pytest.fixture(scope="module")
@@ -248,14 +201,6 @@ def test_a_batch_that_lacks_a_feature(pretrainer, batch, message):
         pretrainer.train_step(batch)
 
 
-def test_fit_says_which_feature_is_missing(pretrainer):
-    """In a graph too, where TensorFlow rewrites errors."""
-    pretrainer.compile("sgd")
-    data = tf.data.Dataset.from_tensors(windows_without("can_be_target"))
-    with pytest.raises(DataError, match="expected the feature 'can_be_target'"):
-        pretrainer.fit(data, verbose=0)
-
-
 def without(batch, *names):
     return {name: value for name, value in batch.items() if name not in names}
 
@@ -323,29 +268,6 @@ def test_class_weights_are_weights_of_units(classifying):
     assert found == pytest.approx(wanted, rel=1e-5) and num_targets == of_units.sum()
 
 
-def test_a_task_batch_that_lacks_a_feature(classifying):
-    classifying.compile("sgd")
-    for name in ("token_ids", "label"):
-        data = tf.data.Dataset.from_tensors(without(task_batch(), name))
-        with pytest.raises(DataError, match=f"expected the .*'{name}'"):
-            classifying.fit(data, verbose=0)
-
-
-def test_on_batch_of_a_pretrainer(pretrainer):
-    """As `fit`, `evaluate` and `predict` of one batch; evaluation has its own memory."""
-    windows = {name: x.numpy() for name, x in random_windows(0, context_length=0).items()}
-    data = tf.data.Dataset.from_tensors(windows)
-    pretrainer.compile(tf_keras.optimizers.SGD(0.0), run_eagerly=True)
-    fitted = pretrainer.fit(data, verbose=0).history
-    found = pretrainer.train_on_batch(windows, return_dict=True)
-    assert found == pytest.approx({name: value for name, (value,) in fitted.items()}, rel=1e-5)
-    loss = pretrainer.evaluate(data, verbose=0)
-    assert pretrainer.test_on_batch(windows) == pytest.approx(loss, rel=1e-5)
-    predicted = pretrainer.predict_on_batch(windows)
-    for name, value in pretrainer.predict(data, verbose=0).items():
-        np.testing.assert_allclose(predicted[name], value, atol=1e-5)
-
-
 def test_a_pretrainer_takes_no_labels(pretrainer):
     windows = {name: x.numpy() for name, x in random_windows(0).items()}
     pretrainer.compile("sgd", run_eagerly=True)
@@ -353,23 +275,6 @@ def test_a_pretrainer_takes_no_labels(pretrainer):
         for run in (pretrainer.train_on_batch, pretrainer.test_on_batch):
             with pytest.raises(ConfigError, match="draws its own targets, got labels or sample"):
                 run(windows, np.ones(4), **given)
-
-
-@pytest.mark.parametrize("kind", ["pretrainer", "classifying"])
-@pytest.mark.parametrize("name", ["class_weight", "sample_weight"])
-def test_weights_without_labels(kind, name, request):
-    """Keras ignores `sample_weight` without labels."""
-    model, batch = request.getfixturevalue(kind), task_batch()
-    model.compile("sgd")
-    weights = {name: {0: 1.0, 1: 2.0, 2: 1.0} if name == "class_weight" else np.ones(4)}
-    runs = [model.fit, model.train_on_batch]
-    runs += [model.evaluate, model.test_on_batch] if name == "sample_weight" else []
-    for run in runs:
-        with pytest.raises(ConfigError, match=f"{name}: expected labels beside the inputs"):
-            run(batch, **weights)
-    if name == "class_weight":
-        with pytest.raises(ConfigError, match="class_weight: expected labels beside the inputs"):
-            model.fit(tf.data.Dataset.from_tensors(batch), **weights)
 
 
 RATE_CALLBACKS = [
@@ -403,6 +308,7 @@ def test_fit_again_after_backup_and_restore(pretrainer, tmp_path):
         pretrainer.fit(data, callbacks=callbacks, verbose=0)
 
 
+@pytest.mark.slow
 def test_a_training_loop_of_your_own_does_what_fit_does():
     """Weights and memory after three steps of plain gradient descent."""
     windows = [random_windows(seed, context_length=5 * seed) for seed in range(3)]

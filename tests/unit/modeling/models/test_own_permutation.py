@@ -38,29 +38,7 @@ def test_a_mask_made_from_the_order_trains_as_the_order():
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
-def test_every_slot_is_a_target_without_a_target_mask():
-    model = make_model(num_layers=1, num_predict=9)
-    windows = random_windows(0)
-    batch = own_batch(model.make_permutation(windows), windows)
-    is_real = batch.pop("target_mask").numpy()
-    assert 0 < is_real.sum() < is_real.size
-    task = model.make_permutation(batch)
-    np.testing.assert_array_equal(task.mask_BP, np.ones([4, 9]))
-    ids, positions = batch["token_ids"].numpy(), batch["target_positions"].numpy()
-    wanted = [[ids[b, t] for t in row] for b, row in enumerate(positions)]
-    np.testing.assert_array_equal(task.labels_BP, wanted)
-
-
-def test_slices_cut_the_mask_too():
-    windows = random_windows(0)
-    batch = own_batch(make_model(num_layers=1).make_permutation(windows), windows)
-    losses = []
-    for steps in (1, 2):
-        model = make_model(num_layers=1, accumulate_steps=steps, adam_epsilon=1e-3)
-        losses.append(float(model.train_step(batch)["loss"]))
-    np.testing.assert_allclose(losses[1], losses[0], atol=1e-5)
-
-
+@pytest.mark.slow
 def test_fit_with_masks_of_ones_own():
     """A data set of what is needed alone, with a last batch of fewer rows, compiled."""
     rng = np.random.default_rng(0)

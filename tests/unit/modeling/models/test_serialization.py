@@ -23,13 +23,10 @@ from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.tiny import (
     MEMORY,
-    TARGETS,
-    TOKENS,
     random_inputs,
     random_windows,
     randomize,
     tiny_config,
-    tiny_encoder,
 )
 
 CONFIG = tiny_config(untie_r=False, clamp_len=5, recompute="block")
@@ -132,24 +129,6 @@ def test_weights_file(tmp_path, name):
     model.save_weights(str(tmp_path / name))
     other.load_weights(str(tmp_path / name))
     assert_same_outputs(model, other)
-
-
-def test_encoder_in_a_functional_model(tmp_path):
-    tokens = tf_keras.Input([TOKENS], dtype=tf.int32, name="token_ids")
-    order = tf_keras.Input([TOKENS], dtype=tf.int32, name="order")
-    targets = tf_keras.Input([TARGETS], dtype=tf.int32, name="target_positions")
-    inputs = {"token_ids": tokens, "order": order, "target_positions": targets}
-    encoder = tiny_encoder()
-    outputs = encoder(inputs)
-    model = tf_keras.Model(inputs, [outputs["content"], outputs["query"]])
-    values = {name: random_inputs(0)[name] for name in inputs}
-    path = str(tmp_path / "model.keras")
-    model.save(path)
-    loaded = tf_keras.models.load_model(path)
-    wanted = encoder(values)
-    for outputs in (model(values), loaded(values), loaded.predict(values, verbose=0)):
-        np.testing.assert_allclose(outputs[0], wanted["content"], atol=1e-5)
-        np.testing.assert_allclose(outputs[1], wanted["query"], atol=1e-5)
 
 
 def test_checkpoint_continues_exactly(tmp_path):

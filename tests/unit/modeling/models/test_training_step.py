@@ -96,42 +96,11 @@ def test_slices_equal_one_batch():
 SLICED = pytest.mark.parametrize("kind", ["accumulate_steps", "parallel_slices"])
 
 
-def test_slices_without_memory():
-    each = ({}, *({kind: 2} for kind in SLICED.args[1]))
-    runs = [train(make_model(mem_len=0, num_layers=1, **slices), steps=1) for slices in each]
-    np.testing.assert_allclose(runs[1:], [runs[0]] * 2, atol=1e-5)
-
-
-@SLICED
-def test_slices_need_a_divisor_of_the_rows(kind):
-    with pytest.raises(ValueError, match="3 rows"):
-        make_model(**{kind: 2}).train_step(random_windows(0, batch=3))
-
-
 def test_slices_side_by_side_have_the_dropout_of_those_one_after_the_other():
     settings = {**DROPOUT, "adam_epsilon": 1e-3, "num_layers": 1}
     model, other = (make_model(**settings, **{kind: 2}) for kind in SLICED.args[1])
     np.testing.assert_allclose(train(model, steps=2), train(other, steps=2), atol=1e-5)
     assert_same_state(other, model, atol=1e-5)
-
-
-def test_as_many_slices_as_cores(monkeypatch):
-    monkeypatch.setattr("official.xlnet.runtime.cores.num_cores", lambda: 2)
-    settings = {**DROPOUT, "num_layers": 1}
-    model, other = (make_model(**settings, parallel_slices=number) for number in (0, 2))
-    np.testing.assert_allclose(train(model, steps=1), train(other, steps=1), atol=1e-5)
-
-
-def test_slices_have_dropout_of_their_own():
-    """Two slices of equal rows get different dropout, as two rows of a batch do."""
-    batch = {
-        name: tf.concat([value[:2], value[:2]], axis=0)
-        for name, value in random_windows(0, context_length=0).items()
-    }
-    model = make_model(accumulate_steps=2, **DROPOUT)
-    model.train_step(batch)
-    memory = model.memory.states.numpy()[1]
-    assert np.abs(memory[:2] - memory[2:]).max() > 1e-2
 
 
 def test_recomputation_changes_nothing():
@@ -156,14 +125,6 @@ def test_equal_seeds_give_equal_runs():
     assert np.abs(state(other)[-1] - state(model)[-1]).max() > 1e-3
 
 
-def test_initial_weights_depend_on_the_seed_only():
-    model, again = make_model(is_random=False), make_model(is_random=False)
-    for ours, theirs in zip(state(model), state(again), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    kernels = [v.numpy().ravel()[:5].tolist() for v in model.variables if "kernel" in v.name]
-    assert len({str(values) for values in kernels}) == len(kernels), "no two start alike"
-
-
 def test_targets_are_new_in_every_epoch():
     model = make_model()
     tasks = [model.objective(random_windows(0, epoch=epoch)) for epoch in (0, 0, 1)]
@@ -172,6 +133,7 @@ def test_targets_are_new_in_every_epoch():
     assert np.any(orders[0] != orders[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recompute", "num_layers"), [("none", 2), ("attention", 1), ("block", 1)])
 def test_compiled_steps_equal_eager_ones(recompute, num_layers):
     """The step as `fit` runs it: a graph with kernels; dropout, accumulation and memory on."""
@@ -188,6 +150,7 @@ def as_dataset(batches):
     return tf.data.Dataset.from_tensor_slices(stacked)
 
 
+@pytest.mark.slow
 def test_fit_with_xla():
     settings = {**DROPOUT, "adam_epsilon": 1e-3, "num_layers": 1}
     wanted, model = make_model(**settings), make_model(**settings, jit_compile=True)
@@ -283,6 +246,7 @@ def test_other_windows_compile_nothing(tmp_path):
     assert not compilations(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["denoising", "causal"])
 def test_slices_of_other_objectives(kind, caplog):
     """Some have no query stream, so not every variable has a gradient: no reason to warn."""
@@ -296,6 +260,7 @@ def test_slices_of_other_objectives(kind, caplog):
     assert "Gradients do not exist" not in caplog.text
 
 
+@pytest.mark.slow
 def test_threads_are_set_before_tensorflow_starts(caplog):
     tf.constant(0)
     limit_threads(TrainingConfig(parallel_slices=2))

@@ -75,6 +75,7 @@ def encoders():
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_texts", [1, 2, 3, 5])
 def test_both_tokenizers_give_inputs_that_follow_from_their_ids(vocab_file, encoders, num_texts):
     texts = [["now", "then the people", ""], ["who is it", "", "a"], ["b", "c d", "e f g"]]
@@ -121,6 +122,7 @@ def examples():
     return inputs, labels
 
 
+@pytest.mark.slow
 def test_it_learns_and_is_saved_whole(tmp_path):
     tf_keras.utils.set_random_seed(1)
     model = compiled(XLNetClassifier(tiny_encoder(mem_len=0, dropout=0.1, num_layers=1), CLASSES))
@@ -146,47 +148,6 @@ def test_it_learns_and_is_saved_whole(tmp_path):
     exported = tf.saved_model.load(f"{tmp_path}/saved")
     tensors = tf.nest.map_structure(tf.constant, inputs)
     np.testing.assert_allclose(exported(tensors, training=False), expected, atol=1e-5)
-
-
-def test_token_ids_alone_train_and_are_saved(tmp_path):
-    """The same losses as with all features, which follow from the ids."""
-    inputs, labels = examples()
-    losses = []
-    for given in (inputs, inputs["token_ids"]):
-        model = compiled(classifier(mem_len=0, num_layers=1), run_eagerly=True)
-        model.fit(given, labels, batch_size=8, shuffle=False, verbose=0)
-        losses.append(model.evaluate(given, labels, verbose=0))
-    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
-    model.save(f"{tmp_path}/model.keras")
-    again = tf_keras.models.load_model(f"{tmp_path}/model.keras")
-    np.testing.assert_allclose(
-        again.predict(inputs["token_ids"], verbose=0), model(inputs), atol=1e-5
-    )
-
-
-def test_every_weight_that_is_trained_has_a_gradient():
-    model, inputs = classifier(), packed(5, 11)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(model(inputs, training=True) ** 2)
-    gradients = tape.gradient(loss, model.trainable_weights)
-    assert None not in gradients and len(gradients) == len(model.weights) - 1
-    model.encoder.trainable = False
-    assert len(model.trainable_weights) == 4
-
-
-def test_dropout_only_in_training():
-    model, inputs = classifier(dropout=0.5), packed(5, 11)
-    np.testing.assert_array_equal(model(inputs), model(inputs))
-    assert np.abs(model(inputs, training=True) - model(inputs, training=True)).max() > 1e-3
-
-
-def test_with_a_trained_encoder_and_its_tokenizer(tmp_path, vocab_file):
-    encoder = tiny_encoder(vocab_size=2000)
-    xlnet.save_pretrained(encoder, str(tmp_path), vocab_file)
-    tokenizer = xlnet.load_tokenizer(str(tmp_path))
-    model = xlnet.XLNetClassifier(xlnet.load_encoder(str(tmp_path)), num_classes=2)
-    pairs = tokenizer(["now", "what they said"], ["then", "who is it"])
-    assert model.predict(pairs, verbose=0).shape == (2, 2)
 
 
 class Turned(XLNetClassifier):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.training.optimization import create_optimizer
@@ -89,6 +88,7 @@ def test_cutting_shared_padding_changes_nothing():
         np.testing.assert_allclose(one, two, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_a_batch_in_slices_gives_the_same_step():
     batch = batch_of(1, 23)
     weights = []
@@ -234,38 +234,3 @@ def test_layer_decay_is_that_of_an_optimizer_for_each_layer():
             slow.numpy() - old, factor * (fast.numpy() - old), rtol=1e-3, atol=1e-6
         )
     assert below == 1
-
-
-@pytest.mark.parametrize(
-    "name, more",
-    [
-        ("classification", {"labels": ("a", "b", "c")}),
-        ("multi_label", {"labels": ("a", "b", "c")}),
-        ("regression", {}),
-        ("multiple_choice", {}),
-        ("question_answering", {}),
-        ("token_classification", {"labels": ("O", "B-x", "I-x")}),
-        ("ranking", {"scoring": "kernel"}),
-        ("ranking", {"scoring": "summary"}),
-        ("multitask", {"subtasks": ("one", "two"), "labels": ("one/a", "one/b")}),
-    ],
-    ids=str,
-)
-def test_heads_say_whether_the_last_vector_is_enough(name, more):
-    """An export computes only that vector where `reads_summary` says so."""
-    head = create_head(task_config(name=name, summary="last", **more))
-    rng = np.random.default_rng(0)
-    sequences, tokens, width = 3, 11, head.config.model.d_model
-    content, other = rng.normal(size=(2, U, sequences, tokens, width)).astype(np.float32)
-    other[:, :, -1] = content[:, :, -1]
-    everywhere = tf.ones([U, sequences, tokens], tf.bool)
-    inputs = {
-        "token_ids": tf.fill([U, sequences, tokens], 17),
-        "segment_ids": tf.zeros([U, sequences, tokens], tf.int32),
-        "is_padding": tf.zeros([U, sequences, tokens], tf.bool),
-        "can_answer": everywhere,
-        "may_start": everywhere,
-    }
-    outputs, others = (head(tf.constant(x), inputs) for x in (content, other))
-    same = all(np.array_equal(outputs[key], others[key]) for key in outputs)
-    assert same == head.reads_summary

@@ -12,7 +12,6 @@ from tests.helpers.tiny import (
     BATCH,
     LAYERS,
     MEMORY,
-    TARGETS,
     TOKENS,
     WIDTH,
     random_inputs,
@@ -175,20 +174,6 @@ def test_unknown_sizes_give_what_static_ones_give():
     assert len(traces) == 1
 
 
-def test_a_hundred_lengths_are_one_graph():
-    encoder, traces = tiny_encoder(mem_len=0), []
-
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
-    def embed(token_ids):
-        traces.append(1)
-        return encoder(token_ids)["content"]
-
-    rng = np.random.default_rng(0)
-    for length in rng.integers(1, 300, 100):
-        assert embed(rng.integers(9, 50, [2, length]).astype(np.int32)).shape[1] == length
-    assert len(traces) == 1
-
-
 SMALL = {"num_layers": 1, "dropout": 0.1, "dropatt": 0.1, "mem_len": 0}
 
 
@@ -211,6 +196,7 @@ def functional(length, **settings):
     return tf_keras.Model(token_ids, logits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -271,27 +257,3 @@ def test_fit_predict_and_save_a_model_around_the_encoder(make, tmp_path):
 def test_wrong_inputs(inputs, message):
     with pytest.raises(ValueError, match=message):
         tiny_encoder()(inputs)
-
-
-def test_output_shapes():
-    encoder = tiny_encoder()
-    shapes = encoder.compute_output_shape([None, TOKENS])
-    found = encoder(random_inputs(0)["token_ids"])
-    assert set(shapes) == set(found)
-    for name, shape in shapes.items():
-        assert shape.is_compatible_with(found[name].shape)
-
-
-def test_precision_of_a_layer_is_that_of_its_layers():
-    encoder = XLNetEncoder(tiny_config(), dtype="mixed_bfloat16")
-    out = encoder(random_inputs(0))
-    assert out["content"].dtype == tf.bfloat16
-    assert {variable.dtype for variable in encoder.variables} == {tf.float32}
-    exact = XLNetEncoder(tiny_config())
-    exact.build()
-    for ours, theirs in zip(exact.variables, encoder.variables, strict=True):
-        ours.assign(theirs)
-    np.testing.assert_allclose(
-        tf.cast(out["content"], tf.float32), exact(random_inputs(0))["content"], atol=0.15
-    )
-    assert out["query"].shape == [BATCH, TARGETS, WIDTH]

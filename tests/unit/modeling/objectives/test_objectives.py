@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.phrases import word_starts
@@ -174,17 +174,6 @@ def test_causal_with_memory_equals_one_long_text():
         np.testing.assert_array_equal(task.labels_BP, text[:, start + 1 : start + 8])
         np.testing.assert_allclose(outputs["logits"], wanted[:, start : start + 7], atol=1e-4)
         memory = outputs["memory"]
-
-
-def test_settings_that_cannot_work():
-    for changes, message in (
-        ({"mask_share": 0.95}, "objective.mask_share"),
-        ({"phrases": "[New York]"}, "data.target_unit"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            tiny_config(**changes)
-    with pytest.raises(ConfigError, match=r"objective\.kind"):
-        create_objective(ObjectiveSections.of(tiny_config(kind="masked")))
 
 
 def test_phrases_are_words(vocab_file):

@@ -256,18 +256,6 @@ def test_a_draw_depends_on_seed_epoch_and_window_only():
         assert (other.order != targets.order).any(axis=1).all()
 
 
-def test_nothing_to_choose():
-    rows = make_rows(WORDS, num_rows=2)
-    rows["can_be_target"] = tf.zeros_like(rows["can_be_target"])
-    targets = sample(rows, WORDS)
-    assert not targets.target_mask.any() and not targets.target_positions.any()
-
-
-def test_other_orders():
-    assert permutation_sampling.causal_order(2, 3).numpy().tolist() == [[0, 1, 2], [0, 1, 2]]
-    assert permutation_sampling.visible_order(2, 3).numpy().tolist() == [[0, 0, 0], [0, 0, 0]]
-
-
 def test_spans_too_long_for_32_bits():
     data = dataclasses.replace(WORDS, max_span=5000)
     with pytest.raises(ConfigError, match=r"max_span.*5000"):
