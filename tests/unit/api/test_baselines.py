@@ -49,7 +49,3 @@ def test_a_task_without_baselines_says_so(tmp_path, capfd):
     line = capfd.readouterr().err
     assert "model 0.5" in line and "no bag of words to compare with in question_answering" in line
     assert json.loads((tmp_path / "metrics.json").read_text())["baselines"] is None
-
-
-def test_no_error_is_raised(tmp_path, examples):
-    assert add_baselines(str(tmp_path / "nothing"), {}, examples, examples) is None

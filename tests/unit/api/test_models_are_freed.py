@@ -96,6 +96,7 @@ def alive():
     return {id(x): weakref.ref(x) for x in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_is_left(name, paths, tmp_path):
     before, entries = alive(), set(ops.gradient_registry.list())
@@ -106,6 +107,7 @@ def test_nothing_is_left(name, paths, tmp_path):
     assert kernels <= entries
 
 
+@pytest.mark.slow
 def test_memory_of_the_process_does_not_grow_by_a_model_a_run():
     """A model of 26 MB, with Adam's moments 80 MB, trained four times."""
     config = tiny_config(num_layers=1, vocab_size=300_007)

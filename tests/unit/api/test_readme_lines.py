@@ -7,6 +7,8 @@ from official import xlnet
 from tests.helpers import checkpoints
 from tests.helpers.documents import ROOT, blocks
 
+pytestmark = pytest.mark.slow
+
 LINES = [
     block.code
     for block in blocks(ROOT / "README.md")
@@ -30,12 +32,6 @@ def names(tmp_path_factory, vocab_file):
             )
             exec(code.replace('"num_steps=2"', '"num_steps=2", "warmup_steps=0"'), names)
     return names
-
-
-def test_there_are_three_of_five_lines():
-    assert len(LINES) == 3
-    for code in LINES:
-        assert len([line for line in code.splitlines() if line.strip()]) <= 5
 
 
 def test_hidden_states_and_vectors(names):

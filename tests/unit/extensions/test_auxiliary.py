@@ -157,25 +157,6 @@ def test_token_document_by_hand():
     np.testing.assert_array_equal(label * wanted_weight.astype(int), wanted_label * wanted_weight)
 
 
-@pytest.mark.parametrize("kind", ["permutation", "denoising", "causal"])
-def test_what_token_document_reads_does_not_depend_on_what_it_asks(kind):
-    changes = {"bidirectional": False} if kind == "causal" else {}
-    model = make_model(auxiliary="[token_document]", kind=kind, **changes)
-    batch, part = windows(3), model.auxiliary.parts["token_document"]
-    other = windows(4)["token_ids"].numpy()
-    other[:, :REUSE] = batch["token_ids"].numpy()[:, :REUSE]
-    states = []
-    for tokens in (batch["token_ids"], tf.constant(other)):
-        task = model.make_permutation(batch)
-        length = task.inputs["token_ids"].shape[1]
-        # The second half of the input is replaced after the targets are drawn.
-        changed = tf.concat([task.inputs["token_ids"][:, :REUSE], tokens[:, REUSE:length]], axis=1)
-        inputs = {**task.inputs, "token_ids": changed}
-        states.append(part.hidden_states(model(inputs), inputs).numpy())
-    assert states[0].shape[1] == REUSE
-    np.testing.assert_allclose(states[0], states[1], atol=1e-6)
-
-
 def test_stages_begin_at_their_steps_and_stay():
     config = ObjectiveConfig(
         auxiliary=("next_sentence", "capitalization"),

@@ -7,9 +7,10 @@ import pytest
 import tensorflow as tf
 import yaml
 
-from official import xlnet
 from official.xlnet import cli
 from tests.helpers.corpora import WORDS
+
+pytestmark = pytest.mark.slow
 
 MODEL = {
     "vocab_size": 2000,
@@ -88,15 +89,6 @@ def test_pretraining_is_evaluated(made, capsys):
     assert np.isfinite(last_line(capsys)["loss"])
 
 
-@pytest.mark.parametrize("made", ["bert"], indirect=True)
-def test_pretraining_is_resumed(made, capsys):
-    directory, _ = made
-    recipe, data = f"--config={directory}/recipe.yaml", f"--data={directory}/data"
-    again = (recipe, data, f"--model_dir={directory}/model", "--set=num_steps=6")
-    assert run("pretrain", *again) == 0
-    assert last_line(capsys)["step"] == 6
-
-
 def test_it_learns_a_task_and_every_way_of_prediction_agrees(made, capsys, tmp_path):
     directory, texts = made
     tuned = f"--model={directory}/tuned"
@@ -114,18 +106,6 @@ def test_it_learns_a_task_and_every_way_of_prediction_agrees(made, capsys, tmp_p
     served = tf.saved_model.load(last_line(capsys)["path"])
     answers = served.signatures["serving_default"](text=tf.constant(texts))
     assert [label.decode() for label in answers["label"].numpy()] == labels
-
-
-def test_embeddings_are_those_of_the_exported_encoder(made, capsys, tmp_path):
-    directory, texts = made
-    vectors = xlnet.embed(f"{directory}/model", texts, "mean")
-    export = (f"--model={directory}/model", "--head=encoder", f"--output={tmp_path}/served")
-    assert run("export", *export) == 0
-    served = tf.saved_model.load(last_line(capsys)["path"])
-    means = served.signatures["serving_default"](text=tf.constant(texts))["mean"]
-    np.testing.assert_allclose(vectors, means, atol=1e-5)
-    middle = xlnet.embed(f"{directory}/model", texts[:2], "mean", layer=1)
-    assert np.abs(middle - vectors[:2]).max() > 1e-3
 
 
 @pytest.mark.parametrize(

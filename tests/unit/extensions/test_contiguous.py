@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, SEP_ID
 from tests.helpers.tiny import TOKENS, random_windows, tiny_config
@@ -60,17 +59,3 @@ def test_documents_do_not_see_each_other():
     ):
         document = np.array(document)
         np.testing.assert_array_equal(found[row], document[:, None] != document)
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ("kind=causal", r"objective.kind: expected denoising with objective.input_format=doc_sent"),
-        ("next_sentence=true", r"objective.auxiliary: expected none with .*, which has no B"),
-        ("mem_len=3", r"model.mem_len: expected 0 with objective.input_format=doc_sentences"),
-    ],
-)
-def test_what_the_formats_do_not_have_is_refused(change, sentence):
-    settings = ["input_format=doc_sentences", "kind=denoising", "mem_len=0", change]
-    with pytest.raises(ConfigError, match=sentence):
-        tiny_config().apply(settings)

@@ -9,11 +9,12 @@ import pytest
 from data_prep.pipelines.prepare import prepare
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
+
+pytestmark = pytest.mark.slow
 
 NAMES = ("token_document", "capitalization", "next_sentence")
 CONFIG = {
@@ -77,18 +78,3 @@ def test_a_new_run_keeps_the_classifiers_that_both_have(data, model_dir, tmp_pat
         np.testing.assert_array_equal(start.auxiliary.parts[name].kernel, kept.kernel)
     result = pretrain(config, data, str(tmp_path), init_from=model_dir, steps=2)
     assert result["step"] == 2
-
-
-def test_a_run_goes_on_with_its_own_inputs_only(data, model_dir, tmp_path):
-    """Records of the same number and length do for a resumed run no more than others."""
-    config = XLNetConfig.from_dict(CONFIG)
-    other = XLNetConfig.from_dict({**CONFIG, "data": {**CONFIG["data"], "seed": 1}})
-    text = str(tmp_path / "text.txt")
-    with open(text, "w") as file:
-        file.write(as_text(random_documents(random.Random(1), 30)))
-    prepare([text], vocabulary_dir(), other, str(tmp_path / "data"), num_workers=1)
-    with pytest.raises(ConfigError, match=r"expected the records .*; choose another output"):
-        pretrain(config, str(tmp_path / "data"), model_dir)
-    with pytest.raises(ConfigError, match=r"initial weights .*got a run that had no initial"):
-        pretrain(config, data, model_dir, init_from=model_dir)
-    assert pretrain(config, data, model_dir)["step"] == 10  # As it was.

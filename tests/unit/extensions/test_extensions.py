@@ -55,6 +55,7 @@ def test_every_module_registers_its_names_and_no_others(table):
     assert ours - of_tasks == set(table.modules) - of_tasks
 
 
+@pytest.mark.slow
 def test_the_core_works_without_its_extensions(tmp_path, vocab_file):
     shutil.copytree(
         ROOT / "official",

@@ -4,13 +4,7 @@ import math
 
 import pytest
 
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.extensions.several_runs.search import candidate_config, successive_halving
-from official.xlnet.extensions.several_runs.search_report import (
-    search_table,
-    write_picture,
-    write_recipe,
-)
 from tests.helpers.task_corpora import task_config
 
 
@@ -65,43 +59,3 @@ def test_candidates_are_spread_around_the_configuration():
     for n in range(28):
         for share in (1, 3, 9):
             candidate_config(config, n, share).check()
-
-
-RUNS = [
-    {"candidate": c, "share": s, "learning_rate": r, "epochs": e, "num_steps": 10, "seconds": 95}
-    | ({"metric": "accuracy", "metrics": {"accuracy": v}} if v else {"metric": None, "metrics": {}})
-    for c, s, r, e, v in [
-        (0, 3, 1e-3, 1.0, 0.5),
-        (1, 3, 3e-2, 2.0, 0.7),
-        (2, 3, 0.9, 0.0, None),
-        (1, 1, 3e-2, 6.0, 0.8),
-        (0, 1, 1e-3, 3.0, 0.75),
-    ]
-]
-
-
-def test_table():
-    assert search_table(RUNS, best=1).splitlines() == [
-        "| candidate | learning rate | length | 1/3 | 1/1 |",
-        "| --- | --- | --- | --- | --- |",
-        "| 0 | 0.001 | 3 epochs | 0.5000 | 0.7500 |",
-        "| 1 (best) | 0.03 | 6 epochs | 0.7000 | 0.8000 |",
-        "| 2 | 0.9 | 30 steps | diverged |  |",
-    ]
-
-
-def test_picture_and_recipe(tmp_path):
-    write_picture(str(tmp_path / "search.png"), RUNS)
-    assert (tmp_path / "search.png").read_bytes().startswith(b"\x89PNG")
-    config = config_of(epochs=3.0, summary="attn")
-    config.training.warmup_steps = 6
-    config.model.dropout = 0.25
-    path = str(tmp_path / "recipe.yaml")
-    write_recipe(path, config, RUNS[3])
-    base = XLNetConfig()
-    base.model = config_of().model
-    found = XLNetConfig.load(path, base=base)
-    assert found.training == config.training and found.task == config.task
-    assert found.model == config.model
-    text = (tmp_path / "recipe.yaml").read_text()
-    assert "labels" not in text and "accuracy 0.8000" in text and "2 minutes" in text

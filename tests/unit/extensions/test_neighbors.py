@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.extensions.neighbors import NeighborBias, NeighborKernel
-from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
-from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, sinusoids
-from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
+from official.xlnet.modeling.layers.relative_position import sinusoids
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 
 DISTANCES = (1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)  # Query position minus key position.
@@ -54,39 +51,3 @@ def test_encoder_attends_to_neighbors_of_the_text(untie_r, reverse):
         expected = middle + own if reverse else middle - own
         found = scores_LBNTK[:, :, head, 4:13].argmax(axis=-1)
         assert (found == expected).all()
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_rows_start_with_a_share_of_each_neighbor(reverse):
-    """Attention alone, with sharp heads, writes elements of the neighbors side by side."""
-    layer = TwoStreamRelativeAttention(4, 32, init_std=0.0, attention_init="neighbors")
-    rng = np.random.default_rng(2)
-    hidden = rng.standard_normal([2, 19, 128]).astype(np.float32)
-    layer.build([None, None, 128])
-    layer.biases.position.assign(50 * layer.biases.position)
-    mask, table = TwoStreamAttentionMask()(hidden), RelativePositionEncoding()(hidden)
-    output = layer(hidden, mask, table, is_reversed=[reverse, reverse]).numpy()
-    for head, own in enumerate(DISTANCES[:4]):
-        share = slice(32 * head, 32 * head + 32)
-        shifted = np.roll(hidden, -own if reverse else own, axis=1)
-        np.testing.assert_allclose(output[:, 3:16, share], shifted[:, 3:16, share], atol=1e-3)
-
-
-def test_noise_is_that_of_the_normal_initializer():
-    kernel = NeighborKernel(0.02)([64, 2, 32]).numpy() - NeighborKernel(0.0)([64, 2, 32]).numpy()
-    assert np.std(kernel) == pytest.approx(0.02, rel=0.1)
-    bias = NeighborBias(0.02, 1024)([16, 64]).numpy() - NeighborBias(0.0, 1024)([16, 64]).numpy()
-    assert np.std(bias) == pytest.approx(0.02, rel=0.2)
-
-
-def test_initial_values_are_the_same_for_the_same_seed():
-    def weights():
-        tf_keras.utils.set_random_seed(3)
-        model = {"vocab_size": 101, "num_layers": 1, "attention_init": "neighbors"}
-        config = XLNetConfig.from_dict({"model": model})
-        encoder = XLNetEncoder(config)
-        encoder.build()
-        return encoder.get_weights()
-
-    for one, other in zip(weights(), weights(), strict=True):
-        np.testing.assert_array_equal(one, other)

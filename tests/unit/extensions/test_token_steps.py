@@ -1,19 +1,12 @@
 """`xlnet inspect steps`: the bars are the encoder's own counts."""
 
-import io
-import json
-
-import matplotlib.image
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet import cli
-from official.xlnet.analysis.token_steps import TokenSteps, as_png, token_steps
+from official.xlnet.analysis.token_steps import token_steps
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
-from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import randomize, tiny_config
@@ -51,36 +44,3 @@ def test_steps_are_those_of_the_encoder(model_dir):
     expected = np.minimum(1 + np.sum(total < 0.99, axis=0), 5)
     np.testing.assert_array_equal(steps.num_steps, expected)
     assert len(set(expected.tolist())) > 1
-
-
-def test_bars_are_as_high_as_the_steps():
-    pieces = ["▁the", "$x$", "a"] * 15
-    few, many = (
-        matplotlib.image.imread(io.BytesIO(as_png(TokenSteps(pieces, np.full(45, n), 6))))
-        for n in (1, 5)
-    )
-    blue = np.array([0x29, 0x61, 0x9F]) / 255
-    painted = [np.all(np.abs(image[..., :3] - blue) < 0.01, axis=-1).sum() for image in (few, many)]
-    assert painted[1] == pytest.approx(5 * painted[0], rel=0.05)
-
-
-def test_command(model_dir, tmp_path, capsys):
-    output = str(tmp_path / "steps.png")
-    arguments = ["inspect", "steps", f"--model={model_dir}", f"--text={TEXT}"]
-    assert cli.main([*arguments, f"--output={output}"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    figures = json.loads(captured.out.splitlines()[-1])
-    steps = token_steps(model_dir, TEXT)
-    assert figures["tokens"] == len(steps.pieces) and figures["layers"] == 5
-    assert figures["mean_steps"] == pytest.approx(steps.num_steps.mean(), abs=1e-3)
-    assert cli.main([*arguments, "--output=x.html"]) == 2
-    assert "expected a file ending in .png" in capsys.readouterr().err
-
-
-def test_other_formats_refuse_shared_blocks(model_dir, tmp_path):
-    with pytest.raises(
-        ConfigError,
-        match=r"model\.depth: expected stacked, as in every other format, got 'adaptive'",
-    ):
-        convert(model_dir, str(tmp_path / "hf"), to="hf")

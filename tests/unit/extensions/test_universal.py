@@ -7,15 +7,12 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import ConfigError
 from official.xlnet.extensions.universal.adaptive_depth import AdaptiveDepth
-from official.xlnet.extensions.universal.shared_depth import step_encoding
 from official.xlnet.inference.cached_decoding import prefill
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder, last_positions
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.training.optimization import create_optimizer, layer_of
+from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.tiny import (
     BATCH,
     MEMORY,
@@ -102,25 +99,6 @@ def test_halting_equals_that_by_hand():
     np.testing.assert_allclose(depth.losses, [0.3 * ponder], rtol=1e-5)
 
 
-def test_a_row_that_has_halted_stays_as_it_is_for_the_others():
-    """Row 0 halts after its first step; row 1 goes on and adds up what it sees of row 0."""
-    depth = AdaptiveDepth(step_encoding=False, threshold=0.5)
-    depth.build([None, None, 2])
-    depth.halting_kernel.assign([10.0, 0.0])
-    depth.halting_bias.assign(-5.0)
-    hidden = tf.constant([[[1.0, 1.0], [0.0, 0.0]]])
-    seen = []
-
-    def step(number, rows):
-        seen.append(rows[0, 0].numpy().tolist())
-        return rows + tf.constant([[[0.0, 1.0], [0.0, 0.0]]])
-
-    outputs = depth(hidden, step=step, num_layers=4)
-    np.testing.assert_array_equal(outputs.num_steps, [[1, 4]])
-    assert seen == [[1.0, 1.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]
-    np.testing.assert_allclose(outputs.hidden_states[0, 0], [1.0, 2.0])
-
-
 @pytest.mark.parametrize("untie_r", [True, False])
 def test_a_shared_block_equals_stacked_blocks_with_its_weights(untie_r):
     """In both streams, with memory, reversed rows, padding and dropout; gradients add up."""
@@ -152,17 +130,6 @@ def test_a_shared_block_equals_stacked_blocks_with_its_weights(untie_r):
     )
     for gradient, each in zip(gradients, zip(*of_blocks, strict=True), strict=True):
         np.testing.assert_allclose(gradient, tf.add_n(each), atol=2e-4, rtol=1e-3)
-
-
-def test_the_step_encoding_is_added_before_every_step():
-    encoder = tiny_encoder(4, num_layers=3, depth="shared")
-    inputs = random_inputs(4, layers=3)
-    hidden = encoder(inputs, return_hidden_states=True)["hidden_states"]
-    embeddings = tf.gather(encoder.word_embedding.embeddings, inputs["token_ids"])
-    np.testing.assert_allclose(hidden[0], embeddings + step_encoding(1, WIDTH), atol=1e-6)
-    without = tiny_encoder(4, num_layers=3, depth="shared", step_encoding=False)
-    without.set_weights(encoder.get_weights())
-    assert np.abs(without(inputs)["query"] - encoder(inputs)["query"]).max() > 1e-2
 
 
 def test_padding_rows_and_hidden_tokens_change_nothing():
@@ -226,6 +193,7 @@ def test_the_inference_network_equals_the_layers(new_encoder):
     )
 
 
+@pytest.mark.slow
 def test_exported_weights_are_those_of_halting_too(tmp_path):
     encoder = adaptive_encoder(12, mem_len=0)
     packed = InferenceEncoder(encoder, TOKENS)
@@ -248,6 +216,7 @@ def test_exported_weights_are_those_of_halting_too(tmp_path):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_decoding_caches_what_each_step_reads():
     encoder = adaptive_encoder(10, mem_len=0)
     token_ids = tf.constant(random_inputs(10, layers=STEPS)["token_ids"])
@@ -285,6 +254,7 @@ def step_of_halting(ponder_weight, slices="accumulate_steps=1"):
     return model.encoder.depth.halting_bias.numpy() + 2.0, loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "slices", ["accumulate_steps=1", "accumulate_steps=2", "parallel_slices=2"]
 )
@@ -302,6 +272,7 @@ def test_a_step_descends_on_the_ponder_cost_once(slices):
     np.testing.assert_allclose(whole - without, expected, rtol=0.03)
 
 
+@pytest.mark.slow
 def test_training_fits_a_batch():
     changes = {"kind": "causal", "bidirectional": False, "recompute": "block", "dropout": 0.1}
     config = tiny_config(depth="adaptive", num_layers=2, **changes)
@@ -322,18 +293,3 @@ def test_parameters_are_counted(depth, untie_r):
     assert config.model.num_parameters == counted == encoder.count_params()
     if depth != "stacked":
         assert len(encoder.trainable_variables) < len(tiny_encoder(num_layers=2).weights)
-
-
-def test_a_shared_block_learns_at_the_full_rate():
-    for variable in tiny_encoder(num_layers=3, depth="adaptive").variables:
-        is_embedding = "embedding:" in variable.name or "embeddings" in variable.name
-        if "segment" not in variable.name:
-            assert layer_of(variable.name, 3) == (0 if is_embedding else 3), variable.name
-
-
-def test_unknown_depths_are_refused_and_all_known_ones_exist():
-    with pytest.raises(ConfigError, match=r"model\.depth: expected"):
-        tiny_config(depth="deep")
-    for depth in ("stacked", "shared", "adaptive"):
-        tiny_config(depth=depth).check()
-    assert XLNetConfig().model.depth == "stacked"

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 import tf_keras
-from official.nlp.modeling.models import BertClassifier, BertSpanLabeler
+from official.nlp.modeling.models import BertClassifier
 
 from official.xlnet.garden import bert_style_encoder
 from tests.helpers.tiny import VOCAB, WIDTH, tiny_encoder
@@ -45,6 +44,7 @@ def test_outputs_are_those_of_the_encoder_on_each_row_alone(side, memory):
         np.testing.assert_allclose(outputs["pooled_output"][row], alone[-1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_classifier_trains_and_is_saved(tmp_path):
     model = BertClassifier(bert_style_encoder(tiny_encoder(dropout=0.1)), num_classes=3)
     loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -56,12 +56,6 @@ def test_classifier_trains_and_is_saved(tmp_path):
     other = BertClassifier(bert_style_encoder(tiny_encoder(1)), num_classes=3)
     other.load_weights(f"{tmp_path}/weights")
     np.testing.assert_allclose(other(given), model(given), atol=1e-6)
-
-
-def test_span_labeler():
-    encoder = bert_style_encoder(tiny_encoder())
-    outputs = BertSpanLabeler(encoder)(inputs("right"))
-    assert [x.shape for x in tf.nest.flatten(outputs)] == [(3, 13), (3, 13)]
 
 
 def test_a_functional_model_of_it_is_saved_whole(tmp_path):

@@ -13,9 +13,10 @@ from official.modeling import hyperparams
 from data_prep.pipelines.prepare import prepare
 from official import xlnet
 from official.xlnet import garden
-from official.xlnet.errors import ConfigError
 from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
 from tests.helpers.tiny import randomize
+
+pytestmark = pytest.mark.slow
 
 BATCH = 4
 
@@ -123,17 +124,3 @@ def test_a_run_is_resumed_and_saved_as_a_model_directory(folder, trained, tmp_pa
         np.testing.assert_array_equal(found, expected, expected.name)
     xlnet.save_pretrained(again, str(tmp_path), f"{vocabulary_dir()}/spiece.model")
     assert xlnet.score(str(tmp_path), "the water").total < 0
-
-
-def test_an_experiment_without_a_recipe(folder):
-    params = parameters(folder, task={"recipe": ""})
-    with pytest.raises(ConfigError, match=r"task\.recipe: expected a YAML file or a model"):
-        task_factory.get_task(params.task).build_model()
-
-
-def test_pretraining_from_python(folder, tmp_path):
-    paths = f"{folder}/recipe/config.yaml", f"{folder}/data", f"{tmp_path}/model"
-    result = xlnet.pretrain(*paths, ["training.num_steps=2", "training.jit_compile=false"])
-    assert result["step"] == 2 and 3 < result["loss"] < 7
-    with pytest.raises(ConfigError, match="unknown key 'num_stepps'"):
-        xlnet.pretrain(*paths, ["num_stepps=2"])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official import xlnet
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.embedding import TextEmbedder, embed
 from official.xlnet.tokenization.graph.packing import pack_columns
@@ -69,17 +68,6 @@ def test_each_text_as_the_encoder_reads_it_alone(embedder, texts, states_of_text
     assert not found[expected == 0].any()
 
 
-@pytest.mark.parametrize(
-    ("layer", "number", "pooling"), [(3, 3, "none"), (-2, 2, "cls"), (1, 1, "mean")]
-)
-def test_a_layer_is_counted_from_either_end(
-    encoder, tokenizer, texts, states_of_texts, layer, number, pooling
-):
-    found = TextEmbedder(encoder, tokenizer, layer, MAX_LENGTH)(texts, pooling)
-    expected = np.stack([pooled(states[number], pooling) for states in states_of_texts])
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
 def test_a_causal_model_reads_as_it_was_trained(tokenizer, texts):
     encoder = tiny_encoder(num_layers=3, bidirectional=False, kind="causal")
     vectors = TextEmbedder(encoder, tokenizer, max_length=MAX_LENGTH)(texts[:3], "cls")
@@ -107,26 +95,6 @@ def test_layer_0_is_the_word_embedding(encoder, tokenizer):
     np.testing.assert_allclose(vectors, table[[9, 11, 10, 4, 3]], rtol=1e-6)
     cls = embed(encoder, ["9 11", "9"], "cls", layer=-4, tokenizer=tokenizer)
     np.testing.assert_allclose(cls, table[[3, 3]], rtol=1e-6)
-
-
-def test_single_string_is_a_single_text(encoder, tokenizer, embedder):
-    alone = embed(encoder, "9 10 11", max_length=MAX_LENGTH, tokenizer=tokenizer)
-    listed = embedder(["9 10 11"])
-    assert alone.shape == (WIDTH,)
-    np.testing.assert_array_equal(alone, listed[0])
-    assert embed(encoder, [], tokenizer=tokenizer).shape == (0, WIDTH)
-
-
-def test_model_directory(tmp_path):
-    from tests.helpers.served_models import mixed_texts, random_task, save_task, tokenizers
-
-    model, _ = random_task("classification")
-    directory = save_task(model, str(tmp_path / "model"))
-    texts = mixed_texts(13)
-    found = xlnet.embed(directory, texts)
-    expected = embed(model.encoder, texts, tokenizer=tokenizers()[0])
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    assert np.ptp(found, axis=0).max() > 0.1
 
 
 def test_wrong_arguments_are_named(encoder, tokenizer):

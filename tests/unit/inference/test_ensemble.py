@@ -67,18 +67,6 @@ def test_log_probabilities_are_averaged(folder, name, number):
     assert len(labels) > 1
 
 
-def test_scores_are_averaged(folder):
-    for name, number in (("regression", 3), ("ranking", 2)):
-        directories, examples = saved(folder, name, number), examples_of(name, 5)
-        single = [list(predict_examples(*load_task(each), examples)) for each in directories]
-        for prediction, *members in zip(
-            Ensemble(directories).predict(examples), *single, strict=True
-        ):
-            scores = [p["score"] for p in members]
-            assert prediction["score"] == pytest.approx(sum(scores) / number)
-            assert prediction.keys() == members[0].keys() and len(set(scores)) == number
-
-
 def test_log_odds_of_labels_are_averaged():
     def of(good, bad):
         labels = [label for label, p in (("good", good), ("bad", bad)) if p > 0.5]
@@ -126,6 +114,7 @@ def test_probabilities_of_answers_are_averaged():
     assert (empty["answer"], empty["n_best"]) == ("", [])
 
 
+@pytest.mark.slow
 def test_questions_end_to_end(folder):
     """The threshold is the mean of the members'."""
     settings = {"query_length": 5, "window_stride": 5, "answer_length": 7}
@@ -142,6 +131,7 @@ def test_questions_end_to_end(folder):
         assert (prediction["start"] is None) == is_null
 
 
+@pytest.mark.slow
 def test_commands_and_functions_agree(folder, capsys):
     directories = saved(folder, "classification", 3)[1:]
     data = folder / "data.tsv"
@@ -166,6 +156,7 @@ def test_commands_and_functions_agree(folder, capsys):
     assert xlnet.evaluate(directories, labelled)["accuracy"] == metrics["accuracy"]
 
 
+@pytest.mark.slow
 def test_members_must_be_of_one_task(folder):
     first = saved(folder, "classification", 3)[0]
     other, _ = random_task("classification", labels=("bad", "good", "fair"))

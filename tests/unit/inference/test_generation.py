@@ -133,12 +133,6 @@ def test_greedy_continuation_of_a_causal_model_is_the_most_probable_next_token(s
         assert tokenizer.encode(result) == ids[1:]
 
 
-def test_continuation_ends_with_the_document():
-    model = random_model()
-    model.lm_head.bias.assign(100.0 * tf.one_hot(EOD_ID, 31))
-    assert generate(model, ["9 10 ", "11"], 50, tokenizer=NumberTokenizer(31)) == ["9 10", "11"]
-
-
 def test_seeds_and_neighbours(text_model, tokenizer, monkeypatch):
     monkeypatch.setattr(generation, "BATCH_SIZE", 2)
     prompts = ["The first", "The second, which is longer"] * 2
@@ -148,14 +142,6 @@ def test_seeds_and_neighbours(text_model, tokenizer, monkeypatch):
     assert generate(text_model, prompts, 7, Sampling(seed=4), tokenizer=tokenizer) != first
     assert first[0] != first[2]
     assert all(text.startswith(prompt) for prompt, text in zip(prompts, first, strict=True))
-
-
-def test_one_graph_serves_all_tokens_and_prompts_of_a_length(text_model, tokenizer):
-    generate(text_model, ["The first"], 9, tokenizer=tokenizer)
-    before = cached_decoding._graphs[text_model].experimental_get_tracing_count()
-    for number in (1, 5, 10):
-        generate(text_model, ["Another"], number, Sampling(0.7, 5, 0.9), tokenizer=tokenizer)
-    assert cached_decoding._graphs[text_model].experimental_get_tracing_count() == before
 
 
 @pytest.mark.parametrize(
@@ -277,15 +263,6 @@ def test_wrong_input_is_named(text_model, tokenizer):
     fails(DataError, "expected at least 1 piece, got ____{0}", fill_blanks, "The ____{0} sat")
     fails(DataError, "at most 36 pieces, got 2 of text and 35 of", fill_blanks, "The ____{35} for")
     fails(ConfigError, "max_length: expected at least 1, got 0", fill_blanks, "The ____", 0)
-
-
-@pytest.mark.parametrize(
-    "key, value",
-    [("temperature", -1.0), ("top_k", -1), ("top_p", 0.0), ("top_p", 1.1), ("seed", "x")],
-)
-def test_wrong_sampling_is_named(key, value):
-    with pytest.raises(ConfigError, match=f"{key}: expected"):
-        Sampling(**{key: value})
 
 
 class HanTokenizer(NumberTokenizer):

@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference import scoring
 from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.scoring import Scorer, score
@@ -95,15 +94,6 @@ def test_tokens_after_a_target_never_change_its_score(scorer):
     first, second = scorer([as_text(ids), as_text(changed)])
     np.testing.assert_allclose(first.log_likelihoods[:9], second.log_likelihoods[:9], atol=1e-5)
     assert np.abs(first.log_likelihoods[9:] - second.log_likelihoods[9:]).max() > 0.1
-
-
-def test_texts_of_numpy_are_given_back_as_strings(model, tokenizer, scorer, monkeypatch):
-    monkeypatch.setattr(scoring, "Scorer", lambda *_: scorer)
-    texts = [as_text(random_ids(5, seed)) for seed in range(2)]
-    plain = scorer(texts)
-    for given in (np.array(texts), np.array(texts, object), map(np.str_, texts)):
-        assert repr(score(model, given, tokenizer=tokenizer)) == repr(plain)
-    assert repr(score(model, np.str_(texts[1]), tokenizer=tokenizer)) == repr(plain[1])
 
 
 def test_pseudo_is_every_token_given_all_others(model, scorer):
@@ -247,29 +237,6 @@ def test_what_a_model_was_not_trained_for_is_refused(tokenizer):
     for call in calls[1:4]:
         with pytest.raises(ConfigError, match=r"kind: expected permutation to .*'causal'"):
             call(causal)
-
-
-def test_model_without_memory_scores_long_texts(tokenizer):
-    model = random_model(mem_len=0)
-    ids = random_ids(40)
-    first, again = score(model, [as_text(ids), as_text(ids[:30])], tokenizer=tokenizer)
-    assert np.isfinite(first.log_likelihoods).all()
-    np.testing.assert_allclose(first.log_likelihoods[:30], again.log_likelihoods, atol=1e-5)
-
-
-@pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])
-def test_score_of_a_text_does_not_depend_on_the_texts_after_it(scorer, order):
-    texts = [as_text(random_ids(length, length)) for length in (9, 31, 16, 23)]
-    together = scorer(texts, order=order, num_orders=2)
-    alone = scorer(texts[:3], order=order, num_orders=2)[-1]
-    np.testing.assert_allclose(alone.log_likelihoods, together[2].log_likelihoods, atol=1e-5)
-
-
-def test_lengths_share_few_graphs(tokenizer):
-    scorer = Scorer(random_model(seq_len=32), tokenizer)
-    for length in (1, 3, 16, 17, 31, 32):
-        scorer([as_text(random_ids(length))])
-    assert scorer._in_order.experimental_get_tracing_count() == 2
 
 
 @pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])

@@ -9,8 +9,6 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from official.xlnet.checkpoints.model_directory import save_pretrained
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import ConfigError
-from official.xlnet.inference.network.length_buckets import Buckets, default_lengths
 from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.serving.export import write_version
@@ -83,6 +81,7 @@ LONG_TEXTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", LONG_TEXTS)
 def test_long_texts(served, settings):
     _, outputs, _, expected = served("classification", **settings)
@@ -90,6 +89,7 @@ def test_long_texts(served, settings):
         assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_memory_in_few_bytes(served, graph_tokenizer):
     _, _, examples, expected = served("classification", **LONG_TEXTS[1])
     model, _ = random_task("classification", **LONG_TEXTS[1])
@@ -100,6 +100,7 @@ def test_memory_in_few_bytes(served, graph_tokenizer):
         assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=0.03)
 
 
+@pytest.mark.slow
 def test_both_orders(graph_tokenizer):
     model, task = random_task("classification", both_orders=True, text_columns=("a", "b"))
     settings = Settings((23,), text_columns=("a", "b"))
@@ -127,6 +128,7 @@ def test_both_orders(graph_tokenizer):
     np.testing.assert_allclose(outputs["logits"][12], np.mean(alone, axis=0)[0], atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "long_texts"), [(2, "windows"), (4, "truncate"), (5, "memory")])
 def test_several_texts(tokenizer, graph_tokenizer, number, long_texts):
     """From four texts on, the segment of padding lies between theirs and that of CLS."""
@@ -178,6 +180,7 @@ def test_tags(served):
         assert tags[:number] == prediction["tags"] and not any(tags[number:])
 
 
+@pytest.mark.slow
 def test_several_tasks(served):
     _, outputs, _, expected = served("multitask")
     for row, prediction in enumerate(expected):
@@ -186,6 +189,7 @@ def test_several_tasks(served):
     assert outputs["length_score"].shape == (len(expected),)
 
 
+@pytest.mark.slow
 def test_tasks_of_mt_dnn(graph_tokenizer):
     columns = ("one", "two"), ("document", "query")
     texts = [f"{name}/{x}" for name, of in zip(("nli", "found"), columns, strict=True) for x in of]
@@ -318,11 +322,6 @@ def test_wrong_texts(served):
         service.serve_texts(choices=tf.constant([["a"] * 5]), **texts)
 
 
-def test_no_rows(served):
-    outputs = served("classification")[0].serve_texts(text=tf.constant([], tf.string))
-    assert outputs["probabilities"].shape == (0, 3)
-
-
 @pytest.fixture(scope="module")
 def embedding(graph_tokenizer):
     encoder = tiny_encoder(vocab_size=211)
@@ -347,13 +346,7 @@ def test_embeddings(embedding, graph_tokenizer):
         np.testing.assert_allclose(outputs["cls"][row], expected[row, -1], atol=1e-5)
 
 
-def test_short_batches_are_short(embedding):
-    service = embedding[1]
-    assert service.serve_texts(text=tf.constant(["the", "of"]))["embeddings"].shape[1] == 11
-    longer = service.serve_texts(text=tf.constant(["the", "of " * 30]))
-    assert longer["embeddings"].shape[1] == 23
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["permutation", "causal"])
 def test_language_model(tokenizer, graph_tokenizer, kind):
     from official.xlnet.inference.scoring import score
@@ -375,6 +368,7 @@ def test_language_model(tokenizer, graph_tokenizer, kind):
     assert outputs["is_truncated"].numpy().tolist() == [False] * (len(texts) + 1) + [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["permutation", "causal"])
 def test_language_model_reads_one_window_of_training(tmp_path, vocab_file, kind):
     from official.xlnet.inference.scoring import score
@@ -389,25 +383,6 @@ def test_language_model_reads_one_window_of_training(tmp_path, vocab_file, kind)
     [expected] = score(str(tmp_path), ["the " * 40])
     first = expected.log_likelihoods[:length]
     np.testing.assert_allclose(outputs["log_likelihoods"][0][-length:], first, atol=1e-5)
-
-
-def test_encoder_without_targets_has_no_query_stream():
-    encoder = tiny_encoder(mem_len=0)
-
-    @tf.function
-    def content(token_ids):
-        return encoder({"token_ids": token_ids})["content"]
-
-    def products(function, *specs):
-        graph = function.get_concrete_function(*specs).graph
-        assert all(x is not encoder.mask_embedding.handle for x, _ in graph.captures)
-        kinds = ("MatMul", "BatchMatMulV2")
-        found = [op for op in graph.get_operations() if op.type in kinds]
-        # Products with a vector are the sums of layer norms.
-        return sum(all(1 not in x.shape[-2:] for x in op.inputs) for op in found)
-
-    # Query, key, value, two of positions, two of scores, output, weighted sum, feed-forward.
-    assert products(content, tf.TensorSpec([2, 7], tf.int32)) == 11 * 2
 
 
 @pytest.mark.parametrize(
@@ -428,28 +403,6 @@ def test_stored_matrix(storage, error, axis):
     ]
     for got, expected, allowed in found:
         np.testing.assert_allclose(got, expected, atol=allowed + 1e-5 * largest, rtol=1e-5)
-
-
-def test_buckets_run_few_rows_at_a_time(monkeypatch):
-    from official.xlnet.inference.network import length_buckets
-
-    monkeypatch.setattr(length_buckets, "_TOKENS_AT_ONCE", 20)
-    run = Buckets(lambda x: {"sum": tf.reduce_sum(x["a"], axis=1), "a": x["a"]}, (3, 7), ("a",))
-    rng = np.random.default_rng(0)
-    number = rng.integers(0, 8, 31)
-    is_padding = np.arange(7) < 7 - number[:, None]
-    a = np.where(is_padding, 0, rng.integers(1, 99, (31, 7)))
-    outputs = tf.function(run)({"a": tf.constant(a), "is_padding": tf.constant(is_padding)})
-    np.testing.assert_array_equal(outputs["sum"], a.sum(axis=1))
-    np.testing.assert_array_equal(outputs["a"], a)
-
-
-def test_settings():
-    assert default_lengths(100) == (16, 32, 64, 100)
-    assert default_lengths(11) == (11,)
-    for wrong in ({"lengths": (32, 16)}, {"lengths": (3,)}, {"lengths": (16,), "weights": "int4"}):
-        with pytest.raises(ConfigError):
-            Settings(**wrong).check(4)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from official.xlnet import cli
 from official.xlnet.data.graph_names import columns_of_inputs, graph_names
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError
 from official.xlnet.serving.client import endpoint
 from official.xlnet.serving.client.beam import SavedModelHandler
 from official.xlnet.serving.export import export
@@ -56,13 +56,6 @@ def test_names_are_valid_distinct_and_found_again(seed):
     columns = [*rng.sample(names, len(names)), "label of another kind"]
     found = columns_of_inputs([inputs[n] for n in order], columns, "file")
     assert found == tuple(names[n] for n in order)
-
-
-def test_a_table_without_the_column_of_an_input_is_refused():
-    with pytest.raises(DataError, match="one column for the input 'b', got none among a, c"):
-        columns_of_inputs(["a", "b"], ["a", "c"], "t.csv")
-    with pytest.raises(DataError, match="got 'b-c', 'b c' among b-c, b c"):
-        columns_of_inputs(["b_c"], ["b-c", "b c"], "t.csv")
 
 
 class Local(endpoint.Endpoint):
@@ -115,6 +108,7 @@ def write_rows(path, columns, texts, rng):
     return str(path), rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns", [("text-a", "text_a", "标题"), ("class", "#1 String", "Review Text"), None], ids=str
 )
@@ -145,6 +139,7 @@ def test_every_way_to_predict_reads_the_same_columns(columns, tmp_path):
     assert_same(handler.run_inference(named, loaded), expected)
 
 
+@pytest.mark.slow
 def test_several_tasks_read_their_own_texts_each(tmp_path):
     """The names of tasks, too, are valid and distinct; a task has a signature of its own."""
     rng = random.Random(3)

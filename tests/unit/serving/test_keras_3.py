@@ -5,12 +5,15 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from official import xlnet
 from official.xlnet.data.examples import TextExample
 from official.xlnet.inference.task_prediction import load_task, predict_examples
 from tests.helpers.documents import ROOT, blocks
 from tests.helpers.served_models import random_task, save_task
+
+pytestmark = pytest.mark.slow
 
 TEXTS = ["A fine film.", "Dull, but not long."]
 

@@ -10,6 +10,8 @@ from official import xlnet
 from tests.helpers.documents import ROOT, blocks
 from tests.helpers.tiny import tiny_encoder
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_lines_of_the_page(tmp_path, vocab_file, monkeypatch):
     pytest.importorskip("tf2onnx")
