@@ -87,18 +87,6 @@ def test_what_a_killed_run_left_is_removed(state, tmp_path):
     ]
 
 
-def test_checkpoints_of_other_commands_are_left_alone(state, tmp_path):
-    path = state.save(str(tmp_path / "ckpt"))
-    CheckpointWriter(state, str(tmp_path), 2, is_chief=True)
-    assert newest_checkpoint(str(tmp_path)) == (path, {})
-    assert newest_checkpoint(str(tmp_path / "nowhere")) is None
-
-
-def test_only_the_chief_writes(state, tmp_path):
-    CheckpointWriter(state, str(tmp_path), 2, is_chief=False).save(3)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_failure_in_the_background_is_raised(state, tmp_path, monkeypatch):
     writer = CheckpointWriter(state, str(tmp_path), 2, is_chief=True)
     monkeypatch.setattr(json, "dumps", lambda *_, **__: 1 / 0)
@@ -121,8 +109,3 @@ def test_rows_of_a_memory_in_other_batches(tmp_path, rows, dtype):
     kept = min(rows, 5)
     wanted[:, :kept] = tf.cast(values, tf.float32)[:, :kept]
     np.testing.assert_array_equal(other.gather(), wanted)
-
-
-def test_a_memory_of_another_shape_is_refused():
-    with pytest.raises(ValueError, match=r"expected \[2, None, 3, 11\], got \[2, 5, 4, 11\]"):
-        Memory(2, 5, 3, 11).scatter(tf.zeros([2, 5, 4, 11]))

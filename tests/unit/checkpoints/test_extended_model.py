@@ -12,19 +12,17 @@ from data_prep.corpus.vocabulary import read_sample
 from data_prep.corpus.vocabulary_extension import extend_vocabulary
 from data_prep.settings import SampleOptions
 from official import xlnet
-from official.xlnet.api import vocabulary
 from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.model_directory import load_pretrainer, save_pretrained
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.json_files import read_json
-from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.language_model import LanguageModelService
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from tests.helpers import checkpoints
 from tests.helpers.compiled import make_model
 from tests.helpers.corpora import domain_text, random_documents, vocabulary_dir
-from tests.helpers.served_models import mixed_texts, random_task, save_task
+from tests.helpers.served_models import mixed_texts
 from tests.helpers.tiny import randomize
 
 OLD, NEW = 211, 19
@@ -114,6 +112,7 @@ def test_text_without_new_pieces_is_read_as_before(general, extended):
     np.testing.assert_allclose(xlnet.embed(extended, lines), xlnet.embed(general, lines), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tf1", "hf"])
 def test_other_formats_and_back(name, tmp_path, vocab_file, domain):
     values = checkpoints.random_values(checkpoints.tf1_shapes())
@@ -151,6 +150,7 @@ def test_other_formats_and_back(name, tmp_path, vocab_file, domain):
     )
 
 
+@pytest.mark.slow
 def test_an_exported_model_tokenizes_new_pieces(extended, domain):
     tokenizer = xlnet.load_tokenizer(extended)
     graph = GraphTokenizer(tokenizer)
@@ -165,36 +165,6 @@ def test_an_exported_model_tokenizes_new_pieces(extended, domain):
     outputs = service.serve_texts(text=tf.constant(["tachycardia of the heart"]))
     [score] = xlnet.score(extended, ["tachycardia of the heart"])
     np.testing.assert_allclose(outputs["log_likelihood"], [score.total], rtol=1e-4)
-
-
-def test_the_head_of_a_task_stays(tmp_path, domain):
-    model, _ = random_task("classification")
-    save_task(model, f"{tmp_path}/task")
-    xlnet.extend_vocabulary(f"{tmp_path}/task", [domain], f"{tmp_path}/extended", NEW)
-    loaded, _ = load_task(f"{tmp_path}/extended")
-    assert len(loaded.head.variables) == len(model.head.variables) > 0
-    for new, old in zip(loaded.head.variables, model.head.variables, strict=True):
-        np.testing.assert_array_equal(new, old)
-    assert loaded.encoder.word_embedding.embeddings.shape[0] == OLD + NEW
-
-
-def test_a_shared_block(tmp_path, domain):
-    model = make_model(vocab_size=OLD, depth="adaptive")
-    save_pretrained(model, f"{tmp_path}/model", VOCABULARY)
-    xlnet.extend_vocabulary(f"{tmp_path}/model", [domain], f"{tmp_path}/extended", NEW)
-    loaded = load_pretrainer(f"{tmp_path}/extended")
-    pairs = zip(loaded.encoder.variables[2:], model.encoder.variables[2:], strict=True)
-    assert all(np.array_equal(new, old) for new, old in pairs)
-
-
-def test_nothing_is_left_of_what_did_not_end(general, domain, tmp_path, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(vocabulary, "write_extended", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        xlnet.extend_vocabulary(general, [domain], f"{tmp_path}/out", NEW)
-    assert os.listdir(tmp_path) == []
 
 
 def test_models_that_cannot_be_extended(general, domain, tmp_path):

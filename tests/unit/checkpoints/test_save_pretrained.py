@@ -9,7 +9,7 @@ import tensorflow as tf
 import yaml
 
 from official import xlnet
-from official.xlnet.checkpoints.model_directory import load_pretrainer, restore
+from official.xlnet.checkpoints.model_directory import restore
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.language_model import load_language_model
@@ -50,14 +50,6 @@ def test_a_pretrainer_after_training(tmp_path, vocabulary):
     assert np.isfinite(line.log_likelihoods).all()
 
 
-def test_saving_again_replaces_the_weights(tmp_path, vocabulary):
-    for seed in (1, 2):
-        encoder = tiny_encoder(seed, vocab_size=VOCAB_SIZE)
-        xlnet.save_pretrained(encoder, str(tmp_path), xlnet.Tokenizer(vocabulary))
-    assert_same_weights(encoder, xlnet.load_encoder(str(tmp_path)))
-    assert len([name for name in os.listdir(tmp_path) if name.endswith(".index")]) == 1
-
-
 def test_a_model_of_a_task(tmp_path, vocabulary):
     config = task_config(name="classification", labels=("a", "b"))
     config.model.vocab_size = VOCAB_SIZE
@@ -90,6 +82,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_classifier_trained_in_keras(tmp_path, vocabulary, kind):
     """Keras, the model directory, its export and HF's format predict the same."""
@@ -153,32 +146,6 @@ def test_labels_that_do_not_fit(tmp_path, vocabulary, num_logits, given, message
     with pytest.raises(ConfigError, match=message):
         xlnet.save_pretrained(model, tmp_path / "model", vocabulary, **given)
     assert not (tmp_path / "model").exists()
-
-
-def test_next_sentence_is_kept(tmp_path, vocabulary):
-    changes = {"objective.next_sentence": True, "vocab_size": VOCAB_SIZE, "num_layers": 1}
-    model, other = make_model(**changes), make_model(is_random=False, **changes)
-    xlnet.save_pretrained(model, str(tmp_path), vocabulary)
-    restore(str(tmp_path), next_sentence=other.next_sentence)  # Its place since version 0.1.
-    assert_same_weights(model.auxiliary, other.auxiliary)
-    assert_same_weights(model.auxiliary, load_pretrainer(str(tmp_path)).auxiliary)
-
-
-def test_a_tokenizer_that_does_not_fit(tmp_path, vocabulary):
-    folder = str(tmp_path / "model")
-    with pytest.raises(ConfigError, match=r"model\.vocab_size: expected at least 211.* got 53"):
-        xlnet.save_pretrained(tiny_encoder(), folder, vocabulary)
-    encoder = tiny_encoder(vocab_size=VOCAB_SIZE)
-    with pytest.raises(ConfigError, match=r"lowercase False, as data\.lowercase.* got True"):
-        xlnet.save_pretrained(encoder, folder, xlnet.Tokenizer(vocabulary, lowercase=True))
-    assert not os.path.exists(folder)
-
-
-def test_the_directory_of_a_run_is_left_alone(tmp_path, vocabulary):
-    (tmp_path / "ckpt-7.json").write_text("{}")
-    with pytest.raises(ConfigError, match="got that of a run"):
-        xlnet.save_pretrained(tiny_encoder(vocab_size=VOCAB_SIZE), str(tmp_path), vocabulary)
-    assert os.listdir(tmp_path) == ["ckpt-7.json"]
 
 
 def test_weights_and_the_configuration_beside_them_are_of_one_model(tmp_path, vocabulary):

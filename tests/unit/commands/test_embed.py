@@ -81,17 +81,3 @@ def test_wrong_input_is_one_sentence(capsys, model, tmp_path, content, arguments
     assert (status, out) == (2, "")
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "v.npy").exists()
-
-
-def test_tables_have_no_text_on_each_line(capsys, model, tmp_path):
-    (tmp_path / "texts.csv").write_text("text\na\n")
-    files = (f"--input={tmp_path}/texts.csv", f"--output={tmp_path}/v.npy")
-    status, _, error = run(capsys, f"--model={model}", *files)
-    assert status == 2 and "expected a text file with one text on each line, or JSON" in error
-
-
-def test_json_lines_without_text(capsys, model, tmp_path):
-    (tmp_path / "texts.jsonl").write_text('{"text": "a"}\n{"txt": "a"}\n')
-    files = (f"--input={tmp_path}/texts.jsonl", f"--output={tmp_path}/v.npy")
-    status, _, error = run(capsys, f"--model={model}", *files)
-    assert status == 2 and "texts.jsonl, line 2: expected a JSON object with a string" in error

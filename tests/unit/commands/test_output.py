@@ -26,9 +26,3 @@ def test_an_input_is_not_replaced(tmp_path, monkeypatch, capsys, arguments, spel
     assert cli.main([*filled, f"--output={output}"]) == 2
     assert "--output: expected another file than the input" in capsys.readouterr().err
     assert source.read_bytes() == b"what would be lost\n"
-
-
-def test_nor_on_a_bucket(capsys):
-    url = "memory://bucket/texts.txt"
-    assert cli.main(["score", "--model=m", f"--input={url}", f"--output={url}"]) == 2
-    assert f"expected another file than the input {url}" in capsys.readouterr().err

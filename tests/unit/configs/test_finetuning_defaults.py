@@ -15,7 +15,6 @@ from official.xlnet.configs.finetuning_defaults import (
     given_settings,
     keep_settings,
 )
-from official.xlnet.errors import ConfigError
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
 RECIPES = sorted(
@@ -81,24 +80,6 @@ def test_what_is_given_is_kept(override, expected):
     config = chosen(2003, override)
     found = {**config.training.as_dict(), **config.task.as_dict()}
     assert {key: found[key] for key in expected} == expected
-
-
-def test_replicas_get_equal_shares():
-    assert chosen(2003, "accumulate_steps=2", num_replicas=5).training.batch_size == 40
-
-
-def test_slices_by_the_number_of_cores_do_not_bind_the_batch():
-    config = chosen(5000, "training.parallel_slices=0", "accumulate_steps=3", num_replicas=5)
-    assert config.training.batch_size == 45
-    config.training.require_shares(5)
-    with pytest.raises(ConfigError, match="a multiple of 18, for 6 replicas, each with 3 micro-ba"):
-        config.training.require_shares(6)
-    with pytest.raises(ConfigError, match="a multiple of 30, for 5 replicas, each with rows in bo"):
-        config.training.require_shares(5, even=True)
-
-
-def test_no_examples_are_an_error_of_others():
-    assert chosen(0).task.epochs == 40
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)

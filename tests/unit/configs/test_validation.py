@@ -79,11 +79,3 @@ def test_an_argument_that_is_no_number_of_its_range(value, kind, message):
     with pytest.raises(ConfigError) as caught:
         require_number("n", value, NOT_NEGATIVE, kind)
     assert str(caught.value).startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [(2, numbers.Integral), (np.int64(2), numbers.Integral), (np.float32(0.5), numbers.Real)],
-)
-def test_an_argument_that_is_a_number(value, kind):
-    require_number("n", value, NOT_NEGATIVE, kind)

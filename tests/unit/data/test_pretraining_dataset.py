@@ -87,13 +87,6 @@ def test_rows_read_their_lanes_in_order(data_set, batch_size):
         assert batch["is_reversed"].tolist() == [False, True] * (batch_size // 2)
 
 
-def test_odd_batches_of_data_in_one_direction(tmp_path):
-    write_data_set(str(tmp_path), T, 0, num_lanes=5, windows_per_lane=WINDOWS, bidirectional=False)
-    batches = read(str(tmp_path), 25, batch_size=3)
-    assert reads(batches) == expected_reads(3, 25, num_lanes=5)
-    assert not np.any([batch["is_reversed"] for batch in batches])
-
-
 def test_what_a_batch_holds(data_set):
     path, windows = data_set
     tokenizer = Tokenizer(os.path.join(path, special_tokens.VOCAB_FILE))
@@ -122,24 +115,6 @@ def test_what_a_batch_holds(data_set):
             )
             for name in ("is_reversed", "context_length", "is_next"):
                 assert batch[name][b] == windows[name][w]
-
-
-def test_static_shapes_and_types(data_set):
-    spec = pretraining_dataset(data_set[0], batch_size=4).element_spec
-    types = {name: (tensor.dtype.name, tensor.shape.as_list()) for name, tensor in spec.items()}
-    assert types == {
-        "token_ids": ("int32", [4, T]),
-        "segment_ids": ("int32", [4, T]),
-        "is_word_start": ("bool", [4, T]),
-        "can_be_target": ("bool", [4, T]),
-        "is_reversed": ("bool", [4]),
-        "context_length": ("int32", [4]),
-        "is_next": ("int32", [4]),
-        "letter_case": ("int32", [4, T]),
-        "window_id": ("int64", [4]),
-        "epoch": ("int32", [4]),
-        "follows": ("int64", [4]),
-    }
 
 
 @pytest.mark.parametrize("start_step", [1, 4, 5, 13, 1_000_003])
@@ -177,13 +152,6 @@ def test_the_heldout_split_is_read_once(tmp_path):
         pretraining_dataset(str(tmp_path), batch_size=4, split="heldout")
 
 
-def test_evaluation_ends_after_its_epochs(data_set):
-    dataset = pretraining_dataset(data_set[0], batch_size=2, epochs=1, start_step=4)
-    assert dataset.cardinality() == len(list(dataset)) == LANES * WINDOWS // 2 - 4
-    endless = pretraining_dataset(data_set[0], batch_size=2)
-    assert endless.cardinality() == tf.data.INFINITE_CARDINALITY
-
-
 @pytest.mark.parametrize(
     ("num_pipelines", "num_replicas"), [(1, 2), (2, 2), (3, 3), (1, 6), (3, 6)]
 )
@@ -211,18 +179,6 @@ def test_pipelines_share_the_rows(data_set, num_pipelines, num_replicas):
         for i in range(8)
     ]
     assert steps == expected_reads(6, 8, first_step=3)
-
-
-def test_under_a_strategy(data_set):
-    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
-    dataset = strategy.distribute_datasets_from_function(
-        lambda context: pretraining_dataset(data_set[0], 4, input_context=context)
-    )
-    got = [
-        [[batch[name].numpy().tolist() for name in ("epoch", "window_id")]]
-        for batch in itertools.islice(dataset, 7)
-    ]
-    assert [list(zip(*step[0], strict=True)) for step in got] == expected_reads(4, 7)
 
 
 def test_evaluation_batch_size():
@@ -386,11 +342,3 @@ def test_records_of_another_form_are_refused(own_data_set, kind, monkeypatch):
     sentence = "compressed as" if kind == "compression" else "expected records of the schema, got"
     with pytest.raises(DataError, match=sentence), reading.reading_errors(path, "train"):
         list(pretraining_dataset(path, 6).take(WINDOWS))
-
-
-def test_other_errors_pass_through(data_set):
-    with (
-        pytest.raises(tf.errors.InvalidArgumentError, match=r"mine"),
-        reading.reading_errors(data_set[0], "train"),
-    ):
-        raise tf.errors.InvalidArgumentError(None, None, "mine")

@@ -6,8 +6,6 @@ import random
 import pytest
 
 from official.xlnet.data.examples import TextExample, examples_checksum
-from official.xlnet.data.run_inputs import check_inputs
-from official.xlnet.errors import ConfigError
 from official.xlnet.files.checksums import content_checksum
 
 
@@ -43,18 +41,3 @@ def test_examples_are_compared_by_what_they_say():
             other[number] = dataclasses.replace(other[number], **change)
             assert examples_checksum(other) != expected
     assert examples_checksum(examples[::-1]) != expected != examples_checksum(examples[1:])
-
-
-def test_only_inputs_that_are_named_are_compared_and_old_runs_go_on(tmp_path):
-    directory = str(tmp_path / "run")
-    check_inputs(directory, {"records": "1", "initial weights": None}, is_begun=False)
-    check_inputs(directory, {"records": None, "initial weights": None}, is_begun=True)
-    for inputs, message in (
-        ({"records": "2"}, f"{directory}: expected the records .* got other ones; choose"),
-        ({"initial weights": "1"}, "got a run that had no initial weights; choose another"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            check_inputs(directory, inputs, is_begun=True)
-    check_inputs(directory, {"records": "2"}, is_begun=False)  # Nothing was trained.
-    check_inputs(directory, {"records": "2"}, is_begun=True)
-    check_inputs(str(tmp_path / "old"), {"records": "2"}, is_begun=True)

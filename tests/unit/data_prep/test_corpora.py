@@ -15,7 +15,6 @@ import pytest
 from data_prep.corpus import corpus, vocabulary
 from data_prep.pipelines import prepare as pipeline
 from data_prep.pipelines.prepare import prepare
-from data_prep.settings import ReadOptions
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import EOD_ID
@@ -132,28 +131,6 @@ def test_what_is_not_text_is_refused_with_what_to_do(tmp_path, name):
     assert "\n" not in str(raised.value)
 
 
-def test_a_directory_is_refused_with_the_pattern_to_write(tmp_path):
-    (tmp_path / "text").mkdir()
-    with pytest.raises(DataError, match=r"is a directory.*text/\* means the files in it, .*/\*\* "):
-        run(f"{tmp_path}/text/", tmp_path / "out")
-
-
-def test_formats_that_are_named_are_not_guessed(tmp_path):
-    documents = random_documents(random.Random(2), 40)
-    (tmp_path / "lines.txt").write_bytes(as_json(documents, random.Random(2)))
-    figures = run(tmp_path / "lines.txt", tmp_path / "a", format="jsonl")
-    assert figures["documents"] == 40
-    assert run(tmp_path / "lines.txt", tmp_path / "b", format="text")["documents"] == 1
-
-
-def test_files_without_text_are_counted(tmp_path, caplog):
-    (tmp_path / "a.txt").write_text(as_text(random_documents(random.Random(1), 40)))
-    for name, data in {"b.txt": b"", "c.txt": b"\n\n \n", "d.txt.gz": gzip.compress(b"")}.items():
-        (tmp_path / name).write_bytes(data)
-    assert run(f"{tmp_path}/*.*", tmp_path / "out")["empty_files"] == 3
-    assert "3 files have no text, such as" in caplog.text
-
-
 # Records that cannot be read.
 
 BAD_LINES = {
@@ -205,26 +182,6 @@ def lines_of(documents, lines):
         except (ValueError, TypeError, KeyError, RecursionError):
             continue
     return good
-
-
-def test_missing_texts_of_parquet_are_counted(tmp_path):
-    documents = random_documents(random.Random(5), 40)
-    texts = ["\n".join(lines) for lines in documents]
-    texts[3:3] = [None, "", None]
-    pq.write_table(pyarrow.table({"text": texts}), tmp_path / "text.parquet")
-    figures = run(tmp_path / "text.parquet", tmp_path / "out")
-    assert figures["missing_texts"] == 2 and figures["empty"] == 1 and figures["documents"] == 40
-    with pytest.raises(DataError, match=r"2 of 43 records.*missing_texts 2.*'text', got null"):
-        run(tmp_path / "text.parquet", tmp_path / "none", max_lost=0.01)
-
-
-def test_a_long_file_without_the_field_is_refused_before_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("data_prep.corpus.readers._MANY_RECORDS", 100)
-    monkeypatch.setattr("data_prep.corpus.readers.BATCH_BYTES", 1000)
-    lines = ['{"body": "a text"}'] * 5000
-    (tmp_path / "text.jsonl").write_text("\n".join(lines))
-    with pytest.raises(DataError, match=r" 1\d\d of 1\d\d records.*'text' \(--text_field"):
-        run(tmp_path / "text.jsonl", tmp_path / "out", max_lost=0.9)
 
 
 # Text that was edited since.
@@ -383,57 +340,3 @@ def test_held_out_text_is_a_share_of_tokens_whatever_the_sizes_of_documents(
 
 
 # Vocabularies of text without spaces.
-
-
-def without_spaces(seed, number):
-    rng = random.Random(seed)
-    parts = ["".join(random.Random(i).choices("ACGT", k=i % 19 + 3)) for i in range(80)]
-    return "".join(rng.choice(parts) for _ in range(number))
-
-
-def test_a_part_of_text_without_spaces_is_enough(monkeypatch):
-    lines = [without_spaces(i, 150) for i in range(60)]
-    whole = vocabulary.train_unigram(lines, 100)
-    monkeypatch.setattr(vocabulary, "_MIN_UNSPACED_CHARS", 20_000)
-    monkeypatch.setattr(vocabulary, "_UNSPACED_CHARS", 100)
-    seen = []
-    train = vocabulary.sentencepiece.SentencePieceTrainer.train
-
-    def spy(sentence_iterator, **options):
-        seen.append(list(sentence_iterator))
-        train(sentence_iterator=iter(seen[-1]), **options)
-
-    monkeypatch.setattr(vocabulary.sentencepiece.SentencePieceTrainer, "train", spy)
-    part = vocabulary.train_unigram(lines, 100)
-    assert 10_000 < sum(map(len, seen[-1])) < 30_000 < sum(map(len, lines))
-    tests = [without_spaces(i, 100) for i in range(100, 110)]
-    tokens = [
-        sum(map(len, vocabulary.sentencepiece.SentencePieceProcessor(model_proto=m).encode(tests)))
-        for m in (whole, part)
-    ]
-    assert tokens[1] < 1.1 * tokens[0]
-    # Text with spaces is used whole, however much of it there is.
-    spaced = [line for document in random_documents(random.Random(0), 900) for line in document]
-    vocabulary.train_unigram(spaced, 150)
-    assert seen[-1] == spaced and sum(map(len, spaced)) > 100_000
-
-
-@pytest.mark.parametrize("text", ["".join(map(chr, range(0x4E00, 0x4E30))), "ab abc abd " * 9])
-def test_sizes_that_are_refused_name_the_nearest_that_works(text):
-    for refused in (18, 50_000):
-        with pytest.raises(DataError, match=r"expected --size of at (least|most) \d+$") as raised:
-            vocabulary.train_unigram([text], refused)
-        nearest = int(str(raised.value).rsplit(" ", 1)[1])
-        vocabulary.train_unigram([text], nearest)
-        with pytest.raises(DataError, match="expected --size of at"):
-            vocabulary.train_unigram([text], nearest - 1 if refused < nearest else nearest + 1)
-
-
-def test_paths_may_be_paths(tmp_path):
-    (tmp_path / "a.txt").write_text(as_text(random_documents(random.Random(3), 60)))
-    vocabulary.train_vocabulary(tmp_path / "a.txt", tmp_path / "vocab", 100)
-    arguments = (tmp_path / "a.txt", tmp_path / "vocab", data_config(), tmp_path / "out")
-    figures = prepare(*arguments, num_workers=1)
-    assert figures["documents"] == 60
-    shards = corpus.find_shards(corpus.list_of_paths(str(tmp_path / "a.txt")), ReadOptions())
-    assert [shard.path for shard in shards] == [str(tmp_path / "a.txt")]

@@ -6,12 +6,9 @@ from data_prep.corpus.filters import reason_to_drop
 from data_prep.pipelines.prepare import prepare
 from data_prep.settings import Settings
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.target_count import targets_per_window
 from tests.helpers.corpora import (
     UDHR,
-    chinese_documents,
-    chinese_vocabulary,
     sentences,
     vocabulary_of,
 )
@@ -38,14 +35,7 @@ def test_sentences(language, tmp_path):
     assert sentences([text, expected[0]], vocab, tmp_path) == [*expected, expected[0]]
 
 
-def test_a_closing_quote_belongs_to_the_sentence_that_it_ends(tmp_path):
-    others = ["好」我", "走」他", "来」去", "大」小", "好。他", "走。我", "来。大"] * 9
-    vocab = vocabulary_of("\n".join([*others, "他说「好。」我走了。"]), tmp_path)
-    tokenizer = Tokenizer(f"{vocab}/spiece.model", keep_accents=True)
-    assert [tokenizer.id_to_piece(i) for i in tokenizer.encode("。」")][-2:] == ["。", "」"]
-    assert sentences(["他说「好。」我走了。"], vocab, tmp_path) == ["他说「好。」", "我走了。"]
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["กรุงเทพฯเป็นเมือง", "第3.5条", "有1.5人，和、人", "ကို၊ကို", "ต่าง ๆ"])
 def test_abbreviations_numbers_and_commas_end_no_sentence(text, tmp_path):
     vocab = vocabulary_of("\n".join([text] * 9), tmp_path)
@@ -74,20 +64,7 @@ def config(**data):
     return XLNetConfig.from_dict({"data": data})
 
 
-def test_as_many_targets_as_asked_for(tmp_path):
-    text = "\n\n".join("\n".join(document) for document in chinese_documents(5, 60))
-    (tmp_path / "text.txt").write_text(text)
-    prepare(
-        [str(tmp_path / "text.txt")],
-        chinese_vocabulary(),
-        config(),
-        str(tmp_path / "out"),
-        num_workers=1,
-    )
-    counts = targets_per_window(config(), str(tmp_path / "out"))
-    assert counts["targets_per_window"] > 19.5
-
-
+@pytest.mark.slow
 @pytest.mark.skipif(not UDHR.is_dir(), reason="real text is not part of the clone")
 @pytest.mark.parametrize("language", ["zh", "zh-Hant", "ja", "th", "lo", "km", "my"])
 def test_targets_and_sentences_of_real_text(language, tmp_path):

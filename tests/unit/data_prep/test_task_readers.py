@@ -64,26 +64,12 @@ def test_glue(name, tmp_path):
     assert not counts
 
 
-def test_csv_without_a_header(tmp_path):
-    path = write(tmp_path / "train.csv", '"3","A, ""b""","line one\nline two"\n"1","C","d"\n')
-    examples, _ = read(path, "ag_news")
-    assert [e.label for e in examples] == ["3", "1"]
-    assert examples[0].texts == ('A, "b"', "line one\nline two")
-
-
 def test_json_lines_and_gzip(tmp_path):
     rows = [{"id": "x", "text": "a", "label": ["p", "q"]}, {"id": "y", "text": "b", "label": []}]
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
     examples, _ = read(path, "multi_label")
     assert examples == [TextExample("x", ("a",), ("p", "q")), TextExample("y", ("b",), ())]
-
-
-def test_any_number_of_text_columns(tmp_path):
-    path = write(tmp_path / "a.tsv", "id\ta\tlabel\tb\tc\n7\tA\tyes\tB\tC\n")
-    assert read(path)[0] == [TextExample("7", ("A", "B", "C"), "yes")]
-    assert read(path, text_columns=("c", "a"))[0] == [TextExample("7", ("C", "A"), "yes")]
-    assert read(path, with_labels=False)[0] == [TextExample("7", ("A", "B", "C"), None)]
 
 
 def test_imdb_folders(tmp_path):
@@ -187,21 +173,6 @@ def test_trec_folders(tmp_path):
         read(tmp_path, "ranking")
 
 
-def test_only_the_best_documents_of_a_run_are_ranked_anew(tmp_path):
-    write(tmp_path / "queries.tsv", "1\tq\n2\tr\n")
-    write(tmp_path / "documents.tsv", "".join(f"{name}\t{name}.\n" for name in "abcd"))
-    write(tmp_path / "qrels", "1 0 a 2\n1 0 d -2\n2 0 c 1\n")
-    ranked = ["1 Q0 a 1 5 x", "1 Q0 b 2 7 x", "1 Q0 c 3 7 x", "1 Q0 d 4 9 x", "2 Q0 a 1 1 x"]
-    write(tmp_path / "run", "\n".join(ranked))
-    examples, _ = read(tmp_path, "ranking", rerank_depth=2)
-    assert [(e.query_id, e.id, e.relevance, e.not_ranked) for e in examples] == [
-        ("1", "d", -2.0, (("a", 2.0),)),
-        ("1", "c", 0.0, (("a", 2.0),)),
-        ("2", "a", 0.0, (("c", 1.0),)),
-    ]
-    assert len(read(tmp_path, "ranking")[0]) == 5
-
-
 def test_ranking_tables_and_trec_files(tmp_path):
     text = "query_id\tdocument_id\tquery\tdocument\trelevance\n1\td7\tq\td\t2\n"
     examples, _ = read(write(tmp_path / "a.tsv", text), "ranking")
@@ -247,23 +218,6 @@ def test_rows_that_cannot_be_used_are_counted_or_named(name, text, task, reason,
     assert read(path, task)[1] == collections.Counter({reason: 1})
     with pytest.raises(DataError, match=r"(line|row) \d"):
         read(path, task, strict=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "task", "sentence"),
-    [
-        ("a.tsv", b"text\tlabel\n\xff\tb\n", "classification", "line 2: expected UTF-8"),
-        ("a.tsv.gz", b"no gzip", "classification", "expected a gzip file"),
-        ("a.json", b"{", "question_answering", "expected SQuAD's JSON"),
-        ("a.txt", b"word\n", "token_classification", "line 1: expected a word and its tag"),
-        ("a.tsv", b"query\tdocument\nq\td\n", "ranking", "expected a column 'relevance'"),
-        ("a.csv", b"a,b\n1,2\n", "multiple_choice", "expected `choices`"),
-    ],
-)
-def test_files_that_are_not_what_they_should_be(name, data, task, sentence, tmp_path):
-    (tmp_path / name).write_bytes(data)
-    with pytest.raises(DataError, match=sentence):
-        read(tmp_path / name, task)
 
 
 def test_tfds(tmp_path, monkeypatch):

@@ -103,11 +103,6 @@ def test_text_without_new_pieces_is_segmented_as_before(tokenizer, extended):
     assert 500 < unchanged < len(lines)
 
 
-def test_every_new_piece_is_used(sample, extended):
-    used = {i for ids in extended.encode_batch(sample.sentences) for i in ids.tolist()}
-    assert used >= set(range(SIZE, SIZE + NEW))
-
-
 def test_scores_are_log_probabilities_on_the_domain(sample, extension):
     processor = sentencepiece.SentencePieceProcessor(model_proto=extension.model_proto)
     ids = np.concatenate(processor.encode(sample.sentences, return_type="numpy"))
@@ -118,14 +113,6 @@ def test_scores_are_log_probabilities_on_the_domain(sample, extension):
     # The counts are those of the last round of pruning, with a few pieces more.
     np.testing.assert_allclose(found, expected, atol=0.25)
     assert found == sorted(found, reverse=True)
-
-
-def test_what_new_pieces_replace(tokenizer, extension, extended):
-    for piece, ids in zip(new_pieces(extended), extension.replaced, strict=True):
-        if piece.startswith("▁") and len(piece) > 1:
-            assert ids == tokenizer.encode(piece[1:]), piece
-        elif UNK_ID not in ids:
-            assert "".join(tokenizer.id_to_piece(i) for i in ids) == piece
 
 
 def test_shares_by_hand(sample, extension):
@@ -141,44 +128,12 @@ def test_shares_by_hand(sample, extension):
         assert expected <= 0
 
 
-def test_pieces_that_the_tokenizer_would_split_are_none(tmp_path, tokenizer):
-    text = domain_text() + "\n".join(["2,500 of 3,750, and 9,999, then 2,500"] * 200)
-    extension = extend_vocabulary(tokenizer, sample_of(text, tmp_path), NEW)
-    write_vocabulary(extension.model_proto, str(tmp_path))
-    extended = Tokenizer(f"{tmp_path}/spiece.model")
-    assert extended.splits.keys() == tokenizer.splits.keys()
-
-
-def test_the_pieces_that_save_most_come_first(tmp_path, tokenizer):
-    """A frequent long word before a rare one and before a frequent short one."""
-    text = "\n".join(["tachycardia ab"] * 50 + ["angiography the"] * 3)
-    extension = extend_vocabulary(tokenizer, sample_of(text, tmp_path), 1)
-    [*_, piece] = parse_model(extension.model_proto).pieces
-    assert piece.piece == "▁tachycardia"
-
-
 def test_characters_that_the_vocabulary_lacks(tmp_path, tokenizer):
     text = as_text(chinese_documents(1, 40))
     extension = extend_vocabulary(tokenizer, sample_of(text, tmp_path, keep_accents=True), 41)
     processor = sentencepiece.SentencePieceProcessor(model_proto=extension.model_proto)
     assert processor.encode("自由")[-1] >= SIZE
     assert any(ids[-1] == UNK_ID for ids in extension.replaced)
-
-
-def test_the_same_text_gives_the_same_vocabulary(tokenizer, sample, extension):
-    again = extend_vocabulary(tokenizer, sample, NEW)
-    assert again.model_proto == extension.model_proto
-
-
-def test_words_that_the_normalizer_changes_are_no_pieces(tmp_path):
-    """SentencePiece reads the ligature as two letters, so a piece with it is never used."""
-    tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model", keep_accents=True)
-    sample = sample_of("\n".join(["ﬁlmography"] * 9), tmp_path, keep_accents=True)
-    extension = extend_vocabulary(tokenizer, sample, 1)
-    [*_, piece] = parse_model(extension.model_proto).pieces
-    assert piece.piece == "▁filmography"
-    with pytest.raises(DataError, match="not enough text for 2 new pieces: found 1 "):
-        extend_vocabulary(tokenizer, sample, 2)
 
 
 def test_what_cannot_be_extended(tmp_path, tokenizer, sample):

@@ -10,7 +10,7 @@ import pytest
 from data_prep.corpus import web_archives
 from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.readers import read_documents
-from data_prep.corpus.web_archives import html_text, read_pages
+from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 
@@ -138,26 +138,3 @@ def test_damaged_archives_are_errors_that_name_the_file(content, message):
     with pytest.raises(DataError, match=message) as error:
         list(read_pages(io.BytesIO(content), "crawl.wet"))
     assert str(error.value).startswith("crawl.wet: ")
-
-
-def test_bad_utf8_of_a_page(tmp_path):
-    path = tmp_path / "crawl.wet"
-    path.write_bytes(record("conversion", b"caf\xe9"))
-    with pytest.raises(DataError, match=r"crawl\.wet: expected UTF-8, got the byte 0xe9"):
-        documents_of(path)
-    documents, counts = documents_of(path, on_bad_utf8="replace")
-    assert documents == [["caf\ufffd"]] and counts["bad_bytes"] == 1
-
-
-@pytest.mark.parametrize("charset", [None, "utf-8", "no-such-charset"])
-def test_encodings_that_are_not_what_they_say(charset):
-    page = b'<meta charset="windows-1252"><p>caf\xe9</p>'
-    assert html_text(page, charset) == "café"
-    assert html_text("<p>é</p>".encode(), charset) == "é"
-
-
-def test_odd_html():
-    assert html_text(b"") == html_text(b"<!-- nothing -->") == ""
-    assert html_text(b"<div>" * 3000 + b"deep") in ("deep", "")
-    assert html_text(b"<table><tr><td>a</td><td>b</td></tr></table>") == "a\nb"
-    assert html_text(b"plain <b>text") == "plain text"

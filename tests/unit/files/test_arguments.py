@@ -131,12 +131,3 @@ def test_arguments_become_what_is_expected(given):
         given(path)
     with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'shar'"):
         given(path, 1, shar=1)
-
-
-def test_a_tokenizer_and_a_configuration_by_their_paths(tmp_path, vocab_file):
-    assert xlnet.Tokenizer(pathlib.Path(vocab_file)).vocab_size == 2000
-    config = xlnet.XLNetConfig()
-    (tmp_path / "ü").mkdir()
-    config.save(tmp_path / "ü")
-    for load in (xlnet.XLNetConfig.load, xlnet.load_config):
-        assert load(tmp_path / "ü").as_dict() == config.as_dict()

@@ -50,8 +50,3 @@ def test_damaged_checksums(folder, content, message):
     (folder / CHECKSUMS_FILE).write_bytes(content)
     with pytest.raises(DataError, match=message):
         check_checksums(str(folder))
-
-
-def test_a_folder_of_before_there_were_checksums(folder):
-    (folder / CHECKSUMS_FILE).unlink()
-    check_checksums(str(folder))

@@ -6,16 +6,10 @@ import sys
 
 import pytest
 
-from official.xlnet.checkpoints.convert.hf_format import _SafetensorsFile
-from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.checksums import check_checksums, sha256_of
-from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import only_writer
-from official.xlnet.files.yaml_files import read_yaml
-from official.xlnet.tokenization.tokenizer import num_pieces
 from tests.helpers.file_systems.flaky import FlakyFileSystem
 
 TEXT = b"first\nsecond\r\n\xc3\xa4third"
@@ -88,13 +82,6 @@ def test_a_failed_write_leaves_the_file_as_it_was(root):
     assert file_system.version(path) != before
 
 
-def test_removing(root):
-    file_system.remove(f"{root}/a/x.txt")
-    file_system.remove_tree(f"{root}/a/b")
-    file_system.remove_tree(f"{root}/a/b")
-    assert file_system.names(f"{root}/a") == ["y.txt"]
-
-
 def test_one_writer_for_each_directory(root):
     with (
         only_writer(f"{root}/out"),
@@ -129,29 +116,6 @@ def test_a_fault_that_stays_is_one_error_with_the_path(impatient):
     assert FlakyFileSystem.calls == calls + 1
 
 
-def test_what_a_store_says_of_permissions_is_kept(monkeypatch):
-    def refuse(self, path, **options):
-        raise PermissionError("InvalidAccessKeyId")
-
-    monkeypatch.setattr(FlakyFileSystem, "info", refuse)
-    with pytest.raises(PermissionError, match="InvalidAccessKeyId: 'flaky://bucket/x'"):
-        file_system.read_bytes("flaky://bucket/x")
-
-
-def test_a_lock_whose_answer_was_lost_is_ours(impatient, monkeypatch):
-    FlakyFileSystem.reset()
-    pipe_file = FlakyFileSystem.pipe_file
-
-    def pipe_and_lose_the_answer(self, *arguments, **options):
-        monkeypatch.setattr(FlakyFileSystem, "pipe_file", pipe_file)
-        pipe_file(self, *arguments, **options)
-        raise TimeoutError("no answer")
-
-    monkeypatch.setattr(FlakyFileSystem, "pipe_file", pipe_and_lose_the_answer)
-    with only_writer("flaky://bucket/out"):
-        assert file_system.exists("flaky://bucket/out/.lock")
-
-
 def test_local_paths_import_no_library(tmp_path):
     (tmp_path / "x").write_text("x")
     code = """if True:
@@ -161,11 +125,6 @@ def test_local_paths_import_no_library(tmp_path):
         assert not {"fsspec", "tenacity", "tensorflow"} & set(sys.modules)
     """
     subprocess.run([sys.executable, "-c", code, tmp_path / "x"], check=True)
-
-
-def test_schemes_that_nothing_knows():
-    with pytest.raises(ConfigError, match=r"gopher://: expected a file system that fsspec or"):
-        file_system.exists("gopher://bucket/x")
 
 
 @pytest.mark.parametrize(("scheme", "library"), [("s3", "s3fs"), ("gs", "gcsfs")])
@@ -178,27 +137,3 @@ def test_a_missing_library_says_what_to_install(scheme, library, monkeypatch):
     extra = {"s3": "s3", "gs": "gcs"}[scheme]
     with pytest.raises(ConfigError, match=rf"pip install '\.\[{extra}\]' in its checkout"):
         file_system.exists(f"{scheme}://bucket/x")
-
-
-@pytest.mark.parametrize("kind", ["a pipe", "a device"])
-def test_only_regular_files_are_opened(kind, tmp_path):
-    """A pipe would wait for its writer, an endless device fill the memory."""
-    path = tmp_path / "file"
-    os.mkfifo(path) if kind == "a pipe" else path.symlink_to("/dev/zero")
-    readers = [
-        file_system.read_bytes,
-        file_system.require_regular,
-        read_json,
-        read_yaml,
-        num_pieces,
-        TorchFile,
-        sha256_of,
-        lambda path: check_checksums(os.path.dirname(path)),
-        _SafetensorsFile,
-    ]
-    for reader in readers:
-        with pytest.raises((DataError, ConfigError), match=f"regular file, got {kind}"):
-            reader(str(path))
-    (tmp_path / "large").write_bytes(b"12345")
-    with pytest.raises(DataError, match="at most 4 bytes"):
-        file_system.read_bytes(str(tmp_path / "large"), most=4)

@@ -84,28 +84,6 @@ def test_what_was_removed_is_removed_after_the_uploads_records_first(tmp_path, u
     assert in_bucket() == ["ckpt-2.data", "kept"]
 
 
-def test_names_without_content_are_neither_uploaded_nor_removed(tmp_path, uploads):
-    write(tmp_path / "before", "1/saved_model.pb", b"old")
-    with Mirror(URL, str(tmp_path / "before"), with_content=True) as copy:
-        copy._uploaded.clear()
-    uploads.clear()
-    with Mirror(URL, str(tmp_path / "after"), with_content=False):
-        assert (tmp_path / "after/1/saved_model.pb").read_bytes() == b""
-        write(tmp_path / "after", "2/saved_model.pb")
-    assert uploads == ["+2/saved_model.pb"]
-    assert file_system.read_bytes(f"{URL}/1/saved_model.pb") == b"old"
-
-
-def test_locks_and_unfinished_files_stay_here(tmp_path):
-    with Mirror(URL, str(tmp_path), with_content=True):
-        for name in (
-            *(".lock", ".lock.1f", "config.yaml.0f.tmp", "ckpt-3_temp/part-0", "good.txt"),
-            ".incomplete-3/saved_model.pb",
-        ):
-            write(tmp_path, name)
-    assert in_bucket() == ["good.txt"]
-
-
 def test_names_that_leave_the_directory_are_not_copied(tmp_path):
     for name in ("../../evil", "good"):
         FlakyFileSystem().pipe_file(f"/bucket/model/{name}", b"x")
@@ -134,10 +112,3 @@ def test_a_bucket_that_stays_lost_is_one_error_and_the_files_are_kept(tmp_path):
         write(tmp_path, "first")
         FlakyFileSystem.is_lost = True
     assert (tmp_path / "first").exists()
-
-
-def test_the_error_of_a_command_is_not_hidden(tmp_path):
-    with pytest.raises(KeyError), Mirror(URL, str(tmp_path), with_content=True):
-        write(tmp_path, "first")
-        FlakyFileSystem.is_lost = True
-        raise KeyError

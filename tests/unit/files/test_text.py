@@ -10,7 +10,6 @@ import pytest
 import zstandard
 
 from official.xlnet.errors import DataError
-from official.xlnet.files.json_files import read_json
 from official.xlnet.files.text import open_text, printable
 
 TEXT = "ä naïve line\nBZh 标题\n"
@@ -64,12 +63,6 @@ def test_truncated_files_are_refused(kind, tmp_path):
         read(write(tmp_path / "a", data[:-3]))
 
 
-def test_line_ends(tmp_path):
-    path = write(tmp_path / "a", b"a\r\nb\rc\n")
-    assert read(path) == "a\nb\nc\n"
-    assert read(path, newline="") == "a\r\nb\rc\n"
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -89,11 +82,6 @@ def test_line_ends(tmp_path):
 def test_other_encodings_and_formats_are_refused_with_what_helps(data, message, tmp_path):
     with pytest.raises(DataError, match=message):
         read(write(tmp_path / "a", data))
-
-
-def test_json_with_a_byte_order_mark(tmp_path):
-    path = write(tmp_path / "a.json", '{"a": "ä"}'.encode("utf-8-sig"))
-    assert read_json(str(path)) == {"a": "ä"}
 
 
 def write(path, data):

@@ -21,6 +21,7 @@ print(taken, resident_bytes() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Reads /proc, sets up glibc.")
 @pytest.mark.parametrize("release", [True, False])
 def test_memory_goes_back_to_the_system_when_asked(release):

@@ -7,8 +7,6 @@ import pytest
 
 from official.xlnet import cli
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import ConfigError
-from official.xlnet.runtime.extras import require_extra
 from tests.helpers.corpora import as_text, data_config, random_documents, vocabulary_dir
 
 PACKAGES = ("apache_beam", "distributed", "pyarrow")
@@ -38,10 +36,6 @@ def prepare_arguments(tmp_path, *more, name="text.txt"):
     ]
 
 
-def test_a_package_that_is_there():
-    require_extra("numpy", "none", "this test")
-
-
 @pytest.mark.parametrize("runner", ["DirectRunner", "DaskRunner"])
 def test_prepare_on_beam_says_what_to_install(tmp_path, capsys, runner):
     assert cli.main(prepare_arguments(tmp_path, f"--runner={runner}")) == 2
@@ -51,33 +45,9 @@ def test_prepare_on_beam_says_what_to_install(tmp_path, capsys, runner):
     )
 
 
-def test_prepare_on_dask_says_what_to_install(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "apache_beam", random)  # Anything that is there.
-    assert cli.main(prepare_arguments(tmp_path, "--runner=DaskRunner")) == 2
-    assert "pip install '.[dask]' in its checkout" in capsys.readouterr().err
-
-
-def test_prediction_on_beam_says_what_to_install(capsys):
-    arguments = ["--saved_model=exported/1", "--input=a.jsonl", "--output=b"]
-    assert cli.main(["predict", *arguments]) == 2
-    assert "--saved_model needs the package apache_beam" in capsys.readouterr().err
-
-
-def test_parquet_says_what_to_install(tmp_path, capsys):
-    assert cli.main(prepare_arguments(tmp_path, name="text.parquet")) == 2
-    err = capsys.readouterr().err
-    assert "text.parquet needs the package pyarrow" in err
-    assert "pip install '.[parquet]' in its checkout" in err
-
-
 def test_text_is_prepared_and_read_without_any_extra(tmp_path):
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
 
     assert cli.main(prepare_arguments(tmp_path, "--num_workers=1")) == 0
     batch = next(iter(pretraining_dataset(str(tmp_path / "out"), batch_size=2)))
     assert batch["token_ids"].shape[0] == 2
-
-
-def test_the_message_is_a_mistake_of_the_user():
-    with pytest.raises(ConfigError, match=r"^A thing needs the package pyarrow.*\[parquet\]' in"):
-        require_extra("pyarrow", "parquet", "A thing")

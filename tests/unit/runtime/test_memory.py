@@ -8,13 +8,8 @@ import pytest
 from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.task_prediction import load_task
-from official.xlnet.modeling.heads import create_head
-from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.runtime import memory
 from official.xlnet.training import finetuning, pretraining
@@ -46,21 +41,6 @@ def test_a_model_that_no_machine_holds_is_a_sentence(sizes):
 
 
 @pytest.mark.parametrize(
-    "create",
-    [
-        XLNetEncoder,
-        XLNetPretrainer,
-        XLNetTaskModel,
-        lambda config: XLNetClassifier(XLNetEncoder(config), 3),
-        lambda config: create_head(HeadSections(config.model, config.task)),
-    ],
-)
-def test_constructing_a_layer_does_not_ask_for_memory(create, monkeypatch):
-    monkeypatch.setattr(memory, "machine_bytes", lambda: pytest.fail("asked"))
-    create(tiny_config(**{"task.name": "regression"}))
-
-
-@pytest.mark.parametrize(
     "begin",
     [
         load_encoder,
@@ -76,17 +56,6 @@ def test_functions_ask_for_memory_before_they_create_a_model(begin, tmp_path, mo
     monkeypatch.setattr(memory, "machine_bytes", lambda: 1000)
     with pytest.raises(ConfigError, match=r"memory: [\d,]+ parameters"):
         begin(str(tmp_path))
-
-
-def test_an_encoder_checks_the_network_alone():
-    config = tiny_config(dropout=0.1)
-    config.training.batch_size, config.data.seq_len, config.task.pooling = 0, 2, "none"
-    XLNetEncoder(config)
-    with pytest.raises(ConfigError, match="seq_len"):
-        XLNetPretrainer(config)
-    config.model.dropout = 1.5
-    with pytest.raises(ConfigError, match="dropout"):
-        XLNetEncoder(config)
 
 
 def test_batches_count(monkeypatch):

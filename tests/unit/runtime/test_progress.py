@@ -41,15 +41,6 @@ def test_a_terminal_gets_one_line_that_is_rewritten(clock):
     assert stream.getvalue() == "\r\x1b[Kstep 1\r\x1b[Kstep 2\r\x1b[Kstep 3\n"
 
 
-def test_texts_in_quick_succession_are_left_out_on_a_terminal(clock):
-    stream = Terminal()
-    shown = Progress(stream)
-    for step in range(1, 6):
-        clock[0] += 0.125
-        shown.show(f"step {step}")
-    assert stream.getvalue() == "\r\x1b[Kstep 1\r\x1b[Kstep 3\r\x1b[Kstep 5"
-
-
 @pytest.mark.parametrize("kind", [io.StringIO, Terminal])
 def test_what_is_kept_stays_on_a_line_of_its_own(clock, kind):
     stream = kind()

@@ -81,13 +81,3 @@ def test_an_environment_that_contradicts_itself(step, monkeypatch, change, messa
         monkeypatch.delenv(name) if value is None else monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError, match=message):
         slurm_cluster(0)
-
-
-def test_tf_config_comes_first(step, monkeypatch):
-    step(SLURM_STEP_NODELIST="n1")
-    assert is_slurm_step()
-    monkeypatch.setenv("TF_CONFIG", "{}")
-    assert not is_slurm_step()
-    monkeypatch.delenv("TF_CONFIG")
-    monkeypatch.delenv("SLURM_STEP_NODELIST")
-    assert not is_slurm_step()

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from seqeval.metrics.sequence_labeling import get_entities
 
-from official.xlnet.api.plain_examples import labelled_examples
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
-from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.token_classification.examples import TaggedExample
@@ -40,12 +38,6 @@ def test_labels_that_look_the_same_are_no_two_classes(kind, alike):
         config, [example(label) for label in ("Good", "good", "goods", "½", "1/2")]
     )
     assert len(config.task.labels) == 5
-
-
-@pytest.mark.parametrize("flags", [[0, 1, 0], np.array([1.0, 1.0, 0.0]), (True, False, True)])
-def test_flags_are_no_classes(flags):
-    with pytest.raises(DataError, match="example 2: expected the names of classes, got 0 or 1"):
-        labelled_examples([("a", ["x"]), ("b", flags)], TaskConfig(name="multi_label"))
 
 
 def drawn_tags(rng, scheme):

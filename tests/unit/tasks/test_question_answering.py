@@ -8,7 +8,6 @@ import tensorflow as tf
 from official.nlp.tools import squad_evaluate_v2_0
 
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.tasks.batching import collate
 from official.xlnet.tasks.question_answering.examples import QuestionExample
 from official.xlnet.tasks.question_answering.task import (
     QuestionAnswering,
@@ -42,17 +41,6 @@ def qa_task(tokenizer, **task):
     settings = {"max_length": 31, "window_stride": 7, "query_length": 11, **task}
     config = task_config(tokenizer.vocab_size, name="question_answering", **settings)
     return QuestionAnswering(config, tokenizer)
-
-
-def test_every_window_has_the_weight_of_its_example(tokenizer):
-    task = qa_task(tokenizer)
-    example = dataclasses.replace(find("Zürich"), weight=0.25)
-    units = task.training_units([example, find("Zürich")])
-    weights = [unit.weight for unit in units]
-    half = len(units) // 2
-    assert half > 1 and weights == [0.25] * half + [1.0] * half
-    batch = collate(units, 31, len(units))
-    np.testing.assert_array_equal(batch["weight"], weights)
 
 
 @pytest.mark.parametrize("left", ["", " ", "\u00a0", "\ufeff", "\u200b", "\u3000 "])
@@ -199,28 +187,6 @@ def test_the_beam_finds_what_brute_force_finds():
         np.testing.assert_allclose([s[0] for s in found], [s[0] for s in spans], rtol=1e-4)
 
 
-def test_a_narrow_beam_is_the_best_of_its_starts():
-    tokens, width = 13, 26
-    outputs = {}
-    rng = np.random.default_rng(7)
-    content = tf.constant(rng.normal(size=(2, 1, tokens, width)), tf.float32)
-    inside = np.ones((2, 1, tokens), bool)
-    inside[:, :, -4:] = False
-    for top in (2, tokens):
-        config = task_config(name="question_answering", start_n_top=top, end_n_top=top)
-        head = create_head(config)
-        head.build([None, None, None, width])
-        randomize(head.variables, seed=3)
-        outputs[top] = head(content, {"can_answer": inside, "may_start": inside})
-    for u in range(2):
-        narrow, wide = (
-            legal_spans({name: x[u].numpy() for name, x in outputs[top].items()})
-            for top in (2, tokens)
-        )
-        starts = set(outputs[2]["start_position"][u].numpy())
-        assert max(narrow)[1:] == max(span for span in wide if span[1] in starts)[1:]
-
-
 def examples_and_predictions(seed, number=37):
     rng = np.random.default_rng(seed)
     words = ["the", "owners", "of", "a", "café", "met", "in", "Zürich"]
@@ -274,15 +240,3 @@ def test_figures_are_the_official_ones_and_the_threshold_is_the_best(tokenizer):
             {p["id"]: p["no_answer_score"] for p in predictions},
         )
         assert chosen["f1"] == pytest.approx(official["final_f1"])
-
-
-def test_without_unanswerable_questions_none_is_left_unanswered(tokenizer):
-    task = qa_task(tokenizer)
-    examples, predictions = examples_and_predictions(0)
-    kept = [k for k, e in enumerate(examples) if e.answers]
-    examples, predictions = [examples[k] for k in kept], [predictions[k] for k in kept]
-    task.finish(examples, predictions)
-    figures = task.evaluate(examples, answered(predictions, task.config.task.null_threshold))
-    assert set(figures) == {"exact_match", "f1"}
-    said = [p | {"answer": p["best_span"]} for p in predictions]
-    assert figures == task.evaluate(examples, said)

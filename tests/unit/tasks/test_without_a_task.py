@@ -5,7 +5,11 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from tests.helpers.documents import ROOT
+
+pytestmark = pytest.mark.slow
 
 TESTS = (
     "tests/unit/extensions/test_extensions.py::test_every_module_registers_its_names_and_no_others",

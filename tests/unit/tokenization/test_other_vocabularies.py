@@ -151,16 +151,3 @@ def is_text(data):
 def test_conventions_that_differ_are_refused(tmp_path, options, message):
     with pytest.raises(DataError, match=message):
         Tokenizer(train(tmp_path, options))
-
-
-def test_unknown_tokens_are_counted(vocab_file):
-    tokenizer = Tokenizer(vocab_file)
-    texts = ["the 仁 cat", "仁義 仁", "the cat"]
-    ids = [tokenizer.encode(text) for text in texts]
-    expected = {"tokens": sum(map(len, ids)), "unknown_tokens": sum(i.count(UNK_ID) for i in ids)}
-    assert expected["unknown_tokens"] == 3
-    assert tokenizer.counts == expected
-    tokenizer.encode(texts)
-    for text in texts:
-        tokenizer.encode_with_offsets(text)
-    assert tokenizer.counts == {name: 3 * number for name, number in expected.items()}

@@ -6,13 +6,9 @@ import tensorflow as tf
 
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.graph.packing import (
-    only,
-    pack,
     pack_columns,
-    padded,
     truncated_lengths,
 )
-from official.xlnet.tokenization.graph.ragged import ragged
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -68,21 +64,6 @@ def test_more_texts_by_hand():
     assert packed["segment_ids"] == [4, 4, 0, 0, 1, 2, 2, 2, 3, 3, 5]
     packed = pack_texts([[21], [], [31, 32], [41], [51]], 13)
     assert packed["segment_ids"] == [4, 4, 0, 0, 1, 2, 2, 2, 3, 3, 5, 5, 6]
-
-
-def test_some_rows_are_emptied():
-    features = only(pack([ragged([[21, 22], [31], []])], 9), tf.constant([True, False, True]))
-    assert features["token_ids"].to_list() == [[21, 22, 4, 3], [], [4, 3]]
-    assert features["segment_ids"].to_list() == [[0, 0, 0, 2], [], [0, 2]]
-    packed = padded(features, 5)
-    assert packed["token_ids"].numpy().tolist() == [[5, 21, 22, 4, 3], [5] * 5, [5, 5, 5, 4, 3]]
-    assert packed["is_padding"].numpy().sum(axis=1).tolist() == [1, 5, 3]
-
-
-def test_no_rows(graph):
-    assert pack_columns([[], []], 7)["token_ids"].shape == (0, 7)
-    nothing = graph(tf.constant([], tf.string))
-    assert graph.pack([nothing, nothing], 7)["is_padding"].shape == (0, 7)
 
 
 def test_what_cannot_be_packed(graph):

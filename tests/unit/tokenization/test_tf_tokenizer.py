@@ -82,10 +82,3 @@ def test_saved_model_is_complete(vocab_file, graph, tmp_path):
     got = served(a=tf.constant(lines[::2]), b=tf.constant(lines[1::2]))
     for name, values in pack_columns(columns, 29).items():
         np.testing.assert_array_equal(got[name], values)
-
-
-def test_very_long_texts(vocab_file, graph):
-    text = "the Python statement, 5,000 é " * 1000
-    assert graph([text, "a"]).to_list() == [
-        row.tolist() for row in Tokenizer(vocab_file).encode_batch([text, "a"])
-    ]

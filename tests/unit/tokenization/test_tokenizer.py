@@ -1,10 +1,7 @@
 import hashlib
 import itertools
-import json
 import re
 import string
-import subprocess
-import sys
 import unicodedata
 
 import numpy as np
@@ -124,17 +121,6 @@ def test_lone_surrogates_are_replaced(tokenizer):
     assert len(tokenizer.encode_with_offsets(text)[1]) == len(tokenizer.encode(text))
 
 
-def test_batches(tokenizer):
-    assert tokenizer.encode_batch([]) == []
-    rows = tokenizer.encode_batch(iter(["", "on 5,", "the"]))
-    assert [row.dtype for row in rows] == [np.int32] * 3
-    assert [row.tolist() for row in rows] == [
-        [],
-        tokenizer.encode("on 5,"),
-        tokenizer.encode("the"),
-    ]
-
-
 def test_word_starts(tokenizer):
     assert tokenizer.is_word_start.shape == (tokenizer.vocab_size,)
     for i, starts in enumerate(tokenizer.is_word_start):
@@ -160,32 +146,3 @@ def test_vocabularies_that_cannot_be_used(tmp_path):
             Tokenizer(path)
     with pytest.raises(DataError, match="expected a SentencePiece model"):
         Tokenizer(str(tmp_path))
-
-
-def test_vocabulary_without_the_special_pieces(tmp_path):
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["the cat sat on the mat"] * 9),
-        model_prefix=str(tmp_path / "plain"),
-        vocab_size=15,
-        minloglevel=2,
-    )
-    with pytest.raises(DataError, match=r"expected .*<unk> <s> </s> <cls> <sep>.*got <unk> <s>"):
-        Tokenizer(str(tmp_path / "plain.model"))
-
-
-def test_needs_no_tensorflow(vocab_file):
-    program = (
-        "import json, sys; from official.xlnet.tokenization.tokenizer import Tokenizer;"
-        f"ids = Tokenizer({vocab_file!r}).encode('on 5,');"
-        "print(json.dumps([ids, 'tensorflow' in sys.modules]))"
-    )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert json.loads(run.stdout) == [Tokenizer(vocab_file).encode("on 5,"), False]
-
-
-def test_pieces_that_are_not_utf8_are_a_sentence(vocab_file, tmp_path):
-    with open(vocab_file, "rb") as file:
-        model = file.read().replace(b"<unk>", b"\xbcunk>", 1)
-    (tmp_path / "spiece.model").write_bytes(model)
-    with pytest.raises(DataError, match="expected pieces in UTF-8"):
-        Tokenizer(str(tmp_path / "spiece.model"))

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.tokenization.graph.packing import pack_columns
@@ -76,25 +75,6 @@ def test_the_encoder_takes_them_and_padding_changes_nothing(tokenizer):
         np.testing.assert_allclose(together[row, -2:], alone[-2:], atol=1e-5)
 
 
-def test_lists_and_batches(tokenizer):
-    rows = tokenizer.encode(TEXTS)
-    assert rows == [tokenizer.encode(text) for text in TEXTS]
-    assert tokenizer.encode(tuple(TEXTS)) == rows and tokenizer.encode([]) == []
-    texts = ["now and then", "", "In 1,000 cafes they may find more water than one"]
-    assert tokenizer.decode(rows) == texts
-    packed = tokenizer(TEXTS)["token_ids"]
-    assert tokenizer.decode(packed) == texts
-    assert tokenizer.decode(tf.constant(packed)) == texts
-    assert tokenizer.decode(packed[2]) == tokenizer.decode(packed[2].tolist()) == texts[2]
-    assert tokenizer.decode([]) == ""
-
-
-def test_special_ids_and_size(tokenizer):
-    ids = (tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id)
-    assert [tokenizer.id_to_piece(i) for i in ids] == ["<cls>", "<sep>", "<pad>"]
-    assert len(tokenizer) == tokenizer.vocab_size == 2000
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -114,12 +94,6 @@ def test_what_is_no_text(tokenizer, wrong, message):
     if wrong is not None:
         with pytest.raises(TypeError, match=message):
             tokenizer("now", wrong)
-
-
-@pytest.mark.parametrize("wrong", ["now", 7, b"a", [1.0, 2.0], [[1], ["a"]], np.array([0.5])])
-def test_what_are_no_ids(tokenizer, wrong):
-    with pytest.raises(TypeError, match="ids: expected integers"):
-        tokenizer.decode(wrong)
 
 
 def test_wrong_arguments(tokenizer):

@@ -90,6 +90,7 @@ def test_a_step_without_targets_changes_nothing_but_the_memory(changes):
     assert np.isnan(model.test_step(none)["loss"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slices", [{"accumulate_steps": 2}, {"parallel_slices": 2}], ids=str)
 def test_a_slice_without_targets_leaves_the_loss_to_the_others(slices):
     batch = without_targets(random_windows(0), slice(2))
@@ -100,25 +101,6 @@ def test_a_slice_without_targets_leaves_the_loss_to_the_others(slices):
         assert float(metrics[0][name]) == pytest.approx(float(metrics[1][name]), rel=1e-5)
     for one, other in zip(*map(state, models), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
-
-
-def test_labels_of_an_auxiliary_objective_count_without_targets():
-    model = make_model(next_sentence=True)
-    before = state(model)
-    metrics = model.train_step(without_targets(random_windows(0)))
-    assert np.isnan(metrics["loss"]) and metrics["targets"] == 0
-    assert metrics["loss_next_sentence"] > 0 and metrics["gradient_norm"] > 0
-    assert any(np.any(one != other) for one, other in zip(before, state(model), strict=True))
-
-
-def test_metrics_of_a_step():
-    model = make_model(clip_norm=0.5)
-    batch = random_windows(0, context_length=[0, 3, 7, 99])
-    metrics = {name: float(value) for name, value in model.train_step(batch).items()}
-    assert set(metrics) == {"loss", "gradient_norm", "memory_valid", "targets"}
-    assert metrics["gradient_norm"] > 0.5  # Before clipping.
-    assert metrics["memory_valid"] == pytest.approx((0 + 3 + 7 + 7) / (4 * 7))
-    assert {m.name for m in make_model(mem_len=0).metrics} == {"loss", "gradient_norm", "targets"}
 
 
 def test_replay_finds_the_layer_the_windows_and_the_weights():
@@ -196,6 +178,7 @@ def test_bad_steps_stop_a_run_or_are_skipped_for_a_while(monkeypatch):
     assert [event["step"] for event in events] == list(range(101, 111))
 
 
+@pytest.mark.slow
 def test_a_run_from_broken_weights_stops_and_names_the_layer(tmp_path):
     data = str(tmp_path / "data")
     write_data_set(data, 19, 7, 4, 5)

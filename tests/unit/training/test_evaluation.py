@@ -13,7 +13,7 @@ from official.xlnet.checkpoints.model_directory import create_model_dir
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.tokenizer import Tokenizer
-from official.xlnet.training.evaluation import _text_units, evaluate, text_metrics
+from official.xlnet.training.evaluation import _text_units, evaluate
 from tests.helpers.corpora import (
     as_text,
     chinese_documents,
@@ -82,16 +82,3 @@ def test_words_without_spaces_are_pieces_that_begin_with_a_letter(tmp_path):
             assert words[i] == is_word, piece
             expected += is_word
     assert expected > 99
-
-
-def test_only_a_model_that_predicts_every_token_has_them(data, tmp_path):
-    make_model("permutation", str(tmp_path))
-    metrics = evaluate(str(tmp_path), str(data))
-    assert set(metrics) == {"loss", "unigram_loss", "perplexity", "targets"}
-
-
-def test_text_without_spaces_has_no_perplexity_of_words():
-    for words in (0, 1):
-        metrics = text_metrics(1000.0, words, 500)
-        assert "word_perplexity" not in metrics
-        assert metrics["bits_per_character"] == pytest.approx(2 / math.log(2))

@@ -65,10 +65,3 @@ def test_a_limit_of_time_is_what_is_left_and_ends_the_run(loop, clock):
     assert loop.model.stop_training and not loop._preempted
     loop.on_train_end()
     loop._writer.save.assert_called_once_with(12)
-
-
-def test_steps_without_targets_are_counted_and_reported_once(loop):
-    for batch in (2, 5):  # Three steps an execution.
-        assert "no targets" in told(loop, batch, targets=0.0, loss=float("nan"))
-    assert loop.steps_without == 6 and not loop.log.history.called
-    assert [call.args[0] for call in loop.log.event.call_args_list] == ["steps without targets"]

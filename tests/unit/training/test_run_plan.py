@@ -26,10 +26,6 @@ def test_the_plan_names_sizes_and_passes():
     assert "30.0 passes over 1,000 windows" in text
 
 
-def test_a_sensible_run_has_no_warning():
-    assert run_plan.warnings(*make(), steps=5000) == []
-
-
 @pytest.mark.parametrize(
     ("changes", "steps", "expected"),
     [
@@ -44,15 +40,3 @@ def test_what_cannot_be_right_is_a_warning(changes, steps, expected):
         setattr(config.training, key, value)
     (warning,) = run_plan.warnings(config, data, steps)
     assert re.search(expected, warning)
-
-
-def test_a_low_rate_suits_a_model_that_is_trained_further():
-    config, data = make()
-    config.training.learning_rate = 1e-6
-    assert run_plan.warnings(config, data, 50, is_continued=True) == []
-
-
-def test_the_usual_rate_of_published_sizes():
-    """Equation D.1 by hand: ln(85e6) = 18.258, ln(302e6) = 19.526."""
-    assert run_plan.usual_learning_rate(85_000_000) == pytest.approx(6.920e-4, rel=1e-3)
-    assert run_plan.usual_learning_rate(302_000_000) == pytest.approx(5.151e-4, rel=1e-3)

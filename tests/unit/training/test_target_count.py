@@ -1,27 +1,21 @@
 """The number of targets of windows, against a count by hand, and the warning where it is small."""
 
-import json
 import random
-import re
 
 import pytest
 import tensorflow as tf
 from absl import logging
 
 from data_prep.pipelines.prepare import prepare
-from official.xlnet import cli
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
-from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.pretraining import pretrain
 from official.xlnet.training.target_count import (
-    TargetCount,
     count_targets,
     targets_per_window,
-    warn_of_few_targets,
 )
 from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
 
@@ -105,36 +99,6 @@ def test_the_warning_says_what_to_set(folder, warnings, changes, advice):
     assert advice is None or advice in warnings[0]
 
 
-@pytest.mark.parametrize(
-    ("count", "advice"),
-    [
-        (
-            (12.3, 0, 13),
-            "are predicted, but data.num_predict asks for 13: set data.num_predict=12,",
-        ),
-        ((0.4, 0.6, 13), "are predicted (60% of the windows have none), but .*: set a larger data"),
-        ((0.4, 0.6, 1), "are predicted (60% of the windows have none), but .*: set a larger data"),
-        ((1.8, 0.2, 2), "are predicted (20% of the windows have none), but .* data.num_predict=1,"),
-    ],
-)
-def test_the_advice_differs_from_what_is_set(warnings, count, advice):
-    warn_of_few_targets(TargetCount(*count), make_config("data.target_unit=token"))
-    assert re.search(advice.replace("(", r"\(").replace(")", r"\)"), warnings[0])
-
-
-def test_prepare_reports_and_pretrain_warns(folder, warnings, tmp_path, capsys):
-    arguments = [f"--input={folder}/long.txt", f"--vocab={vocabulary_dir()}"]
-    arguments += [f"--config={folder}/config/config.yaml", f"--output={folder}/long"]
-    assert cli.main(["prepare", *arguments]) == 0
-    result = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert result["targets_per_window"] < NUM_PREDICT / 2 and result["windows"] > 0
-    assert 0 < result["windows_without_targets"] < 1
-    pretrain(make_config(), str(folder / "short"), str(tmp_path / "short"))
-    assert of_targets(warnings) == warnings[:1]
-    pretrain(make_config(), str(folder / "long"), str(tmp_path / "long"))
-    assert len(of_targets(warnings)) == 2
-
-
 def test_steps_without_targets_do_not_count(folder, warnings, tmp_path):
     config = make_config("data.num_predict=11", "training.num_steps=9", "batch_size=2")
     data = pretraining_dataset(str(folder / "long"), 2, config=config).take(9)
@@ -148,12 +112,3 @@ def test_steps_without_targets_do_not_count(folder, warnings, tmp_path):
     assert result["loss"] == pytest.approx(sum(line["loss"] for line in history) / len(history))
     assert result["loss"] > 3  # Nothing is learned yet, of 211 pieces.
     assert sum("steps without targets" in warning for warning in warnings) == 1
-
-
-def of_targets(warnings):
-    return [warning for warning in warnings if warning.startswith("targets: ")]
-
-
-def test_a_vocabulary_larger_than_that_of_the_configuration_is_refused(folder):
-    with pytest.raises(ConfigError, match=r"model.vocab_size: expected at least 211"):
-        targets_per_window(make_config("model.vocab_size=50"), str(folder / "short"))
