@@ -20,9 +20,8 @@ from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
 from official.xlnet.runtime import program
 from official.xlnet.runtime.history import HistoryWriter, read_history
-from tests.helpers.corpora import WORDS
 from tests.helpers.finetune_command import finetune, read_json, run
-from tests.helpers.task_corpora import labelled, sentence, task_config, write_table
+from tests.helpers.task_corpora import labelled, sentence, task_config, task_file, write_table
 
 # Kernels compiled, functions traced again: once a process, or of the tests before.
 _OF_TENSORFLOW = re.compile(r"[IW]\d{4} |WARNING: All log messages before absl")
@@ -31,12 +30,9 @@ SQUAD = pathlib.Path(__file__).parents[3] / "shared/data/squad/sample.json"
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("finetune")
-    rng = random.Random(0)
-    write_table(directory / "train.tsv", ("label", "text"), labelled(rng, 150))
-    write_table(directory / "dev.tsv", ("label", "text"), labelled(rng, 41))
-    return directory
+def files(world):
+    """The folder with `train.tsv` and `dev.tsv` of a classification."""
+    return pathlib.Path(world.files("classification")["train"]).parent
 
 
 def lines_of(path):
@@ -44,11 +40,9 @@ def lines_of(path):
 
 
 @pytest.fixture(scope="module")
-def model(files):
+def model(world):
     """A model that has learned which words are good, by a run that nobody interrupts."""
-    output = str(files / "model")
-    assert finetune("classification", files / "train.tsv", files / "dev.tsv", output) == 0
-    return output
+    return world.task("classification").model
 
 
 def test_it_learns_and_leaves_its_files(model, files):
@@ -92,7 +86,7 @@ def test_evaluate_and_predict_agree_with_training(model, files, tmp_path, capfd)
 
 
 def test_an_interrupted_run_continues_as_if_nothing_had_been(
-    model, files, tmp_path, monkeypatch, capfd
+    model, world, tmp_path, monkeypatch, capfd
 ):
     write = HistoryWriter.write
 
@@ -106,22 +100,21 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(
         if figures["step"] in ends:
             ends.pop(figures["step"])()
 
-    arguments = "classification", files / "train.tsv", files / "dev.tsv", str(tmp_path / "model")
-    output = arguments[-1]
+    output = str(tmp_path / "model")
+    command = ["finetune", *world.finetune_flags("classification"), f"--output={output}"]
     monkeypatch.setattr(HistoryWriter, "write", interrupted)
-    assert finetune(*arguments) == program.EXIT_INTERRUPTED
+    assert cli.main(command) == program.EXIT_INTERRUPTED
     assert len(read_history(output)) == 33
-    assert finetune(*arguments) == PreemptedError.exit_status
+    assert cli.main(command) == PreemptedError.exit_status
     assert f"preempted at step 47; checkpoint saved in {output}" in capfd.readouterr().err
     assert tf.train.latest_checkpoint(os.path.join(output, "run")).endswith("-47")
     monkeypatch.undo()
-    assert finetune(*arguments) == 0
-    wanted = [line["loss"] for line in read_history(model)]
-    found = [line["loss"] for line in read_history(arguments[-1])]
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert cli.main(command) == 0
+    losses = [[line["loss"] for line in read_history(path)] for path in (output, model)]
+    np.testing.assert_allclose(*losses, atol=1e-5)
+    ours, theirs = (read_json(path, "metrics.json") for path in (output, model))
     for name in ("accuracy", "loss", "step"):
-        ours, theirs = (read_json(path, "metrics.json")[name] for path in (arguments[-1], model))
-        assert ours == pytest.approx(theirs, abs=1e-5)
+        assert ours[name] == pytest.approx(theirs[name], abs=1e-5)
 
 
 def test_prediction_reads_no_more_than_it_needs_and_keeps_the_order(model):
@@ -141,90 +134,31 @@ def test_prediction_reads_no_more_than_it_needs_and_keeps_the_order(model):
     assert number == 3 * most - 1
 
 
-def kind_files(kind, directory, rng, number):
-    """A small file of a kind of task."""
-    path = str(directory / f"{kind}_{number}")
-    if kind == "multi_label":
-        rows = [
-            (",".join(x for x in ("water", "not") if x in text.split()), text)
-            for _, text in labelled(rng, number)
-        ]
-        return write_table(path + ".csv", ("label", "text"), rows)
-    if kind == "regression":
-        rows = [
-            (n % 5 + rng.random(), sentence(rng), sentence(rng), sentence(rng))
-            for n in range(number)
-        ]
-        return write_table(path + ".tsv", ("label", "a", "b", "c"), rows)
-    if kind == "multiple_choice":
-        rows = [
-            # No two endings are the same, so that no two probabilities are.
-            (sentence(rng), "they", *(f"{word} {sentence(rng, 1, 2)}" for word in WORDS[:4]), n % 4)
-            for n in range(number)
-        ]
-        header = ("sent1", "sent2", "ending0", "ending1", "ending2", "ending3", "label")
-        return write_table(path + ".csv", header, rows)
-    if kind == "token_classification":
-        with open(path, "w") as file:
-            for _ in range(number):
-                for word in sentence(rng).split() + ["water", "first"]:
-                    tag = {"water": "B-X", "first": "I-X"}.get(word, "O")
-                    file.write(f"{word} _ {tag}\n")
-                file.write("\n")
-        return path
-    if kind == "ranking":
-        rows = [
-            (query, f"d{n}", WORDS[query], f"{sentence(rng)} {WORDS[query + n]}", int(n == 0))
-            for query in range(number)
-            for n in range(3)
-        ]
-        header = ("query_id", "document_id", "query", "document", "relevance")
-        return write_table(path + ".tsv", header, rows)
-    if kind == "question_answering":
-        paragraphs = []
-        for n in range(number):
-            context = sentence(rng, 12, 19)
-            word = context.split()[n % 9]
-            qa = {"id": str(n), "question": sentence(rng, 2, 4), "is_impossible": n % 3 == 0}
-            qa["answers"] = (
-                [] if n % 3 == 0 else [{"text": word, "answer_start": context.index(word)}]
-            )
-            paragraphs.append({"context": context, "qas": [qa]})
-        with open(path, "w") as file:
-            json.dump({"data": [{"paragraphs": paragraphs}]}, file)
-        return path
-    raise AssertionError(kind)
-
-
 @pytest.mark.parametrize(
-    ("kind", "settings", "figures"),
+    ("kind", "figures"),
     [
-        ("multi_label", {}, {"micro_f1", "macro_f1", "exact_match"}),
-        ("regression", {}, {"pearson", "spearman", "mean_squared_error"}),
-        ("multiple_choice", {}, {"accuracy"}),
-        ("token_classification", {}, {"precision", "recall", "f1", "word_accuracy"}),
-        ("ranking", {"cutoff": 5}, {"ndcg@5", "err@5", "mrr", "pair_accuracy"}),
-        ("question_answering", {}, {"exact_match", "f1", "answerable_f1", "unanswerable_f1"}),
+        ("multi_label", {"micro_f1", "macro_f1", "exact_match"}),
+        ("regression", {"pearson", "spearman", "mean_squared_error"}),
+        ("multiple_choice", {"accuracy"}),
+        ("token_classification", {"precision", "recall", "f1", "word_accuracy"}),
+        ("ranking", {"ndcg@20", "err@20", "mrr", "pair_accuracy"}),
+        ("question_answering", {"exact_match", "f1", "answerable_f1", "unanswerable_f1"}),
     ],
 )
-def test_every_kind_of_task_from_file_to_predictions(kind, settings, figures, tmp_path, capfd):
-    rng = random.Random(3)
-    train, dev = (kind_files(kind, tmp_path, rng, number) for number in (19, 11))
-    output = str(tmp_path / "model")
-    settings = {"num_steps": 3, "checkpoint_steps": 2, **settings}
-    assert finetune(kind, train, dev, output, **settings) == 0, capfd.readouterr().err
-    trained = json.loads(capfd.readouterr().out.splitlines()[-1])
+def test_every_kind_of_task_from_file_to_predictions(kind, figures, world, tmp_path, capfd):
+    task = world.task(kind)
+    trained = task.json("metrics.json")
     assert figures <= trained.keys()
-    again = run(capfd, "evaluate", f"--model={output}", f"--data={dev}")
+    again = run(capfd, "evaluate", f"--model={task.model}", f"--data={task.dev}")
     for name in {*figures, "loss"}:
         assert again[name] == pytest.approx(trained[name], rel=1e-4, abs=1e-5), name
-    predictions = tmp_path / "predictions.jsonl"
-    run(capfd, "predict", f"--model={output}", f"--input={dev}", f"--output={predictions}")
-    found = [json.loads(line) for line in lines_of(predictions)]
-    expected = [json.loads(line) for line in lines_of(os.path.join(output, "predictions.jsonl"))]
-    assert [p["id"] for p in found] == [p["id"] for p in expected]
+    output = tmp_path / "predictions.jsonl"
+    run(capfd, "predict", f"--model={task.model}", f"--input={task.dev}", f"--output={output}")
+    found = [json.loads(line)["id"] for line in lines_of(output)]
+    assert found == [prediction["id"] for prediction in task.predictions()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"long_texts": "windows"}, {"long_texts": "memory"}])
 def test_long_texts_are_read_to_their_end(settings, files, tmp_path, capfd):
     rng = random.Random(5)
@@ -247,9 +181,10 @@ def test_long_texts_are_read_to_their_end(settings, files, tmp_path, capfd):
     assert "train_truncated" not in figures
 
 
+@pytest.mark.slow
 def test_several_data_sets_at_once_then_one_of_them(files, tmp_path, capfd):
     rng = random.Random(7)
-    numbers = kind_files("regression", tmp_path, rng, 23)
+    numbers = task_file("regression", tmp_path / "numbers.tsv", rng, 23)
     queries = [(f"q{n}", text, int(y == "good")) for n in range(20) for y, text in labelled(rng, 2)]
     pairs = [(text, "is it good", label) for label, text in labelled(rng, 41)]
     ranked = write_table(tmp_path / "ranked.tsv", ("query", "document", "relevance"), queries)
@@ -334,16 +269,6 @@ def test_wrong_input_is_one_sentence(train, dev, settings, sentence, files, tmp_
     # What an evaluation measures is known after it, and so whether task.metric is among it.
     began = own[0].startswith("learning rate ")
     assert len(own) == 1 + began and (not began or "task.metric" in settings), captured.err
-
-
-def test_wrong_names_are_one_sentence(files, tmp_path, capfd):
-    output = str(tmp_path / "m")
-    assert finetune("clasification", files / "train.tsv", files / "dev.tsv", output) == 2
-    assert "did you mean 'classification'?" in capfd.readouterr().err
-    assert finetune("classification", "nowhere.tsv", files / "dev.tsv", output) == 2
-    assert "no data at 'nowhere.tsv'" in capfd.readouterr().err
-    assert finetune("squad", files / "train.tsv", files / "dev.tsv", output) == 2
-    assert "expected SQuAD's JSON" in capfd.readouterr().err
 
 
 def test_what_is_left_out_and_cut_is_counted(tmp_path, capfd):

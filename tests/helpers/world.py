@@ -101,7 +101,7 @@ class World:
         return self.part(
             "pretrained",
             lambda path: command(
-                *("pretrain", "--set=training.evaluation_steps=20"),
+                *("pretrain", "--set=evaluation_steps=20", "--set=json_log=true"),
                 **{"config": self.config, "data": self.data, "model_dir": path},
             ),
         )
@@ -128,21 +128,22 @@ class World:
 
     def task(self, kind):
         """Files and a fine-tuned model of a kind of task; classification learns its data."""
-        files = self.files(kind)
-        tune = functools.partial(self._tune, kind, **files)
-        return TrainedTask(model=self.part(f"models/{kind}", tune), **files)
 
-    def _tune(self, kind, path, train, dev):
+        def tune(path):
+            command("finetune", *self.finetune_flags(kind), output=path)
+
+        return TrainedTask(model=self.part(f"models/{kind}", tune), **self.files(kind))
+
+    def finetune_flags(self, kind):
+        """Flags of `xlnet finetune` that made the model of a kind, all but `--output`."""
         steps = NUM_STEPS if kind == "classification" else 3
         settings = (*TASK_SETTINGS, f"num_steps={steps}", "warmup_steps=0", "learning_rate=0.01")
         settings += ("checkpoint_steps=20", "model.dropout=0", "model.dropatt=0")
         if kind == "question_answering":
             settings += ("query_length=7",)
-        command(
-            *("finetune", *(f"--set={setting}" for setting in settings)),
-            **{"task": kind, "train": train, "dev": dev, "output": path},
-            init_from=self.pretrained,
-        )
+        files = [f"--{split}={path}" for split, path in self.files(kind).items()]
+        start = [f"--task={kind}", f"--init_from={self.pretrained}"]
+        return [*start, *files, *(f"--set={setting}" for setting in settings)]
 
     def export(self, kind):
         """The base path of an exported model of a kind of task; version 1 is in it."""
