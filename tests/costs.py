@@ -1,7 +1,7 @@
 """What tests cost: CPU-seconds of each, with the processes that it starts, and memory of a worker.
 
-A plugin of pytest, which prints the sums at the end of a run. CPU-seconds hardly depend on what else
-the machine does. What several tests share is counted for the first of them.
+A plugin of pytest, which prints the sums at the end of a run. CPU-seconds hardly depend on what
+else the machine does. What several tests share is counted for the first of them.
 """
 
 from __future__ import annotations

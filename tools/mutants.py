@@ -153,7 +153,7 @@ def main() -> None:
     given = parser.parse_args()
     costs: dict[str, float] = {}
     for row in _lines(given.costs):
-        costs[row.pop("test")] = sum(row.values())
+        costs[row["test"]] = sum(seconds for name, seconds in row.items() if name != "test")
     mutants = [m | {"number": n} for n, m in enumerate(draw(given.number, given.seed))]
     if given.again:
         mutants = _lines(given.again)
