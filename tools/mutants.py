@@ -34,8 +34,8 @@ _SWAPS: dict[type, type] = {
     **{ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And},
 }
 _GONE = 99  # Status of a mutant whose line is not in the file any more.
-_MOST_SECONDS = 60  # CPU time of the tests that are tried on one mutant, by their costs.
-_LIMIT_SECONDS = 180  # What they may take: a mutant may run for ever.
+_MOST_SECONDS = 25  # CPU time of the tests that are tried on one mutant, by their costs.
+_LIMIT_SECONDS = 120  # What they may take: a mutant may run for ever.
 
 
 def _changed(node: Any) -> Any:
@@ -132,7 +132,7 @@ def _status(folder: str, mutant: dict, tests: list[str]) -> int:
 
 
 def _lines(path: str | None) -> list[dict]:
-    if not path:
+    if not path or not os.path.exists(path):
         return []
     return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
 
@@ -159,11 +159,13 @@ def main() -> None:
         mutants = _lines(given.again)
         if given.only:
             mutants = [m for m in mutants if m["killed"] == (given.only == "killed")]
+    done = {mutant["number"] for mutant in _lines(given.output)}  # Of a run that was stopped.
     sys.dont_write_bytecode = True
     import tensorflow_text  # noqa: F401
     import tf_keras  # noqa: F401
 
     part, parts = map(int, given.part.split("/"))
+    os.makedirs(os.path.dirname(given.output) or ".", exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, open(given.output, "a") as output:
         for name in ("official", "data_prep", "tests", "tools", "benchmarks", "configs", "docs"):
             ignore = shutil.ignore_patterns("__pycache__")
@@ -171,13 +173,15 @@ def main() -> None:
         for path in (p for p in os.listdir(".") if os.path.isfile(p)):
             shutil.copy(path, folder)
         for mutant in mutants[part::parts]:
-            if not mutant["path"].startswith(given.paths):
+            if mutant["number"] in done or not mutant["path"].startswith(given.paths):
                 continue
             tests = given.tests or _tests_of(mutant, given.coverage, costs)
             status = _status(folder, mutant, tests) if tests else 5
             # 1: a test failed; 2, 4: a file of tests cannot be imported; below 0: out of time.
             mutant |= {"tests": len(tests), "status": status, "killed": status not in (0, 5, _GONE)}
             print(json.dumps(mutant), file=output, flush=True)
+    tried = _lines(given.output)
+    print(f"{sum(mutant['killed'] for mutant in tried)} of {len(tried)} mutants are noticed")
 
 
 if __name__ == "__main__":

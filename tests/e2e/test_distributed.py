@@ -20,10 +20,11 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import Position
 from official.xlnet.data.schema import Manifest
 from official.xlnet.runtime.history import read_history
-from official.xlnet.training.optimization import OPTIMIZERS
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers import keras_fit
 from tests.helpers.replicas.clusters import finish, start_cluster, start_process
+
+pytestmark = pytest.mark.slow
 
 STEPS, LATER, LONG = 9, 13, 50
 LANES, WINDOWS = 8, 7
@@ -88,14 +89,6 @@ def assert_same_run(model_dir, other, loss_atol=1e-4, weight_atol=1e-3):
         np.testing.assert_allclose(weight, expected, rtol=0, atol=weight_atol, err_msg=weight.name)
 
 
-def run_all(files, config, directory, steps, clusters):
-    """The same run on one device and on clusters of two replicas."""
-    runs = {strategy: start(files, strategy, directory / strategy, steps) for strategy in clusters}
-    pretrain(config, str(files / "data"), str(directory / "one_device"), steps=steps)
-    for processes in runs.values():
-        assert finish(processes)["step"] == steps
-
-
 @pytest.fixture(scope="module")
 def mirrored(files, config, tmp_path_factory):
     """(directory with runs, results) of `tests.helpers.replicas.mirrored`, and one device."""
@@ -105,13 +98,6 @@ def mirrored(files, config, tmp_path_factory):
     process = start_process(command, dict(os.environ))
     pretrain(config, str(files / "data"), str(directory / "one_device"), steps=LATER)
     return directory, finish([process])
-
-
-def assert_one_device_goes_on(files, config, directory, strategy, steps):
-    """With the memory of both replicas: the losses are those of the run that never changed."""
-    for name in (strategy, "one_device"):
-        pretrain(config, str(files / "data"), str(directory / name), steps=steps)
-    assert_same_run(directory / strategy, directory / "one_device")
 
 
 def test_replicas_together_are_one_device_which_goes_on(files, config, mirrored, tmp_path):
@@ -142,24 +128,6 @@ def test_plain_fit_gives_every_replica_its_rows_and_their_memory(files, strategy
         assert step == pytest.approx(wanted, abs=1e-4)
 
 
-@pytest.mark.slow
-def test_fifty_steps_on_replicas_are_those_of_one_device(files, config, tmp_path):
-    run_all(files, config, tmp_path, LONG, CLUSTERS)
-    for strategy in CLUSTERS:
-        assert_same_run(tmp_path / strategy, tmp_path / "one_device")
-    assert_one_device_goes_on(files, config, tmp_path, "multi_worker", LONG + 4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("strategy", CLUSTERS)
-def test_loss_scaling_on_replicas(files, tmp_path, strategy):
-    float16 = "precision=mixed_float16"
-    finish(start(files, strategy, tmp_path / strategy, STEPS, f"--set={float16}"))
-    config = XLNetConfig.load(str(files / "config.yaml"), [float16])
-    pretrain(config, str(files / "data"), str(tmp_path / "one_device"), steps=STEPS)
-    assert_same_run(tmp_path / strategy, tmp_path / "one_device", loss_atol=1e-3)
-
-
 def test_half_the_batch_goes_on_from_two_replicas(files, mirrored, tmp_path):
     """Two lanes in four are put off; every window is still read once."""
     model_dir = str(shutil.copytree(mirrored[0] / "mirrored", tmp_path / "model"))
@@ -176,7 +144,6 @@ def test_half_the_batch_goes_on_from_two_replicas(files, mirrored, tmp_path):
     assert len({piece.number for piece in pieces}) == len(pieces)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("strategy", CLUSTERS)
 def test_workers_killed_at_random_moments(files, tmp_path, strategy):
     """XLNET_TEST_KILLS says how often; when one worker dies, the others are ended too."""
@@ -198,12 +165,3 @@ def test_workers_killed_at_random_moments(files, tmp_path, strategy):
     assert finish(start(files, strategy, killed, LONG))["step"] == LONG
     assert [line["step"] for line in read_history(str(killed))] == list(range(1, LONG + 1))
     assert_same_run(killed, tmp_path / "calm", loss_atol=1e-5, weight_atol=1e-5)
-
-
-def test_several_runs_on_replicas_in_one_process(mirrored):
-    assert mirrored[1]["sums"] == [[2.0] * size for size in (3, 5, 2)]
-
-
-def test_replicas_have_the_same_weights_with_every_optimizer(mirrored):
-    """Except AdamW, with which the runs above have them."""
-    assert mirrored[1]["differing"] == {name: [] for name in OPTIMIZERS if name != "adamw"}

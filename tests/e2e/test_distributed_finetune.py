@@ -18,6 +18,8 @@ from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.replicas.clusters import finish, start_cluster, wait_for_step
 from tests.helpers.task_corpora import labelled, task_config, write_table
 
+pytestmark = pytest.mark.slow
+
 STEPS, PREEMPTED_AT = 23, 4
 
 
@@ -87,7 +89,6 @@ def test_one_device_continues_a_run_that_was_preempted_on_two(files, one_device,
     assert_same_model(output, one_device)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["mirrored", "multi_worker"])
 def test_replicas_give_the_model_of_one_device(files, one_device, tmp_path, strategy):
     """Once in one go, and once preempted and resumed."""
@@ -100,7 +101,6 @@ def test_replicas_give_the_model_of_one_device(files, one_device, tmp_path, stra
     assert_same_model(preempted, calm, atol=1e-5)
 
 
-@pytest.mark.slow
 def test_workers_killed_at_random_moments(files, one_device, tmp_path):
     """XLNET_TEST_KILLS says how often."""
     output = tmp_path / "killed"

@@ -33,6 +33,8 @@ from tests.helpers.corpora import WORDS
 from tests.helpers.documents import ROOT, blocks, commands
 from tests.helpers.tiny import REUSE, TOKENS, random_windows, tiny_config, tiny_encoder
 
+pytestmark = pytest.mark.slow
+
 PAGE = blocks(ROOT / "docs/extending.md")
 REGISTRIES = (OBJECTIVES, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, FILE_READERS, FOLDER_READERS)
 MODULES = ("prefix_lm", "convolutions", "stars")
@@ -181,40 +183,6 @@ def test_a_key_of_an_extension(directory):
             XLNetConfig.load(str(directory), [wrong])
     with pytest.raises(ConfigError, match=r"'model\.max_positions', which is already registered"):
         package.register_settings("model")(type("A", (), {"__annotations__": {"max_positions": 1}}))
-
-
-@pytest.mark.parametrize(
-    ("register", "taken"),
-    [
-        ("register_objective", "permutation"),
-        ("register_auxiliary", "token_document"),
-        ("register_network", "gpt"),
-        ("register_depth", "adaptive"),
-        ("register_attention_init", "neighbors"),
-        ("register_task", "classification"),
-        ("register_head", "ranking"),
-        ("register_reader", "question_answering"),
-        ("register_service", "ranking"),
-    ],
-)
-def test_a_name_that_is_taken(register, taken, directory):
-    with pytest.raises(
-        ConfigError, match=f"got '{taken}', which is already registered for (official|data_prep)"
-    ):
-        getattr(package, register)(taken)(lambda config: None)
-
-
-def test_a_name_that_nobody_registered(directory, capsys):
-    with pytest.raises(ConfigError, match=r"one of permutation, .*got 'prefix'.*--import"):
-        create_objective(ObjectiveSections.of(tiny_config(kind="prefix")))
-    assert xlnet("vocab", "--import=no_such_module", "--input=x", "--output=y", "--size=300") == 2
-    assert "--import=no_such_module: expected a module" in capsys.readouterr().err
-
-
-def test_a_module_that_an_extension_lacks_is_its_bug(directory, capsys):
-    (directory / "broken.py").write_text("import no_such_library\n")
-    assert xlnet("vocab", "--import=broken", "--input=x", "--output=y", "--size=300") == 1
-    assert "no_such_library" in capsys.readouterr().err
 
 
 def test_importing_a_reader_does_not_load_tensorflow():

@@ -8,11 +8,12 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from official.xlnet import cli
 from official.xlnet.errors import PreemptedError
 from official.xlnet.extensions.several_runs import runs as several_runs
 from tests.helpers.finetune_command import finetune, read_json, run
 from tests.helpers.task_corpora import labelled, write_table
+
+pytestmark = pytest.mark.slow
 
 SETTINGS = {"num_steps": 12, "warmup_steps": 2, "checkpoint_steps": 6}
 
@@ -74,7 +75,3 @@ def test_runs_are_resumed_left_alone_when_finished_and_can_grow(files, tmp_path,
     (output / "runs.json").unlink()
     assert repeat(files, output, 2) == 2
     assert "expected repeated runs or nothing, got a model directory" in capfd.readouterr().err
-
-
-def test_runs_are_at_least_one():
-    assert cli.main(["finetune", "--runs=0"]) == 2

@@ -82,14 +82,3 @@ def test_wrong_input_is_one_sentence(capsys, model_dir, verb, tmp_path):
     assert "expected UTF-8" in message(model, f"--input={tmp_path / 'latin1.txt'}")
     assert "nowhere.txt" in message(model, "--input=nowhere.txt")
     assert "no configuration" in message("--model=nowhere", "--text=a")
-
-
-def test_model_without_lm_head_is_named(capsys, tmp_path, vocab_file):
-    model = random_model(vocab_size=Tokenizer(vocab_file).vocab_size)
-    directory = str(tmp_path / "encoder")
-    create_model_dir(directory, model.config, vocab_file)
-    encoder = tf.train.Checkpoint(encoder=model.encoder)
-    tf.train.Checkpoint(model=encoder).save(os.path.join(directory, "ckpt"))
-    status, _, error = run(capsys, "score", f"--model={directory}", "--text=The cat")
-    assert status == 2
-    assert "has no LM head" in error

@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import shutil
-import string
 import subprocess
 import sys
 import threading
@@ -32,7 +31,6 @@ from official.xlnet.serving import export as exporting
 from official.xlnet.serving.client.endpoint import connect
 from tests.helpers.served_models import (
     examples_of,
-    inputs_of,
     mixed_texts,
     random_task,
     save_task,
@@ -167,6 +165,7 @@ def test_fresh_process_gives_the_scores_of_keras(folders, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_c_library_gives_the_scores_of_keras(folders, tmp_path):
     _, base_path, model, task = folders
     texts = [text for text in real_texts(500) if "\0" not in text]
@@ -219,22 +218,6 @@ def test_predict_with_an_endpoint(folders, server, tmp_path, capfd):
         for here, there in zip(found["model"], remote, strict=True):
             assert (here["id"], here["label"]) == (there["id"], there["label"])
             assert here["probabilities"] == pytest.approx(there["probabilities"], abs=1e-5)
-
-
-def test_what_the_client_says(server, tmp_path, capfd):
-    source = write_table(tmp_path / "rows.tsv", ("text",), [("the",)])
-    common = [f"--input={source}", f"--output={tmp_path}/out.jsonl"]
-    for arguments, message in (
-        ([f"--endpoint=localhost:{server.port}", "--name=other"], "NOT_FOUND"),
-        ([f"--endpoint=localhost:{server.port}", f"--name={NAME}", "--signature=x"], "not 'x'"),
-        (["--endpoint=localhost:1", "--retries=1"], "UNAVAILABLE"),
-        (["--endpoint=http://localhost:1", "--retries=1"], "2 attempts"),
-        ([f"--endpoint=http://localhost:{server.rest_port}", "--name=other"], "HTTP 404"),
-        ([], "exactly one of --model, --endpoint and --saved_model"),
-    ):
-        assert cli.main(["predict", *common, *arguments]) == 2
-        assert message in capfd.readouterr().err
-    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_bad_requests_are_invalid_arguments(server):
@@ -328,16 +311,6 @@ def test_a_new_version_takes_over_without_a_failed_request(folders, service, ser
         shutil.rmtree(os.path.join(base_path, "2"))
 
 
-def test_failed_export_leaves_nothing(service, tmp_path, monkeypatch):
-    def fail(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(exporting, "write_warmup", fail)
-    with pytest.raises(OSError, match="No space"):
-        exporting.write_version(service, str(tmp_path / "out"))
-    assert os.listdir(tmp_path / "out") == []
-
-
 @pytest.mark.slow
 def test_answers_over_rest(tmp_path, capfd):
     """The same predictions as here, from SQuAD's file."""
@@ -374,6 +347,7 @@ def test_answers_over_rest(tmp_path, capfd):
         assert there["null_score"] == pytest.approx(here["no_answer_score"], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_bulk(folders, tmp_path, capfd):
     _, base_path, model, task = folders
     texts = mixed_texts(23)
@@ -395,33 +369,7 @@ def test_bulk(folders, tmp_path, capfd):
     assert len(read("out-wrong")) == 3
 
 
-@pytest.mark.parametrize("character", ["\\", "[1]" + string.punctuation.replace("/", "")])
-def test_bulk_reads_and_writes_files_of_any_name(folders, tmp_path, capfd, character):
-    source, output = tmp_path / f"i{character}n.jsonl", f"o{character}ut"
-    source.write_text('{"text": "the"}\n{"text": 7}\n')
-    # The flag is no list, so a quote is one.
-    arguments = [f"--saved_model={folders[1]}/1", f"--input={source}"]
-    assert cli.main(["predict", *arguments, f"--output={tmp_path / output}"]) == 0
-    figures = json.loads(capfd.readouterr().out.splitlines()[-1])
-    assert (figures["rows"], figures["wrong_rows"]) == (1, 1)
-    ending = "-00000-of-00001.jsonl"
-    written = [source.name, f"{output}{ending}", f"{output}-wrong{ending}"]
-    assert sorted(os.listdir(tmp_path)) == sorted(written)
-
-
-def test_bulk_refuses_a_damaged_version(folders, tmp_path, capfd):
-    version = tmp_path / "1"
-    shutil.copytree(f"{folders[1]}/1", version)
-    (tmp_path / "in.jsonl").write_text('{"text": "the"}\n')
-    graph = bytearray((version / "saved_model.pb").read_bytes())
-    graph[len(graph) // 2] ^= 1
-    (version / "saved_model.pb").write_bytes(graph)
-    arguments = [f"--saved_model={version}", f"--input={tmp_path}/in.jsonl"]
-    assert cli.main(["predict", *arguments, f"--output={tmp_path}/out"]) == 2
-    assert "saved_model.pb: expected SHA-256" in capfd.readouterr().err
-    assert not list(tmp_path.glob("out*"))
-
-
+@pytest.mark.slow
 def test_bulk_reports_lines_and_options_that_are_wrong(folders, tmp_path, capfd):
     (tmp_path / "in.jsonl").write_bytes(b'{"text": "the"}\n{"text": "\xff"}\n\n{"text": null}\n')
     arguments = [f"--saved_model={folders[1]}/1", f"--input={tmp_path}/in.jsonl"]
@@ -441,40 +389,6 @@ def test_bulk_reports_lines_and_options_that_are_wrong(folders, tmp_path, capfd)
         assert message in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "output", "sentence"),
-    [
-        ("in.jsonl", "9" * 5000, "File name too long"),
-        ("in.jsonl", "9" * 200, "File name too long"),
-        ("in.jsonl", "in.jsonl/out", "File exists"),
-        ("", "out", "Is a directory"),
-    ],
-)
-def test_bulk_refuses_files_that_cannot_be(folders, tmp_path, capfd, name, output, sentence):
-    (tmp_path / "in.jsonl").write_text('{"text": "the"}\n')
-    arguments = [f"--saved_model={folders[1]}/1", f"--input={tmp_path}/{name}"]
-    assert cli.main(["predict", *arguments, f"--output={tmp_path}/{output}"]) == 2
-    errors = capfd.readouterr().err
-    assert len(errors.splitlines()) == 1 and len(errors) < 4000
-    assert sentence in errors
-    assert os.listdir(tmp_path) == ["in.jsonl"]
-
-
-def test_two_exports_have_the_same_bytes(service, tmp_path):
-    """But for the graph, whose functions are counted in each process, and what follows from it."""
-    paths = [exporting.write_version(service, str(tmp_path / name))["path"] for name in "ab"]
-    others = {"saved_model.pb", "fingerprint.pb", "sha256sums"}
-    contents = [
-        {
-            path.relative_to(root): path.read_bytes()
-            for path in pathlib.Path(root).rglob("*")
-            if path.is_file() and path.name not in others
-        }
-        for root in paths
-    ]
-    assert contents[0] == contents[1]
-
-
 @pytest.mark.slow
 def test_soak():
     """Half a minute of what `benchmarks.serving.soak` does in twenty."""
@@ -482,36 +396,3 @@ def test_soak():
     done = subprocess.run([*command, "--roll_seconds=10"], stdout=subprocess.PIPE, check=True)
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["good"] > 20 and figures["bad"] > 5 and figures["versions"] > 1
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"label": ["a"]},
-        {"label": "a"},
-        {"labels": [["a"], ["b"]]},
-        {"labels": [[1, 2], [3, 4]]},
-        {"labels": [[{}, {}], [{}, {}]]},
-        {"probabilities": [0.5, 0.5]},
-        {"probabilities": [["0.5", "0.5"], ["1", "0"]]},
-    ],
-)
-def test_answers_of_a_server_are_checked(change):
-    from official.xlnet.serving.client.prediction import check_outputs
-
-    good = {"label": ["a", "b"], "labels": [["a", "b"]] * 2, "probabilities": [[0.5, 0.5]] * 2}
-    check_outputs({name: np.array(value) for name, value in good.items()}, 2, "host")
-    wrong = {name: np.array(value) for name, value in {**good, **change}.items()}
-    with pytest.raises(DataError, match=r"^host: output 'labels?': expected"):
-        check_outputs(wrong, 2, "host")
-
-
-def test_inputs_of_a_signature_say_how_a_file_is_read():
-    from official.xlnet.serving.client.prediction import batch_inputs, task_of
-
-    for name in ("multiple_choice", "question_answering", "ranking", "token_classification"):
-        examples = examples_of(name, 11)
-        inputs = inputs_of(examples)
-        if name != "token_classification":
-            assert task_of(list(inputs)).name == name
-        assert batch_inputs(examples, list(inputs)) == inputs

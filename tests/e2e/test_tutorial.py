@@ -12,6 +12,8 @@ from tests.e2e.test_document_commands import shrink, xlnet
 from tests.helpers.corpora import UDHR
 from tests.helpers.documents import ROOT, blocks, commands
 
+pytestmark = pytest.mark.slow
+
 SIZE = 800  # Pieces that the text has enough for.
 
 

@@ -8,7 +8,6 @@ sentence. Wrong arguments in Python raise ConfigError or DataError. Part of `mak
 """
 
 import collections
-import concurrent.futures
 import functools
 import http.server
 import json
@@ -27,7 +26,6 @@ import urllib3
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow_serving.apis import (
-    get_model_metadata_pb2,
     predict_pb2,
     prediction_service_pb2_grpc,
 )
@@ -379,49 +377,6 @@ def test_answers(tmp_path, capfd):
 
         check()
         stranger.shutdown()
-    report(counts)
-
-
-def test_answers_over_grpc(tmp_path, capfd):
-    """The same over gRPC: tensors of another dtype, shape or size."""
-    answer = predict_pb2.PredictResponse()
-
-    class Stranger(prediction_service_pb2_grpc.PredictionServiceServicer):
-        def GetModelMetadata(self, request, context):
-            response = get_model_metadata_pb2.GetModelMetadataResponse()
-            signatures = get_model_metadata_pb2.SignatureDefMap()
-            signatures.signature_def["serving_default"].inputs["text"].name = "text:0"
-            response.metadata["signature_def"].Pack(signatures)
-            return response
-
-        def Predict(self, request, context):
-            return answer
-
-    counts = collections.Counter()
-    (tmp_path / "rows.jsonl").write_text('{"text": "the"}\n{"text": "of"}\n')
-    stranger = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
-    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(Stranger(), stranger)
-    arguments = [
-        *("predict", f"--endpoint=localhost:{stranger.add_insecure_port('localhost:0')}"),
-        *(f"--input={tmp_path}/rows.jsonl", f"--output={tmp_path}/out.jsonl", "--retries=0"),
-    ]
-    stranger.start()
-
-    @tried(share=0.02)
-    @given(st.data())
-    def check(data):
-        outputs = {name: np.array(value, object) for name, value in ANSWER["outputs"].items()}
-        outputs["probabilities"] = outputs["probabilities"].astype(np.float32)
-        outputs = data.draw(changed_inputs(outputs))
-        answer.Clear()
-        for name, value in outputs.items():
-            proto = data.draw(changed_tensor(tf.make_tensor_proto(value)))
-            answer.outputs[name].CopyFrom(proto)
-        status, _ = run(capfd, arguments)
-        counts[f"status {status}"] += 1
-
-    check()
-    stranger.stop(None)
     report(counts)
 
 

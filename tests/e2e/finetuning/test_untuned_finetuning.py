@@ -17,6 +17,8 @@ from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.finetune_command import read_json, run
 from tests.helpers.task_corpora import labelled, task_config, write_table
 
+pytestmark = pytest.mark.slow
+
 HEADER = ("label", "text")
 
 
@@ -58,16 +60,6 @@ def test_settings_follow_from_model_and_data_and_baselines_are_beside(files, tmp
 
     # The same command finds the run finished; a run that began with other settings keeps them.
     assert run(capfd, *arguments(files, output, "--set=task.num_buckets=1")) == result
-
-
-def test_a_run_of_another_version_is_resumed_as_it_was(files, tmp_path, capfd):
-    output = tmp_path / "model"
-    old = ("learning_rate=3e-5", "num_steps=12", "warmup_steps=3", "checkpoint_steps=4")
-    old = (*old, "batch_size=13", "task.summary=last", "task.num_buckets=1")
-    sets = [f"--set={value}" for value in old]
-    first = run(capfd, *arguments(files, output, *sets, "--set=task.pooled_segments=last"))
-    assert run(capfd, *arguments(files, output, "--set=task.num_buckets=1")) == first
-    assert XLNetConfig.load(str(output)).training.learning_rate == 3e-5
 
 
 def test_an_error_in_the_baselines_costs_no_model(files, tmp_path, capfd):
@@ -128,8 +120,3 @@ def test_search_is_resumed_and_writes_a_recipe(files, tmp_path, capfd):
     with mock.patch.object(several_runs, "finetune") as started_again:
         assert run(capfd, *command, "--search=3") == result
     assert not started_again.called
-
-
-def test_search_and_runs_exclude_each_other(files, tmp_path, capfd):
-    assert cli.main(arguments(files, tmp_path / "model", "--search=3", "--runs=2")) == 2
-    assert "search: expected a single run with it" in capfd.readouterr().err

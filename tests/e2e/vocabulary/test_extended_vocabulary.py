@@ -8,6 +8,8 @@ from official import xlnet
 from tests.helpers.corpora import domain_text
 from tests.helpers.wrong_input import make_world, run
 
+pytestmark = pytest.mark.slow
+
 NEW = 19
 
 

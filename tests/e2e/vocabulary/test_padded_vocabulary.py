@@ -15,7 +15,9 @@ from official.xlnet.checkpoints.model_directory import PARTS
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.tokenization.tokenizer import copy_vocabulary
-from tests.helpers.wrong_input import make_world, refused, run
+from tests.helpers.wrong_input import make_world, run
+
+pytestmark = pytest.mark.slow
 
 PIECES, ROWS = 211, 257
 _ROWS_OF = ("encoder/word_embedding/embeddings", "lm_head/bias")
@@ -153,11 +155,3 @@ def test_the_size_follows_the_vocabulary_unless_it_is_larger():
         ModelConfig(vocab_size=211, embedding_rows=256).fit_vocabulary(199, "spiece.model")
     with pytest.raises(ConfigError, match=r"len\(tokenizer\)"):
         xlnet.XLNetEncoder({"model": {"num_layers": 1}})
-
-
-def test_prepare_refuses_a_smaller_size(world, tmp_path, capfd):
-    arguments = f"--input={world / 'text.txt'}", f"--vocab={world / 'vocab'}"
-    config = f"--config={world / 'config.yaml'}", f"--output={tmp_path / 'data'}"
-    sentence = refused(run(capfd, "prepare", *arguments, *config, "--set=vocab_size=199"))
-    assert "model.vocab_size: expected at least 211" in sentence
-    assert not (tmp_path / "data").exists()

@@ -89,26 +89,6 @@ def test_every_verb_that_reads_text_counts(world, tmp_path, capfd):
         assert found == expected(world, texts[dev]), verb
 
 
-@pytest.mark.parametrize("setting", ["lowercase", "keep_accents"])
-def test_settings_that_change_ids_are_compared(world, tmp_path, capfd, setting):
-    data, config = tmp_path / "data", f"--config={world / 'config.yaml'}"
-    other = f"--set=data.{setting}=true"
-    text = f"--input={world / 'text.txt'}", f"--vocab={world / 'vocab'}"
-    prepare = ("prepare", *text, config, other, ONE_WORKER, f"--output={data}")
-    assert run(capfd, *prepare).status == 0
-    model = f"--model_dir={tmp_path / 'model'}"
-    task = ("--task=classification", f"--train={world / 'train.tsv'}", f"--dev={world / 'dev.tsv'}")
-    init = f"--init_from={world / 'language'}"
-    for arguments in (
-        ("pretrain", config, f"--data={data}", model),
-        ("pretrain", config, f"--data={data}", model, init, other),
-        ("evaluate", f"--model={world / 'language'}", f"--data={data}"),
-        ("finetune", *task, init, f"--output={tmp_path / 'task'}", other),
-    ):
-        sentence = refused(run(capfd, *arguments))
-        assert f"data.{setting}" in sentence, arguments
-
-
 def test_limit_by_hand():
     counts = {"tokens": 1000, "unknown_tokens": 200}
     assert check_unknown(counts, "x", 0.2) == {"unknown_tokens": 200, "unknown_share": 0.2}

@@ -24,56 +24,54 @@ class Ids:
         return [[int(word) for word in text.split()] for text in texts]
 
 
-def read(size, side, **settings):
-    """(what is read of a text of `size` tokens and of `OTHER`, that text, counts)."""
-    rng = random.Random(size)
-    text = [rng.randint(100, 999) for _ in range(size)]
-    config = task_config(
-        name="classification", max_length=LENGTH, truncation_side=side, mem_len=7, **settings
-    )
-    task = TASKS["classification"](config, Ids())
-    texts = tuple(" ".join(map(str, ids)) for ids in (text, OTHER))
-    [[unit]] = task.units([TextExample("1", texts)])
-    return [s["token_ids"].tolist() for s in unit.sequences], text, task.counts
-
-
 def inputs(part):
     return [*part, SEP_ID, *OTHER, SEP_ID, CLS_ID]
 
 
-@pytest.mark.parametrize("size", [0, 1, ROOM, ROOM + 1, 53])
-def test_truncation(size):
-    for side, part in (("right", slice(0, ROOM)), ("left", slice(max(0, size - ROOM), None))):
-        sequences, text, counts = read(size, side)
-        assert sequences == [inputs(text[part])]
-        assert counts["truncated"] == (size > ROOM)
+def windows(text, advance):
+    """Inputs of the first `ROOM` tokens, and of those after each advance that has new ones."""
+    starts = [n * advance for n in range(4)]
+    is_needed = [start == 0 or start - advance + ROOM < len(text) for start in starts]
+    return [
+        inputs(text[start : start + ROOM]) if needed else []
+        for start, needed in zip(starts, is_needed, strict=True)
+    ]
 
 
-@pytest.mark.parametrize("stride", [1, 3, ROOM, ROOM + 5])
-def test_windows(stride):
-    advance = min(stride, ROOM)
-    limit = ROOM + 3 * advance
+def segments(text):
+    """The input cut into three parts; padding comes before it."""
+    padded = [None] * (3 * LENGTH - len(inputs(text))) + inputs(text)
+    parts = [padded[n * LENGTH : (n + 1) * LENGTH] for n in range(3)]
+    return [[i for i in part if i is not None] for part in parts]
+
+
+# {settings: (most tokens that are read, inputs of what is read)}
+METHODS = {"cut": ({}, ROOM, lambda text: [inputs(text)])}
+for stride in (1, 3, ROOM, ROOM + 5):
+    METHODS[f"windows {stride}"] = (
+        {"long_texts": "windows", "window_stride": stride, "max_windows": 4},
+        ROOM + 3 * min(stride, ROOM),
+        lambda text, advance=min(stride, ROOM): windows(text, advance),
+    )
+METHODS["segments"] = (
+    {"long_texts": "memory", "max_windows": 3},
+    3 * LENGTH - len(OTHER) - 3,
+    segments,
+)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_read_of_a_long_text(method, side):
+    settings, limit, expected = METHODS[method]
+    config = task_config(
+        name="classification", max_length=LENGTH, truncation_side=side, mem_len=7, **settings
+    )
     for size in (0, 1, ROOM, ROOM + 1, limit - 1, limit, limit + 1, 53):
-        for side in ("right", "left"):
-            sequences, text, counts = read(
-                size, side, long_texts="windows", window_stride=stride, max_windows=4
-            )
-            seen = text[:limit] if side == "right" else text[max(0, size - limit) :]
-            expected = [inputs(seen[:ROOM])]
-            for start in (advance, 2 * advance, 3 * advance):
-                is_needed = start - advance + ROOM < len(seen)
-                expected.append(inputs(seen[start : start + ROOM]) if is_needed else [])
-            assert sequences == expected
-            assert counts["truncated"] == (size > limit)
-
-
-def test_segments():
-    for size in (0, 1, ROOM, ROOM + 1, 3 * LENGTH - 5, 3 * LENGTH - 4, 53):
-        for side in ("right", "left"):
-            sequences, text, counts = read(size, side, long_texts="memory", max_windows=3)
-            limit = 3 * LENGTH - len(OTHER) - 3
-            seen = text[:limit] if side == "right" else text[max(0, size - limit) :]
-            padded = [None] * (3 * LENGTH - len(inputs(seen))) + inputs(seen)
-            parts = [padded[n * LENGTH : (n + 1) * LENGTH] for n in range(3)]
-            assert sequences == [[i for i in part if i is not None] for part in parts]
-            assert counts["truncated"] == (size > limit)
+        text = [random.Random(f"{size} {n}").randint(100, 999) for n in range(size)]
+        task = TASKS["classification"](config, Ids())
+        texts = tuple(" ".join(map(str, ids)) for ids in (text, OTHER))
+        [[unit]] = task.units([TextExample("1", texts)])
+        part = text[:limit] if side == "right" else text[max(0, size - limit) :]
+        assert [s["token_ids"].tolist() for s in unit.sequences] == expected(part), size
+        assert task.counts["truncated"] == (size > limit)
