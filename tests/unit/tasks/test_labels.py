@@ -22,24 +22,24 @@ def tagging():
     return random_task("token_classification")[1]
 
 
-@pytest.mark.parametrize("alike", ALIKE, ids=ascii)
-@pytest.mark.parametrize(
-    "kind", ["classification", "multi_label", "token_classification", "multitask"]
-)
-def test_labels_that_look_the_same_are_no_two_classes(kind, alike):
-    def example(label):
-        if kind == "token_classification":
-            return TaggedExample("1", ("a",), (label,))
-        subtask = "tone" if kind == "multitask" else ""
-        return TextExample("1", ("a",), (label,) if kind == "multi_label" else label, subtask)
+EXAMPLES = {
+    "classification": lambda label: TextExample("1", ("a",), label),
+    "multi_label": lambda label: TextExample("1", ("a",), (label,)),
+    "token_classification": lambda label: TaggedExample("1", ("a",), (label,)),
+    "multitask": lambda label: TextExample("1", ("a",), label, "tone"),
+}
 
+
+@pytest.mark.parametrize("alike", ALIKE, ids=ascii)
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_labels_that_look_the_same_are_no_two_classes(kind, alike):
     config = XLNetConfig.from_dict({"task": {"name": kind}})
     config.task.subtasks = ("tone",)
     with pytest.raises(DataError, match=r"training data.*: expected labels that differ in more"):
-        TASKS[kind].complete(config, [example(label) for label in ("bad", *alike)])
+        TASKS[kind].complete(config, [EXAMPLES[kind](label) for label in ("bad", *alike)])
     config.task.labels = ()
     different = ("Good", "good", "goods", "½", "1/2")
-    TASKS[kind].complete(config, [example(label) for label in different])
+    TASKS[kind].complete(config, [EXAMPLES[kind](label) for label in different])
     assert len(config.task.labels) == 5
 
 

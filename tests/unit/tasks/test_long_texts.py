@@ -45,19 +45,22 @@ def segments(text):
     return [[i for i in part if i is not None] for part in parts]
 
 
-# {settings: (most tokens that are read, inputs of what is read)}
-METHODS = {"cut": ({}, ROOM, lambda text: [inputs(text)])}
-for stride in (1, 3, ROOM, ROOM + 5):
-    METHODS[f"windows {stride}"] = (
-        {"long_texts": "windows", "window_stride": stride, "max_windows": 4},
-        ROOM + 3 * min(stride, ROOM),
-        lambda text, advance=min(stride, ROOM): windows(text, advance),
-    )
-METHODS["segments"] = (
-    {"long_texts": "memory", "max_windows": 3},
-    3 * LENGTH - len(OTHER) - 3,
-    segments,
-)
+def windows_of(stride):
+    """Settings, the most tokens that are read, and inputs of what is read."""
+    settings = {"long_texts": "windows", "window_stride": stride, "max_windows": 4}
+    advance = min(stride, ROOM)
+    return settings, ROOM + 3 * advance, lambda text: windows(text, advance)
+
+
+METHODS = {
+    "cut": ({}, ROOM, lambda text: [inputs(text)]),
+    **{f"windows {stride}": windows_of(stride) for stride in (1, 3, ROOM, ROOM + 5)},
+    "segments": (
+        {"long_texts": "memory", "max_windows": 3},
+        3 * LENGTH - len(OTHER) - 3,
+        segments,
+    ),
+}
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
