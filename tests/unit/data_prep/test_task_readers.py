@@ -1,20 +1,20 @@
-"""Readers of task data: files as they are downloaded, written here line by line."""
+"""Readers of task data: data sets as they are downloaded, written here line by line."""
 
-import collections
 import gzip
 import json
 
 import pytest
 
 from data_prep.tasks.registry import read_examples
+from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
+from official.xlnet.tasks.question_answering.examples import QuestionExample
 from official.xlnet.tasks.ranking.examples import RankingExample
-from official.xlnet.tasks.ranking.reader import read_judgements, read_run
 from official.xlnet.tasks.token_classification.examples import TaggedExample
 
 
@@ -30,55 +30,128 @@ def write(path, text):
     return path
 
 
-GLUE = {
-    "cola": ('gj04\t0\t*\tHe said "no.\n', ('He said "no.',), "0"),
-    "sst2": ("sentence\tlabel\na fine film \t1\n", ("a fine film ",), "1"),
-    "mrpc": (
-        '\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tA "b\tC d\n',
-        ('A "b', "C d"),
-        "1",
-    ),
-    "stsb": ("index\tsentence1\tsentence2\tscore\n0\tA\tB\t3.800\n", ("A", "B"), 3.8),
-    "qqp": (
-        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n5\t1\t2\tWhy?\tHow?\t0\n",
-        ("Why?", "How?"),
-        "0",
-    ),
-    "mnli": (
-        "index\tpairID\tsentence1\tsentence2\tlabel1\tgold_label\n0\tx\tA\tB\tneutral\tentailment\n",
-        ("A", "B"),
-        "entailment",
-    ),
-    "qnli": ("index\tquestion\tsentence\tlabel\n0\tQ\tS\tnot_entailment\n", ("Q", "S"), None),
-    "rte": ("index\tsentence1\tsentence2\tlabel\n0\tA\tB\tentailment\n", ("A", "B"), "entailment"),
-    "wnli": ("index\tsentence1\tsentence2\tlabel\n0\tA\tB\t1\n", ("A", "B"), "1"),
+def glue(texts, label):
+    return [TextExample("1", texts, label)]
+
+
+CONLL = "-DOCSTART- -X- O\n\nEU NNP B-ORG\nsays VBZ O\n\n\nPeter NNP B-PER\n"
+TAGGED = [
+    TaggedExample("0", ("EU", "says"), ("B-ORG", "O")),
+    TaggedExample("1", ("Peter",), ("B-PER",)),
+]
+CHOICES = ("He a", "He b", "He c", "He d")
+SQUAD = {
+    "id": "a",
+    "question": "What?",
+    "answers": [{"text": "came", "answer_start": 3}],
+    "is_impossible": False,
 }
+NO_ANSWER = {"id": "c", "question": "Who?", "answers": [], "is_impossible": True}
 
 
-@pytest.mark.parametrize("name", GLUE)
-def test_glue(name, tmp_path):
-    text, texts, label = GLUE[name]
-    ((example,), counts) = read(write(tmp_path / "train.tsv", text), name)
-    assert example.texts == texts
-    assert example.label == (label or "not_entailment")
-    assert not counts
+def squad(*questions, context="He came."):
+    return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": questions}]}]})
 
 
-def test_json_lines_and_gzip(tmp_path):
-    rows = [{"id": "x", "text": "a", "label": ["p", "q"]}, {"id": "y", "text": "b", "label": []}]
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
-    examples, _ = read(path, "multi_label")
-    assert examples == [TextExample("x", ("a",), ("p", "q")), TextExample("y", ("b",), ())]
+QNLI = "index\tquestion\tsentence\tlabel\n0\tQ\tS\tentailment\n1\tQ\tR\tnot_entailment\n"
+# (data set, name of the file, its text, examples)
+DATA_SETS = [
+    ("cola", "a.tsv", 'gj04\t0\t*\tHe said "no.\n', glue(('He said "no.',), "0")),
+    ("sst2", "a.tsv", "sentence\tlabel\na fine film \t1\n", glue(("a fine film ",), "1")),
+    (
+        *("mrpc", "a.tsv"),
+        '\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tA "b\tC d\n',
+        glue(('A "b', "C d"), "1"),
+    ),
+    (
+        *("stsb", "a.tsv", "index\tsentence1\tsentence2\tscore\n0\tA\tB\t3.800\n"),
+        [TextExample("0", ("A", "B"), 3.8)],
+    ),
+    (
+        *("qqp", "a.tsv"),
+        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n5\t1\t2\tWhy?\tHow?\t0\n",
+        [TextExample("5", ("Why?", "How?"), "0")],
+    ),
+    (
+        *("mnli", "a.tsv"),
+        "index\tsentence1\tsentence2\tlabel1\tgold_label\n0\tA\tB\tneutral\tentailment\n",
+        [TextExample("0", ("A", "B"), "entailment")],
+    ),
+    (
+        *("qnli", "a.tsv", QNLI),
+        [
+            TextExample("0", ("Q", "S"), "entailment"),
+            TextExample("1", ("Q", "R"), "not_entailment"),
+        ],
+    ),
+    (
+        *("rte", "a.tsv", "index\tsentence1\tsentence2\tlabel\n0\tA\tB\tentailment\n"),
+        [TextExample("0", ("A", "B"), "entailment")],
+    ),
+    (
+        *("wnli", "a.tsv", "index\tsentence1\tsentence2\tlabel\n0\tA\tB\t1\n"),
+        [TextExample("0", ("A", "B"), "1")],
+    ),
+    (
+        *("multi_label", "a.jsonl", '{"id": "x", "text": "a", "label": ["p", "q"]}\n'),
+        [TextExample("x", ("a",), ("p", "q"))],
+    ),
+    ("multi_label", "a.csv", 'text,label\na,"p, q"\n', [TextExample("1", ("a",), ("p", "q"))]),
+    (
+        "swag",
+        "a.csv",
+        "sent1,sent2,ending0,ending1,ending2,ending3,label\nHe came.,He,a,b,c,d,2\n",
+        [ChoiceExample("1", ("He came.",), CHOICES, 2)],
+    ),
+    (  # Endings beyond ten keep their order.
+        *("multiple_choice", "a.jsonl"),
+        json.dumps(
+            {"sent1": "", **{f"ending{n}": "abcdefghijkl"[n] for n in range(12)}, "label": 10}
+        ),
+        [ChoiceExample("1", ("",), tuple("abcdefghijkl"), 10)],
+    ),
+    ("conll2003", "a.txt", CONLL, TAGGED),
+    ("conll2003", "a.txt", "\ufeff" + CONLL.replace("\n", "\r\n").replace(" ", "\t"), TAGGED),
+    (
+        *("squad", "a.json", "\ufeff" + squad(SQUAD, NO_ANSWER)),
+        [
+            QuestionExample("a", "What?", "He came.", (("came", 3),)),
+            QuestionExample("c", "Who?", "He came."),
+        ],
+    ),
+    (
+        *("ranking", "a.tsv"),
+        "query_id\tdocument_id\tquery\tdocument\trelevance\n1\td7\tq\td\t2\n",
+        [RankingExample("d7", "1", "q", "d", 2.0)],
+    ),
+    (
+        *("ranking", "a.csv", "query_id,question,sentence,relevance,label\n,Q,S,2,x\n,P,R,1,y\n"),
+        [RankingExample("1", "Q", "Q", "S", 2.0), RankingExample("2", "P", "P", "R", 1.0)],
+    ),
+    (
+        *("qnli_ranking", "a.tsv", QNLI),
+        [RankingExample("1", "Q", "Q", "S", 1.0), RankingExample("2", "Q", "Q", "R", 0.0)],
+    ),
+    (
+        *("wnli_ranking", "a.tsv", "index\tsentence1\tsentence2\tlabel\n0\tA\tB\t1\n1\tA\tC\t0\n"),
+        [RankingExample("1", "A", "A", "B", 1.0), RankingExample("2", "A", "A", "C", 0.0)],
+    ),
+]
+
+
+@pytest.mark.parametrize(("task", "name", "text", "examples"), DATA_SETS)
+def test_data_sets_as_they_are_downloaded(task, name, text, examples, tmp_path):
+    assert read(write(tmp_path / name, text), task) == (examples, {})
+    packed = tmp_path / f"{name}.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert read(packed, task) == (examples, {})
 
 
 def test_imdb_folders(tmp_path):
+    for name in ("unsup/0_0.txt", "neg/list.dat", "pos/._0_9.txt", ".ipynb_checkpoints/0_9.txt"):
+        write(tmp_path / name, "?")
     write(tmp_path / "pos/0_9.txt", "Good.<br />Very.")
     write(tmp_path / "neg/0_2.txt", "Bad.")
-    write(tmp_path / "unsup/0_0.txt", "?")
-    write(tmp_path / "neg/list.dat", "?")
-    write(tmp_path / "pos/._0_9.txt", "what macOS leaves beside a file")
-    write(tmp_path / ".ipynb_checkpoints/0_9-checkpoint.txt", "Good.")
     examples, counts = read(tmp_path, "imdb")
     assert examples == [
         TextExample("neg/0_2", ("Bad.",), "neg"),
@@ -93,71 +166,36 @@ def test_race_folders(tmp_path):
         "questions": ["Who ran?", "The boy _ ."],
         "options": [["a boy", "a man", "a dog", "all"], ["ran", "sat", "lay", "sang"]],
         "answers": ["A", "B"],
-        "id": "high1.txt",
     }
-    write(tmp_path / "high/1.txt", json.dumps(tree))
+    for name in ("high/1.txt", "a/x.1.json", "high/._1.txt", "high/.ipynb_checkpoints/1.txt"):
+        write(tmp_path / name, json.dumps(tree))
     write(tmp_path / "middle/2.txt", json.dumps(tree | {"answers": ["A", "E"]}))
     write(tmp_path / "middle/3.txt", "no json")
-    for name in ("high/._1.txt", "high/.ipynb_checkpoints/1-checkpoint.txt"):
-        write(tmp_path / name, json.dumps(tree))
     examples, counts = read(tmp_path, "race")
-    assert [e.id for e in examples] == ["high/1/0", "high/1/1", "middle/2/0"]
-    assert [e.label for e in examples] == [0, 1, 0]
-    write(tmp_path / "a/x.1.json", json.dumps(tree))
-    assert [e.id for e in read(tmp_path, "race")[0]][:2] == ["a/x.1/0", "a/x.1/1"]
+    found = [(e.id, e.texts, e.choices, e.label) for e in examples]
+    both = [("A boy ran.", question) for question in tree["questions"]]
+    names = [("a/x.1/0", 0), ("a/x.1/1", 1), ("high/1/0", 0), ("high/1/1", 1), ("middle/2/0", 0)]
+    expected = [(name, both[n], tuple(tree["options"][n]), n) for name, n in names]
+    assert found == expected
     assert counts == {"wrong_answers": 1, "malformed_files": 1}
-    assert [e.texts for e in examples[:2]] == [("A boy ran.", q) for q in tree["questions"]]
 
 
-def test_swag(tmp_path):
-    text = "sent1,sent2,ending0,ending1,ending2,ending3,label\nHe came.,He,a,b,c,d,2\n"
-    examples, _ = read(write(tmp_path / "a.csv", text), "swag")
-    choices = ("He a", "He b", "He c", "He d")
-    assert examples == [ChoiceExample("1", ("He came.",), choices, 2)]
-    names = [f"ending{n}" for n in range(12)]
-    row = dict(zip(names, "abcdefghijkl", strict=True)) | {"sent1": "", "ending": "?", "label": 10}
-    (example,) = read(write(tmp_path / "b.jsonl", json.dumps(row)), "multiple_choice")[0]
-    assert (example.choices, example.label) == (tuple("abcdefghijkl"), 10)
-
-
-def test_conll_columns(tmp_path):
-    text = "-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\nsays VBZ B-VP O\n\n\nPeter NNP B-NP B-PER\n"
-    examples, _ = read(write(tmp_path / "a.txt", text), "conll2003")
-    assert examples == [
-        TaggedExample("0", ("EU", "says"), ("B-ORG", "O")),
-        TaggedExample("1", ("Peter",), ("B-PER",)),
-    ]
-
-
-def test_squad_rejects_answers_that_are_not_there(tmp_path):
-    def question(name, **rest):
-        return {"id": name, "question": "What?", **rest}
-
-    qas = [
-        question("a", answers=[{"text": "came", "answer_start": 3}], is_impossible=False),
-        question("b", answers=[{"text": "came", "answer_start": 2}]),
-        question("c", answers=[], is_impossible=True, plausible_answers=[]),
-    ]
-    tree = {"version": "v2.0", "data": [{"paragraphs": [{"context": "He came.", "qas": qas}]}]}
-    path = write(tmp_path / "a.json", json.dumps(tree))
-    examples, counts = read(path, "squad")
-    assert [(e.id, e.answers) for e in examples] == [("a", (("came", 3),)), ("c", ())]
-    assert counts == {"answers_not_in_paragraph": 1}
-    with pytest.raises(DataError, match="question b: expected the answer 'came' at 2, got ' cam'"):
-        read(path, "squad", strict=True)
+TREC = {
+    "queries.tsv": "1\twho ran\n2\twho sat\n3\tunused\n",
+    "documents.tsv": "\ufeffa\tA boy ran.\nb\tA dog\tsat.\nc\tNobody.\n",
+    "qrels": "1 0 a 2\n1 0 c 1\n2 0 b 1\n",
+}
 
 
 def test_trec_folders(tmp_path):
-    write(tmp_path / "queries.tsv", "1\twho ran\n2\twho sat\n3\tunused\n")
-    write(tmp_path / "documents.tsv", "a\tA boy ran.\nb\tA dog\tsat.\nc\tNobody.\n")
-    write(tmp_path / "qrels", "1 0 a 2\n1 0 c 1\n2 0 b 1\n")
-    examples, counts = read(tmp_path, "ranking")
-    assert examples == [
+    for name, text in TREC.items():
+        write(tmp_path / name, text)
+    expected = [
         RankingExample("a", "1", "who ran", "A boy ran.", 2.0),
         RankingExample("c", "1", "who ran", "Nobody.", 1.0),
         RankingExample("b", "2", "who sat", "A dog\tsat.", 1.0),
     ]
-    assert not counts
+    assert read(tmp_path, "ranking") == (expected, {})
     run = ["1 Q0 b 1 9.5 x", "1 Q0 a 2 9.1 x", "1 Q0 gone 3 8 x", "3 Q0 a 1 7 x"]
     write(tmp_path / "run", "\n".join(run))
     examples, counts = read(tmp_path, "ranking")
@@ -165,92 +203,124 @@ def test_trec_folders(tmp_path):
     assert {e.not_ranked for e in examples} == {(("c", 1.0),)}
     assert counts == {"missing_texts": 1, "queries_without_judgements": 1}
     write(tmp_path / "run", "3 Q0 a 1 7 x\n")
-    assert [(e.query, e.relevance) for e in read(tmp_path, "ranking", with_labels=False)[0]] == [
-        ("unused", None)
-    ]
-    write(tmp_path / "queries.tsv", "1 who ran\n")
-    with pytest.raises(DataError, match=r"queries\.tsv, line 1: expected an id, a tab"):
-        read(tmp_path, "ranking")
-
-
-def test_ranking_tables_and_trec_files(tmp_path):
-    text = "query_id\tdocument_id\tquery\tdocument\trelevance\n1\td7\tq\td\t2\n"
-    examples, _ = read(write(tmp_path / "a.tsv", text), "ranking")
-    assert examples == [RankingExample("d7", "1", "q", "d", 2.0)]
-    text = "index\tquestion\tsentence\tlabel\n0\tQ\tS\tentailment\n1\tQ\tR\tnot_entailment\n"
-    examples, _ = read(write(tmp_path / "b.tsv", text), "qnli_ranking")
-    assert [(e.query_id, e.relevance) for e in examples] == [("Q", 1.0), ("Q", 0.0)]
-    text = "query_id,question,sentence,relevance,label\n,Q,S,2,x\n,P,R,1,y\n"
-    examples, _ = read(write(tmp_path / "own.csv", text), "ranking")
-    assert [(e.query_id, e.relevance) for e in examples] == [("Q", 2.0), ("P", 1.0)]
-    # HF's form of QNLI, in which 0 is entailment.
-    text = "question,sentence,label,idx\nQ,S,0,0\nQ,R,1,1\n"
-    hf = write(tmp_path / "hf.csv", text)
-    assert read(hf, "qnli_ranking") == ([], {"malformed_rows": 2})
-    assert len(read(hf, "qnli_ranking", strict=True, with_labels=False)[0]) == 2
-    premise = "The trophy does not fit into the case because it is too large."
-    rows = [("The trophy is too large.", 1), ("The case is too large.", 0)]
-    text = "index\tsentence1\tsentence2\tlabel\n" + "".join(
-        f"{n}\t{premise}\t{sentence}\t{label}\n" for n, (sentence, label) in enumerate(rows)
-    )
-    examples, _ = read(write(tmp_path / "c.tsv", text), "wnli_ranking")
-    assert [(e.query_id, e.document, e.relevance) for e in examples] == [
-        (premise, sentence, float(label)) for sentence, label in rows
-    ]
-    run = read_run(str(write(tmp_path / "run", "1 Q0 d7 1 2.5 tag\n1 Q0 d8 2 1.5 tag\n")))
-    assert run == {"1": {"d7": 2.5, "d8": 1.5}}
-    assert read_judgements(str(write(tmp_path / "qrels", "1 0 d7 2\n"))) == {"1": {"d7": 2.0}}
-    with pytest.raises(DataError, match="line 1: expected 4 columns"):
-        read_judgements(str(write(tmp_path / "bad", "1 0 d7\n")))
+    ((unused,), _) = read(tmp_path, "ranking", with_labels=False)
+    assert (unused.query, unused.relevance) == ("unused", None)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "task", "reason"),
+    ("name", "line", "message"),
     [
-        ("a.tsv", "text\tlabel\na\tb\tc\n", "classification", "malformed_rows"),
-        ("a.tsv", "text\tlabel\na\tmuch\n", "regression", "malformed_rows"),
-        ("a.jsonl", '{"text": "a", "label": "b"}\n[1]\n', "classification", "malformed_rows"),
-        ("a.csv", "sent1,ending0,ending1,label\na,b,c,2\n", "multiple_choice", "wrong_answers"),
+        ("queries.tsv", "1\twhy\n", r"queries\.tsv, line 4: expected one text"),
+        ("queries.tsv", "4 who\n", r"queries\.tsv, line 4: expected an id, a tab"),
+        ("documents.tsv", "a\tB.\n", r"documents\.tsv, line 4: expected one text"),
+        ("qrels", "1 0 a 1\n", "qrels, line 4: expected each document"),
+        ("qrels", "1 0 d7\n", "qrels, line 4: expected 4 columns"),
+        ("run", "1 Q0 a 2 1.5 x\n" * 2, "run, line 2: expected each document"),
     ],
 )
-def test_rows_that_cannot_be_used_are_counted_or_named(name, text, task, reason, tmp_path):
+def test_lines_of_trec_that_cannot_be_used_are_named(name, line, message, tmp_path):
+    for other in {*TREC, name}:
+        write(tmp_path / other, TREC.get(other, "") + (line if other == name else ""))
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, "ranking")
+
+
+HF_QNLI = "question,sentence,label,idx\nQ,S,0,0\nQ,R,1,1\n"  # In HF's form, 0 is entailment.
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "text", "reason"),
+    [
+        ("classification", "a.tsv", "text\tlabel\na\tb\tc\n", "malformed_rows"),
+        ("regression", "a.tsv", "text\tlabel\na\tmuch\n", "malformed_rows"),
+        ("classification", "a.jsonl", '{"text": "a", "label": "b"}\n[1]\n', "malformed_rows"),
+        ("multiple_choice", "a.csv", "sent1,ending0,ending1,label\na,b,c,2\n", "wrong_answers"),
+        ("qnli_ranking", "a.csv", HF_QNLI.replace("Q,R,1,1\n", ""), "malformed_rows"),
+    ],
+)
+def test_rows_that_cannot_be_used_are_counted_or_named(task, name, text, reason, tmp_path):
     path = write(tmp_path / name, text)
-    assert read(path, task)[1] == collections.Counter({reason: 1})
+    assert read(path, task)[1] == {reason: 1}
     with pytest.raises(DataError, match=r"(line|row) \d"):
         read(path, task, strict=True)
+    if task == "qnli_ranking":
+        assert len(read(path, task, strict=True, with_labels=False)[0]) == 1
 
 
-def test_tfds(tmp_path, monkeypatch):
-    tfds = pytest.importorskip("tensorflow_datasets")
-    import tensorflow as tf
+EDGES = ["", " ", "\n", "\u00a0", "\ufeff", "\u200b", " \u00a0\ufeff", "\u3000"]
 
-    features = {
-        "sentence": tfds.features.Text(),
-        "idx": tf.int32,
-        "label": tfds.features.ClassLabel(names=["negative", "positive"]),
-        "topics": tfds.features.Sequence(tfds.features.ClassLabel(names=["x", "y", "z"])),
-        "notes": tfds.features.Sequence(tfds.features.Text()),
-    }
-    columns = {"sentence": ["a b", "c"], "idx": [0, 1], "label": [1, 0]}
-    columns |= {"topics": [[2, 0], [1, 1]], "notes": [["p", "q"], ["r", b"\xff"]]}
-    tfds.dataset_builders.store_as_tfds_dataset(
-        name="films",
-        version="1.0.0",
-        features=tfds.features.FeaturesDict(features),
-        split_datasets={"train": tf.data.Dataset.from_tensor_slices(columns)},
-        data_dir=str(tmp_path / "tfds"),
-    )
-    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds"))
-    monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path / "tfds"))
-    examples, _ = read("tfds:films:train", text_columns=("sentence",))
-    assert sorted(examples, key=lambda e: e.texts) == [
-        TextExample("0", ("a b",), "positive"),
-        TextExample("1", ("c",), "negative"),
-    ]
-    with pytest.raises(DataError, match="expected a split of films that is on disk"):
-        read("tfds:films:dev")
-    settings = {"text_columns": ("sentence",), "label_column": "topics"}
-    examples, _ = read("tfds:films:train", "multi_label", **settings)
-    assert sorted(e.label for e in examples) == [("y", "y"), ("z", "x")]
-    # A sequence of texts, or of bytes that are none, is no text.
-    assert read("tfds:films:train", text_columns=("notes",)) == ([], {"malformed_rows": 2})
+
+@pytest.mark.parametrize("left", EDGES)
+@pytest.mark.parametrize("right", EDGES)
+def test_answers_lose_what_is_invisible_at_their_ends(left, right, tmp_path):
+    context = f"The{left or ' '}river water{right or ' '}flows."
+    text = f"{left}river water{right}"
+    answer = {"text": text, "answer_start": context.index(text)}
+    path = write(tmp_path / "a.json", squad({**SQUAD, "answers": [answer]}, context=context))
+    ((example,), counts) = read(path, "squad")
+    assert counts == ({"answers_stripped": 1} if left or right else {})
+    assert example.answers == (("river water", context.index("river")),)
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"answers": [], "is_impossible": "false"}, "is_impossible: expected true or false"),
+        ({"answers": [], "is_impossible": 0}, "is_impossible: expected true or false, got 0"),
+        ({"answers": [], "is_impossible": False}, "contradictory_answers 1"),
+        ({**SQUAD, "id": "b", "is_impossible": True}, "contradictory_answers 1"),
+        ({"answers": [{"text": "came", "answer_start": 2}]}, "answers_not_in_paragraph 1"),
+        ({"answers": [{"text": "\u00a0", "answer_start": 2}]}, "answers_not_in_paragraph 1"),
+        ({}, "missing_labels 1"),
+        ({"id": "a", "answers": []}, "question a: expected an id of its own"),
+    ],
+)
+def test_questions_that_contradict_themselves(question, message, tmp_path):
+    path = write(tmp_path / "a.json", squad(SQUAD, {"id": "b", "question": "Who?", **question}))
+    task = TaskConfig.of({"name": "question_answering"})
+    with pytest.raises(DataError, match=message):
+        read_task(str(path), task)
+    if " 1" in message:
+        assert len(list(stream_task(str(path), task))) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "words"),
+    [
+        (CONLL, ("O", "B-ORG"), ["EU says", "Peter"]),
+        (CONLL.replace(" ", "\t"), ("X",), ["EU says", "Peter"]),
+        ("New York\tB-LOC\nhas\tO\n", (), ["New York|has"]),
+        ("EU\nsays\n\nPeter\n", ("O",), ["EU says", "Peter"]),
+        ("EU NOUN\nsays VERB\nno DET\n", ("NOUN", "VERB", "DET"), ["EU says no"]),
+        (
+            "EU says no.\nPeter  came\u00a0in .\n\nYes\n",
+            ("O",),
+            ["EU says no.", "Peter came in .", "Yes"],
+        ),
+        ("EU says no\n", ("O",), ["EU says no"]),
+        ("EU\n\u3000\nsays\n\nPeter\n", ("O",), ["EU \u3000 says", "Peter"]),
+        ("EU O\n\u3000\nPeter O\n\u00a0 O\n", ("O",), ["EU", "Peter \u00a0"]),
+        ("EU says no\nPeter says no", ("O",), ["EU says no", "Peter says no"]),
+    ],
+)
+def test_words_to_tag(text, labels, words, tmp_path):
+    path = write(tmp_path / "a.txt", text)
+    examples, _ = read(path, "token_classification", strict=True, with_labels=False, labels=labels)
+    expected = [tuple(line.split("|" if "|" in line else " ")) for line in words]
+    assert examples == [TaggedExample(str(n), each) for n, each in enumerate(expected)]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_training", "message"),
+    [
+        ("EU says no\n" * 3, False, "3 lines of 3 columns without a tag; leave only the words"),
+        ("EU\tO\nsays\n", False, r"line 2: expected 2 columns, as above, got 'says'"),
+        ("EU NNP O\nsays O\n", True, r"line 2: expected 3 columns, as above, got 'says O'"),
+        ("EU\nsays\n", True, "line 1: expected a word and its tag, got 'EU'"),
+        ("EU\t\tO\n\tNNP\tO\n", True, "line 2: expected 3 columns"),
+    ],
+)
+def test_columns_that_cannot_be_told(text, is_training, message, tmp_path):
+    path = write(tmp_path / "a.txt", text)
+    with pytest.raises(DataError, match=message):
+        read(path, "token_classification", strict=True, with_labels=is_training, labels=("O",))
