@@ -1,7 +1,6 @@
 """Every window once, whatever batch sizes a run has had."""
 
 import json
-import os
 import random
 
 import numpy as np
@@ -37,7 +36,7 @@ def test_by_hand():
     assert steps[2] == [(10, 0), (11, 0), (6, 2), (7, 2), (8, 2), (9, 2)]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_window_is_lost_or_read_twice_when_the_batch_changes(seed):
     rng = random.Random(seed)
     windows_per_lane = rng.randint(1, 6)
@@ -62,20 +61,14 @@ def test_no_window_is_lost_or_read_twice_when_the_batch_changes(seed):
     assert sorted(seen + left) == begun
 
 
-@pytest.fixture(scope="module")
-def data_set(tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("records"))
-    write_data_set(path, 19, 7, 8, 5)  # Eight lanes of five windows that advance by seven.
-    return path
-
-
-def test_the_pipeline_follows_the_schedule_and_hides_lost_memory(data_set):
+def test_the_pipeline_follows_the_schedule_and_hides_lost_memory(tmp_path):
     """Batches of 8, then 4 from step 3 on, then 8 from step 8 on, over two epochs."""
+    write_data_set(str(tmp_path), 19, 7, 8, 5)  # Eight lanes of five windows that advance by seven.
     position, seen = Position.start(8), []
     for batch_size, num_steps in ((8, 3), (4, 5), (8, 7)):
         position = position.resized(batch_size)
         schedule = LaneSchedule(position, 5)
-        data = pretraining_dataset(data_set, batch_size, position=position)
+        data = pretraining_dataset(str(tmp_path), batch_size, position=position)
         for step, batch in enumerate(data.take(num_steps).as_numpy_iterator()):
             number_B, window_B, memory_from_B = schedule.step_windows(step)
             np.testing.assert_array_equal(batch["window_id"], number_B % 8 * 5 + window_B)
@@ -86,30 +79,3 @@ def test_the_pipeline_follows_the_schedule_and_hides_lost_memory(data_set):
     assert len(seen) == len(set(seen)) == 100
     # Lanes 4 to 7 were read up to window 3, then waited and lost their memory.
     assert sorted(seen)[:40] == [(0, window) for window in range(40)]
-
-
-@pytest.mark.parametrize("damage", ["flipped byte", "vanished"])
-def test_a_lane_that_changes_during_a_run_is_named(data_set, tmp_path, damage, monkeypatch):
-    """In data too large for checksums at the start."""
-    import shutil
-
-    from official.xlnet.data import pretraining_dataset as reading
-    from official.xlnet.errors import DataError
-
-    path = str(shutil.copytree(data_set, tmp_path / "data"))
-    monkeypatch.setattr(reading, "_CHECKSUM_LIMIT_BYTES", 0)
-    lane = os.path.join(path, "train-00005-of-00008.tfrecord")
-    data = pretraining_dataset(path, 4)
-    if damage == "vanished":
-        os.remove(lane)
-    else:
-        with open(lane, "r+b") as file:
-            file.seek(300)
-            byte = file.read(1)[0]
-            file.seek(300)
-            file.write(bytes([byte ^ 1]))
-    with (
-        pytest.raises(DataError, match=r"train-00005-of-00008.tfrecord: expected"),
-        reading.reading_errors(path, "train"),
-    ):
-        list(data.take(10))

@@ -1,11 +1,21 @@
 """Calling the tokenizer: inputs of the encoder, for any mixture of texts and pairs."""
 
+import random
+
 import numpy as np
 import pandas as pd
 import pytest
+import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.tokenization.graph.packing import pack_columns
+from official.xlnet.tokenization.graph.packing import (
+    only,
+    pack,
+    pack_columns,
+    padded,
+    truncated_lengths,
+)
+from official.xlnet.tokenization.graph.ragged import ragged
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.tiny import tiny_encoder
 
@@ -18,41 +28,74 @@ def tokenizer(vocab_file):
     return Tokenizer(vocab_file)
 
 
-def test_single_texts_by_hand(tokenizer):
-    a, _, b = (tokenizer.encode(text) for text in TEXTS)
-    packed = tokenizer(TEXTS)
-    length = len(b) + 2
-    assert {name: (x.dtype, x.shape) for name, x in packed.items()} == {
-        "token_ids": (np.int32, (3, length)),
-        "segment_ids": (np.int32, (3, length)),
-        "is_padding": (bool, (3, length)),
-    }
-    assert packed["token_ids"][2].tolist() == [*b, 4, 3]
-    assert packed["token_ids"][1].tolist() == [5] * (length - 2) + [4, 3]
-    free = length - len(a) - 2
-    assert packed["token_ids"][0].tolist() == [5] * free + [*a, 4, 3]
-    assert packed["segment_ids"][0].tolist() == [4] * free + [0] * (len(a) + 1) + [2]
-    assert packed["is_padding"].sum(axis=1).tolist() == [free, length - 2, 0]
+# Packing of ids.
 
 
-@pytest.mark.parametrize("max_length", [None, 5, 9, 17])
+def one_by_one(lengths, budget):
+    """`_truncate_seq_pair` of the release, for any number of texts."""
+    lengths = list(lengths)
+    while sum(lengths) > budget:
+        longest = max(range(len(lengths)), key=lambda k: (lengths[k], k))
+        lengths[longest] -= 1
+    return lengths
+
+
+def test_truncation_cuts_the_longest_one_by_one():
+    draw = random.Random(0)
+    for budget in range(0, 41, 2):
+        for number in range(1, 6):
+            rows = [[draw.randint(0, 12) for _ in range(number)] for _ in range(15)]
+            expected = [one_by_one(lengths, budget) for lengths in rows]
+            assert truncated_lengths(tf.constant(rows), budget).numpy().tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "length", "side", "token_ids", "segment_ids"),
+    [
+        ([[21, 22], [31]], 7, "right", [5, 21, 22, 4, 31, 4, 3], [4, 0, 0, 0, 1, 1, 2]),
+        ([[21, 22, 23]], 4, "right", [21, 22, 4, 3], [0, 0, 0, 2]),
+        ([[21, 22, 23], [31, 32]], 6, "right", [21, 22, 4, 31, 4, 3], [0, 0, 0, 1, 1, 2]),
+        ([[21, 22, 23], [31, 32]], 6, "left", [22, 23, 4, 32, 4, 3], [0, 0, 0, 1, 1, 2]),
+        ([[21, 22], []], 5, "left", [21, 22, 4, 4, 3], [0, 0, 0, 1, 2]),
+        ([[21], [], [31]], 7, "right", [5, 21, 4, 4, 31, 4, 3], [4, 0, 0, 1, 2, 2, 3]),
+        ([[], [8], [8], [9]], 8, "right", [4, 8, 4, 8, 4, 9, 4, 3], [0, 1, 1, 2, 2, 3, 3, 5]),
+        ([[], [], [], [], [9]], 7, "right", [4, 4, 4, 4, 9, 4, 3], [0, 1, 2, 3, 5, 5, 6]),
+    ],
+)
+def test_packing_by_hand(texts, length, side, token_ids, segment_ids):
+    packed = pack_columns([[text] for text in texts], length, side)
+    assert [x.dtype for x in packed.values()] == [np.int32, np.int32, bool]
+    assert packed["token_ids"].tolist() == [token_ids]
+    assert packed["segment_ids"].tolist() == [segment_ids]
+    assert packed["is_padding"].tolist() == [[i == 4 for i in segment_ids]]
+
+
+def test_rows_that_are_emptied_and_no_rows():
+    features = only(pack([ragged([[21, 22], [31], []])], 9), tf.constant([True, False, True]))
+    assert features["segment_ids"].to_list() == [[0, 0, 0, 2], [], [0, 2]]
+    packed = padded(features, 5)
+    assert packed["token_ids"].numpy().tolist() == [[5, 21, 22, 4, 3], [5] * 5, [5, 5, 5, 4, 3]]
+    assert packed["is_padding"].numpy().sum(axis=1).tolist() == [1, 5, 3]
+    assert pack_columns([[], []], 7)["token_ids"].shape == (0, 7)
+
+
+# Texts.
+
+
+@pytest.mark.parametrize("pairs", [None, PAIRS])
+@pytest.mark.parametrize("max_length", [None, 5, 17])
 @pytest.mark.parametrize("padding", ["longest", "max_length"])
-def test_pairs_are_packed_as_in_fine_tuning(tokenizer, max_length, padding):
+def test_texts_and_pairs_are_packed_as_in_fine_tuning(tokenizer, pairs, max_length, padding):
     if max_length is None and padding == "max_length":
         with pytest.raises(ConfigError, match="max_length: expected a number"):
-            tokenizer(TEXTS, PAIRS, padding=padding)
+            tokenizer(TEXTS, pairs, padding=padding)
         return
-    packed = tokenizer(TEXTS, PAIRS, max_length, padding)
-    ids = [[tokenizer.encode(a), tokenizer.encode(b)] for a, b in zip(TEXTS, PAIRS, strict=True)]
-    longest = max(len(a) + len(b) + 3 for a, b in ids)
-    expected = max_length if padding == "max_length" else min(longest, max_length or longest)
-    assert packed["token_ids"].shape == (3, expected)
-    for row, texts in enumerate(ids):
-        one = {k: x[0] for k, x in pack_columns([[text] for text in texts], expected).items()}
-        is_real = ~one["is_padding"]
-        np.testing.assert_array_equal(packed["token_ids"][row][is_real], one["token_ids"][is_real])
-        np.testing.assert_array_equal(packed["segment_ids"][row], one["segment_ids"])
-        np.testing.assert_array_equal(packed["is_padding"][row], one["is_padding"])
+    columns = [tokenizer.encode(texts) for texts in (TEXTS, pairs) if texts]
+    longest = max(sum(map(len, row)) + len(row) + 1 for row in zip(*columns, strict=True))
+    length = max_length if padding == "max_length" else min(longest, max_length or longest)
+    packed = tokenizer(TEXTS, pairs, max_length, padding)
+    for name, values in pack_columns(columns, length).items():
+        np.testing.assert_array_equal(packed[name], values)
 
 
 def test_one_text_alone_is_truncated(tokenizer):
@@ -79,7 +122,6 @@ def test_the_encoder_takes_them_and_padding_changes_nothing(tokenizer):
     ("wrong", "message"),
     [
         (5, "expected a str or a list of str, got int 5"),
-        (None, "expected a str or a list of str, got NoneType None"),
         (b"now", r"got bytes b'now'; bytes become text with \.decode\(\)"),
         (["now", 3], "text 1: expected a str, got int 3"),
         ([["now"]], "text 0: expected a str, got list"),
@@ -87,29 +129,23 @@ def test_the_encoder_takes_them_and_padding_changes_nothing(tokenizer):
     ],
 )
 def test_what_is_no_text(tokenizer, wrong, message):
-    with pytest.raises(TypeError, match=message):
-        tokenizer.encode(wrong)
-    with pytest.raises(TypeError, match=message):
-        tokenizer(wrong)
-    if wrong is not None:
+    for call in (tokenizer.encode, tokenizer, lambda pairs: tokenizer("now", pairs)):
         with pytest.raises(TypeError, match=message):
-            tokenizer("now", wrong)
+            call(wrong)
 
 
-def test_wrong_arguments(tokenizer):
-    with pytest.raises(
-        ConfigError, match="padding: expected one of longest, max_length, got 'left'"
-    ):
-        tokenizer("now", padding="left")
-    for several in (np.array(["longest", "longest"]), pd.Series(["longest"]), ["longest"]):
-        for name in ("padding", "truncation"):
-            with pytest.raises(ConfigError, match=f"{name}: expected one of longest"):
-                tokenizer("now", **{name: several})
-    message = "truncation: expected one of longest_first, only_first, got 'only_second'"
-    with pytest.raises(ConfigError, match=message):
-        tokenizer("now", truncation="only_second")
-    with pytest.raises(DataError, match="input length: expected at least 3"):
-        tokenizer("now", max_length=2)
-    with pytest.raises(DataError, match="expected equal numbers of rows"):
-        tokenizer(["now", "then"], ["now"])
-    assert tokenizer([])["token_ids"].shape[0] == 0
+@pytest.mark.parametrize(
+    ("texts", "arguments", "message"),
+    [
+        ("now", {"padding": "left"}, "expected one of longest, max_length, got 'left'"),
+        ("now", {"padding": ["longest"]}, "padding: expected one of longest"),
+        ("now", {"truncation": pd.Series(["longest"])}, "truncation: expected one of longest"),
+        ("now", {"truncation": "only_second"}, "longest_first, only_first, got 'only_second'"),
+        ("now", {"max_length": 2}, "input length: expected at least 3"),
+        ("now", {"pairs": "then", "max_length": 3}, "expected at least 4 for 2 text"),
+        (["now", "then"], {"pairs": ["now"]}, "expected equal numbers of rows"),
+    ],
+)
+def test_wrong_arguments(tokenizer, texts, arguments, message):
+    with pytest.raises((ConfigError, DataError), match=message):
+        tokenizer(texts, **arguments)

@@ -17,25 +17,22 @@ UNSPACED = (
 )
 SPACED = (
     *("LATIN", "GREEK", "CYRILLIC", "ARABIC", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL"),
-    *("HANGUL", "ETHIOPIC", "GEORGIAN", "ARMENIAN", "COMBINING", "EMOJI", "DIGIT"),
+    *("HANGUL", "ETHIOPIC", "GEORGIAN", "ARMENIAN", "DIGIT"),
 )
 
 
 def test_scripts_by_the_names_of_their_characters():
     found = dict.fromkeys((*UNSPACED, *SPACED), 0)
-    for character in map(chr, range(0x20000 + 0x1000)):
-        name = unicodedata.name(character, "")
-        for script in UNSPACED:
-            if name.startswith(script):
-                continues = unicodedata.category(character) in ("Mn", "Mc", "Lm")
-                assert begins_unspaced(character) != continues, name
-                assert ends_unspaced(character), name
-                found[script] += 1
-        for script in SPACED:
-            if name.startswith(script) and unicodedata.category(character) not in ("Mn", "Mc"):
-                assert not begins_unspaced(character) and not ends_unspaced(character), name
-                found[script] += 1
-    del found["COMBINING"], found["EMOJI"]  # Marks; emoji below U+21000 are few.
+    for character in map(chr, range(0x21000)):
+        name, category = unicodedata.name(character, ""), unicodedata.category(character)
+        script = next((script for script in found if name.startswith(script)), None)
+        if script in UNSPACED:
+            assert begins_unspaced(character) != (category in ("Mn", "Mc", "Lm")), name
+            assert ends_unspaced(character), name
+        elif script and category not in ("Mn", "Mc"):
+            assert not begins_unspaced(character) and not ends_unspaced(character), name
+        if script:
+            found[script] += 1
     assert min(found.values()) > 9
 
 
@@ -58,18 +55,17 @@ def tokenizer():
 
 def words(tokenizer, ids, phrases=()):
     """The words of token ids, which have to be the same in reversed text."""
-    starts = word_starts(tokenizer, phrases)
     batch = tf.constant([ids, ids[::-1]])
-    forward, backward = starts(batch, tf.constant([False, True])).numpy()
-    np.testing.assert_array_equal(forward, backward[::-1])
-    pieces = [tokenizer.id_to_piece(i) for i in ids]
+    starts = word_starts(tokenizer, phrases)(batch, tf.constant([False, True])).numpy()
+    np.testing.assert_array_equal(starts[0], starts[1, ::-1])
     joined = "".join(
-        "|" * start + piece for start, piece in zip(forward.tolist(), pieces, strict=True)
+        "|" * start + tokenizer.id_to_piece(i)
+        for i, start in zip(ids, starts[0].tolist(), strict=True)
     )
     return [word.replace("▁", " ").strip() for word in joined.split("|") if word.strip("▁")]
 
 
-def test_pieces_are_words(tokenizer):
+def test_pieces_are_words_and_latin_words_among_them_stay_whole(tokenizer):
     ids = tokenizer.encode("他们享有自由，和平等。TensorFlow在2024年")
     found = words(tokenizer, ids)
     assert "".join(found) == "他们享有自由,和平等。TensorFlow在2024年"
@@ -78,14 +74,9 @@ def test_pieces_are_words(tokenizer):
     others = [tokenizer.id_to_piece(i).strip("▁") for i in ids]
     assert [w for w in found if begins_unspaced(w)] == [p for p in others if begins_unspaced(p)]
     assert len(found) >= 9
-
-
-def test_latin_words_among_them_stay_whole_if_they_have_many_pieces(tokenizer):
-    ids = tokenizer.encode("人flow人")
+    *start, last = tokenizer.encode("人")
     flow = [tokenizer.piece_to_id(letter) for letter in "Flow"]
-    inside = [ids[0], *flow, ids[-1]]
-    first = tokenizer.id_to_piece(ids[0]).strip("▁")  # Empty if the space is a piece of its own.
-    assert words(tokenizer, inside) == [*filter(None, [first]), "Flow", "人"]
+    assert words(tokenizer, [*start, last, *flow, last]) == ["人", "Flow", "人"]
 
 
 def test_phrases_at_the_start_and_inside_of_text(tokenizer):
@@ -99,14 +90,12 @@ def test_phrases_at_the_start_and_inside_of_text(tokenizer):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not UDHR.is_dir(), reason="real text is not part of the clone")
-@pytest.mark.parametrize("language", ["ar", "hi", "ko", "ru", "tr", "vi"])
+@pytest.mark.parametrize("language", ["ar", "hi", "ko", "ru"])
 def test_languages_with_spaces_are_read_as_ever(language, tmp_path):
     text = (UDHR / f"{language}.txt").read_text()
     tokenizer = Tokenizer(f"{vocabulary_of(text, tmp_path)}/spiece.model", keep_accents=True)
     ids = np.concatenate(tokenizer.encode_batch(text.splitlines()))
-    pieces = [tokenizer.id_to_piece(int(i)) for i in ids]
-    by_spaces = [
-        p[0] in "▁<" or (len(p) == 1 and p in "!\"#$%&'()*+,-./:;=>?@[]^_`{|}~\\") for p in pieces
-    ]
+    by_spaces = [tokenizer.id_to_piece(int(i)) for i in ids]
+    by_spaces = [p[0] in "▁<" or p in [*"!\"#$%&'()*+,-./:;=>?@[]^_`{|}~\\"] for p in by_spaces]
     starts = word_starts(tokenizer)(tf.constant(ids[None]), tf.constant([False]))[0].numpy()
     np.testing.assert_array_equal(starts, by_spaces)
