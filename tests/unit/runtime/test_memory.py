@@ -1,6 +1,5 @@
 """Sizes against the machine: parameters by formula, and one sentence where they do not fit."""
 
-import time
 from unittest import mock
 
 import pytest
@@ -23,21 +22,13 @@ def test_the_number_of_parameters_is_that_of_the_encoder(changes):
     assert encoder.config.model.num_parameters == encoder.count_params()
 
 
-def test_the_published_models():
-    sizes = {"num_layers": 24, "d_model": 1024, "num_heads": 16, "d_inner": 4096}
-    large = XLNetConfig.from_dict({"model": {"vocab_size": 32000, **sizes}})
-    assert large.model.num_parameters == pytest.approx(360e6, rel=0.01)
-
-
 @pytest.mark.parametrize(
     "sizes",
     [{"d_inner": 10**9}, {"vocab_size": 2**31 - 1}, {"d_model": 2**21, "num_heads": 2**20}],
 )
 def test_a_model_that_no_machine_holds_is_a_sentence(sizes):
-    start = time.monotonic()
     with pytest.raises(ConfigError, match=r"parameters: expected at least [\d,.]+ GB, got"):
         memory.require_memory(ModelConfig(**{"vocab_size": 101, **sizes}))
-    assert time.monotonic() - start < 1
 
 
 @pytest.mark.parametrize(
@@ -58,21 +49,23 @@ def test_functions_ask_for_memory_before_they_create_a_model(begin, tmp_path, mo
         begin(str(tmp_path))
 
 
-def test_batches_count(monkeypatch):
+@pytest.mark.parametrize(
+    ("rows", "tokens", "training", "numbers"),
+    [
+        (0, 0, False, 0),
+        (3, 13, False, 2 * 3 * 7 * 22 + 3 * 13 * 22 + 3 * 2 * 13 * 20),
+        (3, 13, True, 2 * 3 * 7 * 22 + 2 * 3 * 13 * 22 + 3 * 2 * 13 * 20),
+    ],
+)
+def test_batches_count(rows, tokens, training, numbers, monkeypatch):
     """B 3, T 13, M 7, D 22, N 2, L 2: by hand."""
     model = tiny_config().model
-    parameters = model.num_parameters
-    needed = {
-        (0, 0, False): parameters,
-        (3, 13, False): parameters + 2 * 3 * 7 * 22 + 3 * 13 * 22 + 3 * 2 * 13 * 20,
-        (3, 13, True): 4 * parameters + 2 * 3 * 7 * 22 + 2 * 3 * 13 * 22 + 3 * 2 * 13 * 20,
-    }
-    for (rows, tokens, training), numbers in needed.items():
-        monkeypatch.setattr(memory, "machine_bytes", lambda n=numbers: 4 * n)
+    needed = 4 * (numbers + (4 if training else 1) * model.num_parameters)
+    monkeypatch.setattr(memory, "machine_bytes", lambda: needed)
+    memory.require_memory(model, rows, tokens, training)
+    monkeypatch.setattr(memory, "machine_bytes", lambda: needed - 1)
+    with pytest.raises(ConfigError, match="use a smaller model or batch"):
         memory.require_memory(model, rows, tokens, training)
-        monkeypatch.setattr(memory, "machine_bytes", lambda n=numbers: 4 * n - 1)
-        with pytest.raises(ConfigError, match="use a smaller model or batch"):
-            memory.require_memory(model, rows, tokens, training)
 
 
 def test_the_machine_has_memory_and_ulimit_counts(monkeypatch):

@@ -14,39 +14,39 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """Seconds that the test sets."""
-    times = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: times[0])
-    return times
+def show(monkeypatch):
+    """Shows steps, one each second; returns the stream and what shows them."""
+
+    def show_every_second(stream, last):
+        shown = Progress(stream)
+        for second in range(1, last + 1):
+            monkeypatch.setattr(progress.time, "monotonic", lambda now=100.0 + second: now)
+            shown.show(f"step {second}", is_last=second == last)
+        return stream, shown
+
+    return show_every_second
 
 
-def show_every_second(stream, clock, last):
-    shown = Progress(stream)
-    for step in range(1, last + 1):
-        clock[0] += 1
-        shown.show(f"step {step}", is_last=step == last)
-    return shown
-
-
-def test_a_file_gets_a_line_now_and_then_and_the_last_one(clock):
-    stream = io.StringIO()
-    show_every_second(stream, clock, last=65).close()
-    assert stream.getvalue().splitlines() == ["step 1", "step 31", "step 61", "step 65"]
-
-
-def test_a_terminal_gets_one_line_that_is_rewritten(clock):
-    stream = Terminal()
-    show_every_second(stream, clock, last=3).close()
-    assert stream.getvalue() == "\r\x1b[Kstep 1\r\x1b[Kstep 2\r\x1b[Kstep 3\n"
+@pytest.mark.parametrize(
+    ("stream", "last", "expected"),
+    [
+        (io.StringIO, 65, "step 1\nstep 31\nstep 61\nstep 65\n"),
+        (Terminal, 3, "\r\x1b[Kstep 1\r\x1b[Kstep 2\r\x1b[Kstep 3\n"),
+    ],
+)
+def test_a_file_gets_lines_now_and_then_and_a_terminal_one_that_is_rewritten(
+    show, stream, last, expected
+):
+    stream, shown = show(stream(), last)
+    shown.close()
+    assert stream.getvalue() == expected
 
 
 @pytest.mark.parametrize("kind", [io.StringIO, Terminal])
-def test_what_is_kept_stays_on_a_line_of_its_own(clock, kind):
-    stream = kind()
-    shown = show_every_second(stream, clock, last=2)
+def test_what_is_kept_stays_on_a_line_of_its_own(show, kind, monkeypatch):
+    stream, shown = show(kind(), 2)
     shown.keep("accuracy 0.5")
-    clock[0] += 40
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 142.0)
     shown.show("step 3")
     before, kept, after = [line for line in stream.getvalue().splitlines() if line][-3:]
     assert before.endswith("step 2") and kept.endswith("accuracy 0.5") and after.endswith("step 3")

@@ -1,0 +1,63 @@
+"""What depends on the devices: whether a step is compiled, slices in parallel, precision."""
+
+import types
+
+import pytest
+import tensorflow as tf
+
+from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.errors import ConfigError
+from official.xlnet.runtime import cores, distribution
+
+TPU = tf.distribute.TPUStrategy.__new__(tf.distribute.TPUStrategy)
+REPLICAS = {n: types.SimpleNamespace(num_replicas_in_sync=n) for n in (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("jit_compile", "gpus", "strategy", "expected"),
+    [
+        (None, 0, REPLICAS[1], False),
+        (None, 1, REPLICAS[1], True),
+        (None, 2, REPLICAS[2], False),
+        (False, 1, REPLICAS[1], False),
+        (True, 0, REPLICAS[1], True),
+        (True, 0, REPLICAS[2], False),
+        (True, 2, REPLICAS[2], True),
+        (True, 0, TPU, False),  # It compiles by itself.
+    ],
+)
+def test_a_step_is_compiled_on_one_gpu_or_where_it_is_wanted_and_works(
+    jit_compile, gpus, strategy, expected, monkeypatch
+):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU"] * gpus)
+    assert distribution.compiles_step(jit_compile, strategy) is expected
+
+
+@pytest.mark.parametrize(
+    ("num_cores", "wanted", "num_rows", "has_accelerator", "expected"),
+    [
+        (1, 0, 16, False, 1),
+        (2, 0, 16, False, 2),
+        (3, 0, 16, False, 2),
+        (3, 0, 9, False, 3),
+        (64, 0, 16, False, 4),
+        (64, 0, 7, False, 1),
+        (4, 0, 2, False, 2),
+        (2, 0, None, False, 1),
+        (2, 0, 16, True, 1),
+        (2, 2, 16, True, 2),
+    ],
+)
+def test_slices_in_parallel(num_cores, wanted, num_rows, has_accelerator, expected, monkeypatch):
+    monkeypatch.setattr(cores, "num_cores", lambda: num_cores)
+    training = TrainingConfig(parallel_slices=wanted)
+    assert cores.num_parallel_slices(training, num_rows, has_accelerator) == expected
+
+
+def test_float16_on_a_tpu_is_an_error(monkeypatch):
+    monkeypatch.setattr(distribution, "create_strategy", lambda *_: TPU)
+    training = TrainingConfig(precision="mixed_bfloat16", parallel_slices=1)
+    assert distribution.prepare_devices(training, "tpu") is TPU
+    training.precision = "mixed_float16"
+    with pytest.raises(ConfigError, match="expected float32 or mixed_bfloat16 on a TPU"):
+        distribution.prepare_devices(training, "tpu")
