@@ -16,64 +16,62 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 
 # Parameters that take a path, in whatever function they are.
-NAMES = {"model_dir", "data_dir", "path", "output", "source", "vocab", "init_from", "train", "dev"}
-NAMES |= {"data", "model_file", "directory"}
+PATHS = {
+    *("model_dir", "data_dir", "path", "output", "source", "vocab", "init_from", "train", "dev"),
+    *("data", "model_file", "directory"),
+}
 FUNCTIONS = {
     **{name: getattr(xlnet, name) for name in xlnet.__all__ if name != "__version__"},
     "XLNetConfig.load": xlnet.XLNetConfig.load,
     "XLNetConfig.save": xlnet.XLNetConfig().save,
 }
-FURTHER = [("finetune", "config"), ("pretrain", "config"), ("extend_vocabulary", "inputs")]
-FURTHER += [(name, "model") for name in ("predict", "evaluate", "embed", "score", "generate")]
-FURTHER += [
-    (name, "model") for name in ("fill_blanks", "finetune", "extend_vocabulary", "Predictor")
+TAKE_MODELS = [
+    *("predict", "evaluate", "embed", "score", "generate", "fill_blanks", "finetune"),
+    *("extend_vocabulary", "Predictor"),
 ]
-FURTHER += [("save_pretrained", "tokenizer")]
-CASES = FURTHER + [
+CASES = [
+    *(("finetune", "config"), ("pretrain", "config"), ("extend_vocabulary", "inputs")),
+    *(("save_pretrained", "tokenizer"), *((name, "model") for name in TAKE_MODELS)),
+] + [
     (name, parameter)
     for name, function in FUNCTIONS.items()
     for parameter in inspect.signature(function).parameters
-    if parameter in NAMES and not name.startswith("Relative") and name != "XLNetConfig"
+    if parameter in PATHS and not name.startswith("Relative") and name != "XLNetConfig"
+]
+TYPED = [
+    (name, parameter)
+    for name, function in FUNCTIONS.items()
+    if hasattr(function, "__wrapped__") and name != "save_pretrained"
+    for parameter, kind in typing.get_type_hints(function).items()
+    if kind is not Any and not isinstance(kind, typing.TypeVar) and parameter != "return"
 ]
 
 
-def required(function, parameter):
-    """Right arguments without which a function cannot be called, but for one."""
+def refuses(name, parameter, wrong, message):
+    """Calls a function with one wrong argument, and right ones where it needs others."""
+    function = FUNCTIONS[name]
     types = typing.get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()
-    names = [x.name for x in parameters if x.default is x.empty and x.name != parameter]
-    return {name: 1 if types.get(name) is int else "/nowhere" for name in names if name != "self"}
+    needed = {x.name for x in parameters if x.default is x.empty} - {"self"}
+    given = {needs: 1 if types.get(needs) is int else "/nowhere" for needs in needed}
+    with pytest.raises(ConfigError, match=f"^{parameter}: expected {message}") as caught:
+        function(**{**given, parameter: wrong})
+    assert isinstance(caught.value, TypeError | ConfigError) and len(str(caught.value)) < 300
+    return caught.value
 
 
 @pytest.mark.parametrize(("name", "parameter"), CASES)
 def test_every_public_function_takes_paths(name, parameter):
     """A URL that pathlib cut is refused, so paths are looked at; nothing else is done before."""
-    function = FUNCTIONS[name]
-    given = required(function, parameter)
-    with pytest.raises(ConfigError, match=rf"^{parameter}: expected a URL as a string"):
-        function(**{**given, parameter: pathlib.Path("gs://bucket/x")})
+    refuses(name, parameter, pathlib.Path("gs://bucket/x"), "a URL as a string")
     for wrong in (b"runs/a", 3, 0.5, "a\0", ""):
-        with pytest.raises(ConfigError, match=f"^{parameter}: expected .*a path.*, got"):
-            function(**{**given, parameter: wrong})
-
-
-TYPED = [
-    (name, parameter)
-    for name, function in FUNCTIONS.items()
-    if hasattr(function, "__wrapped__") and name != "save_pretrained"
-    for parameter, kind in {"": Any, **typing.get_type_hints(function)}.items()
-    if kind is not Any and not isinstance(kind, typing.TypeVar) and parameter != "return"
-]
+        refuses(name, parameter, wrong, ".*a path.*, got")
 
 
 @pytest.mark.parametrize(("name", "parameter"), TYPED)
 def test_arguments_have_the_types_of_their_annotations(name, parameter):
-    function = FUNCTIONS[name]
-    given = required(function, parameter)
     for wrong in (object(), 3 + 4j, b"x"):
-        with pytest.raises(ConfigError, match=f"^{parameter}: expected .*, got") as caught:
-            function(**{**given, parameter: wrong})
-        assert isinstance(caught.value, TypeError) and len(str(caught.value)) < 300
+        assert isinstance(refuses(name, parameter, wrong, ".*, got"), TypeError)
 
 
 @checks_arguments("path", "weights", number=2)
@@ -104,30 +102,23 @@ def with_options(path: str | Sequence[str], other: Any, **options: Any):
 def test_arguments_become_what_is_expected(given):
     path = pathlib.Path("a b/ü")
     assert given(path, path) == (os.fspath(path), path, None, 3, 0.5)
-    values = given(
-        (x for x in [path, "c"]),
-        1,
-        weights={path: 2.0},
-        number=np.int64(7),
-        share=np.float32(0.25),
-    )
+    numbers = {"number": np.int64(7), "share": np.float32(0.25)}
+    values = given((x for x in [path, "c"]), 1, weights={path: 2.0}, **numbers)
     assert values == (["a b/ü", "c"], 1, {"a b/ü": 2.0}, 7, 0.25)
     assert [type(value) for value in values[3:]] == [int, float]
-    for wrong, message in (
-        ({"path": None}, "path: expected a path or a list of paths, got NoneType None"),
-        ({"path": ["a", 3]}, r"path\[1\]: expected a path, got int 3"),
-        ({"path": {"a"}}, "path: expected a path or a list of paths, got set"),
-        ({"weights": [1]}, "weights: expected a dictionary or None, got list"),
-        ({"number": True}, "number: expected an integer, got bool True"),
-        ({"number": 2.0}, "number: expected an integer, got float 2.0"),
-        ({"number": 1}, "number: expected at least 2, got 1"),
-        ({"share": "1"}, "share: expected a number, got str '1'"),
+    for kind, wrong, message in (
+        (ConfigError, {"path": None}, "path: expected a path or a list of paths, got NoneType"),
+        (ConfigError, {"path": ["a", 3]}, r"path\[1\]: expected a path, got int 3"),
+        (ConfigError, {"path": {"a"}}, "path: expected a path or a list of paths, got set"),
+        (ConfigError, {"weights": [1]}, "weights: expected a dictionary or None, got list"),
+        (ConfigError, {"number": True}, "number: expected an integer, got bool True"),
+        (ConfigError, {"number": 2.0}, "number: expected an integer, got float 2.0"),
+        (ConfigError, {"number": 1}, "number: expected at least 2, got 1"),
+        (ConfigError, {"share": "1"}, "share: expected a number, got str '1'"),
+        (TypeError, {"shar": 1}, r"\(\) got an unexpected keyword argument 'shar'"),
     ):
-        with pytest.raises(ConfigError, match=message):
+        with pytest.raises(kind, match=message):
             given(**{"path": "a", "other": 1, **wrong})
-    assert list(inspect.signature(given).parameters)[2:] == ["weights", "number", "share"]
-    name = given.__name__
-    with pytest.raises(TypeError, match=rf"{name}\(\) missing .* argument: 'other'"):
+    with pytest.raises(TypeError, match=r"\(\) missing .* argument: 'other'"):
         given(path)
-    with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'shar'"):
-        given(path, 1, shar=1)
+    assert list(inspect.signature(given).parameters)[2:] == ["weights", "number", "share"]

@@ -1,19 +1,26 @@
-"""The same answers of a disk, of fsspec's and of TensorFlow's file system; faults that pass."""
+"""The same answers of a disk, of fsspec's and of TensorFlow's file system; a lost connection.
+
+And the mirror of an output directory: what of it is in a bucket, and in which order it gets there.
+"""
 
 import os
 import subprocess
 import sys
+import time
 
+import fsspec
 import pytest
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.files import file_system
+from official.xlnet.files import file_system, mirror
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.locks import only_writer
+from official.xlnet.files.mirror import Mirror, NotUploadedError
 from tests.helpers.file_systems.flaky import FlakyFileSystem
 
 TEXT = b"first\nsecond\r\n\xc3\xa4third"
 FILES = ("a/x.txt", "a/y.txt", "a/b/z.txt", "a/b/[1].txt")
+FILE, URL = "flaky://bucket/x", "flaky://bucket/model"
 
 
 @pytest.fixture(params=["disk", "memory", "ram", "flaky"])
@@ -30,8 +37,10 @@ def root(request, tmp_path):
 
 @pytest.fixture
 def impatient(monkeypatch):
+    FlakyFileSystem.reset()
     monkeypatch.setattr(file_system, "PATIENCE_SECONDS", 0.2)
     monkeypatch.setattr(file_system, "_LONGEST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(mirror, "PASS_SECONDS", 0.05)
 
 
 def test_what_there_is(root):
@@ -43,17 +52,15 @@ def test_what_there_is(root):
     for missing in (file_system.size, file_system.names, file_system.remove, file_system.open):
         with pytest.raises(FileNotFoundError):
             missing(f"{root}/nothing")
-
-
-def test_patterns(root):
-    def names(pattern):
-        return sorted(os.path.basename(path) for path in file_system.glob(f"{root}/{pattern}"))
-
-    assert names("a/*.txt") == ["x.txt", "y.txt"]
-    assert names("**/?.txt") == ["x.txt", "y.txt", "z.txt"]
-    assert names("nothing*") == []
-    (found,) = file_system.glob(f"{root}/a/b/z*")
-    assert file_system.read_bytes(found) == TEXT * 3
+    for pattern, names in {
+        "a/*.txt": "xy",
+        "**/?.txt": "xyz",
+        "nothing*": "",
+        "a/b/z*": "z",
+    }.items():
+        found = sorted(file_system.glob(f"{root}/{pattern}"))
+        assert sorted(os.path.basename(path) for path in found) == [f"{x}.txt" for x in names]
+    assert file_system.read_bytes(found[0]) == TEXT * 3
 
 
 def test_reading(root):
@@ -69,24 +76,25 @@ def test_reading(root):
         assert file.readlines()[:3] == ["first\n", "second\n", "äthirdfirst\n"]
 
 
-def test_a_failed_write_leaves_the_file_as_it_was(root):
+def test_files_are_replaced_whole_or_stay(root):
     path = f"{root}/a/x.txt"
     with pytest.raises(RuntimeError), atomic_write(path) as file:
         file.write(b"half")
         raise RuntimeError
-    assert file_system.read_bytes(path) == TEXT
     before = file_system.version(path)
     with atomic_write(path) as file:
         file.write(b"whole")
-    assert file_system.read_bytes(path) == b"whole"
-    assert file_system.version(path) != before
+        assert file_system.read_bytes(path) == TEXT
+    assert file_system.read_bytes(path) == b"whole" and file_system.version(path) != before
+    assert sorted(file_system.names(f"{root}/a")) == ["b", "x.txt", "y.txt"]
 
 
 def test_one_writer_for_each_directory(root):
+    second = only_writer(f"{root}/out")
     with (
         only_writer(f"{root}/out"),
         pytest.raises(DataError, match="is writing there; wait"),
-        only_writer(f"{root}/out"),
+        second,
     ):
         pass
     with only_writer(f"{root}/out"):  # It was given back.
@@ -94,25 +102,18 @@ def test_one_writer_for_each_directory(root):
     assert not file_system.exists(f"{root}/out/.lock")
 
 
-def test_faults_are_tried_again(impatient):
-    FlakyFileSystem.reset()
-    with atomic_write("flaky://bucket/x") as file:
+def test_faults_that_pass_are_tried_again_and_others_are_one_error_with_the_path(impatient):
+    with atomic_write(FILE) as file:
         file.write(TEXT)
     FlakyFileSystem.num_faults = 2
-    assert file_system.read_bytes("flaky://bucket/x") == TEXT
-    assert not FlakyFileSystem.num_faults
-
-
-def test_a_fault_that_stays_is_one_error_with_the_path(impatient):
-    FlakyFileSystem.reset()
+    assert file_system.read_bytes(FILE) == TEXT and not FlakyFileSystem.num_faults
     FlakyFileSystem.is_lost = True
     with pytest.raises(OSError, match=r"not be reached in \d+ attempts: ConnectionReset") as error:
-        file_system.read_bytes("flaky://bucket/x")
-    assert error.value.filename == "flaky://bucket/x"
-    calls = FlakyFileSystem.calls
-    FlakyFileSystem.is_lost = False
+        file_system.read_bytes(FILE)
+    assert error.value.filename == FILE
+    FlakyFileSystem.is_lost, calls = False, FlakyFileSystem.calls
     with pytest.raises(FileNotFoundError):  # An answer: asked once.
-        file_system.read_bytes("flaky://bucket/x")
+        file_system.read_bytes(f"{FILE}/y")
     assert FlakyFileSystem.calls == calls + 1
 
 
@@ -127,13 +128,81 @@ def test_local_paths_import_no_library(tmp_path):
     subprocess.run([sys.executable, "-c", code, tmp_path / "x"], check=True)
 
 
-@pytest.mark.parametrize(("scheme", "library"), [("s3", "s3fs"), ("gs", "gcsfs")])
-def test_a_missing_library_says_what_to_install(scheme, library, monkeypatch):
-    import fsspec
-
+@pytest.mark.parametrize(
+    ("scheme", "library", "extra"), [("s3", "s3fs", "s3"), ("gs", "gcsfs", "gcs")]
+)
+def test_a_missing_library_says_what_to_install(scheme, library, extra, monkeypatch):
     loaded = sys.modules[fsspec.get_filesystem_class.__module__]._registry
     monkeypatch.delitem(loaded, scheme, raising=False)
     monkeypatch.setitem(sys.modules, library, None)
-    extra = {"s3": "s3", "gs": "gcs"}[scheme]
     with pytest.raises(ConfigError, match=rf"pip install '\.\[{extra}\]' in its checkout"):
         file_system.exists(f"{scheme}://bucket/x")
+
+
+def write(folder, name, age=0):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x")
+    os.utime(path, ns=(10**18 - age, 10**18 - age))
+
+
+def wait_for_bucket(*names):
+    """Waits until these files, and no others, are in the bucket."""
+    deadline = time.monotonic() + 60
+    while not file_system.is_dir(URL) or sorted(file_system.tree(URL)) != sorted(names):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_bucket_never_has_a_record_before_its_checkpoint(impatient, tmp_path, monkeypatch):
+    done, upload, remove = [], file_system.upload, file_system.remove
+    monkeypatch.setattr(
+        file_system, "upload", lambda path, url: done.append(f"+{url[21:]}") or upload(path, url)
+    )
+    monkeypatch.setattr(
+        file_system, "remove", lambda url: done.append(f"-{url[21:]}") or remove(url)
+    )
+    first, second = tmp_path / "first", tmp_path / "second"
+    with Mirror(URL, str(first), with_content=True) as copy:
+        copy._stop.set()  # One pass, at the end.
+        ages = {"ckpt-2.json": 5, "ckpt-2.data": 9, "a.jsonl": 1, "1/saved_model.pb": 8}
+        ages |= {"ckpt-1.json": 11, "ckpt-1.index": 11}  # In one tick of the clock.
+        for name, age in ages.items():
+            write(first, name, age)
+    assert done == [
+        *("+ckpt-1.index", "+ckpt-1.json", "+ckpt-2.data", "+ckpt-2.json", "+a.jsonl"),
+        "+1/saved_model.pb",
+    ]
+    done.clear()
+    with Mirror(URL, str(second), with_content=True) as copy:
+        copy._stop.set()
+        write(second, "ckpt-3.data")
+        for name in ("ckpt-1.index", "ckpt-1.json"):
+            (second / name).unlink()
+    assert done == ["+ckpt-3.data", "-ckpt-1.json", "-ckpt-1.index"]
+    wait_for_bucket("ckpt-2.data", "ckpt-2.json", "ckpt-3.data", "a.jsonl", "1/saved_model.pb")
+
+
+def test_names_that_leave_the_directory_are_not_copied(impatient, tmp_path):
+    for name in ("../../evil", "good"):
+        FlakyFileSystem().pipe_file(f"/bucket/model/{name}", b"x")
+    with Mirror(URL, str(tmp_path / "a/b"), with_content=True):
+        assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["good"]
+
+
+def test_a_command_goes_on_while_the_bucket_is_lost_and_keeps_its_files(impatient, tmp_path):
+    sentence = rf"{URL} could not be written: .*kept in {tmp_path}"
+    with (
+        pytest.raises(NotUploadedError, match=sentence),
+        Mirror(URL, str(tmp_path), with_content=True),
+    ):
+        write(tmp_path, "first")
+        wait_for_bucket("first")
+        FlakyFileSystem.is_lost = True
+        write(tmp_path, "second")
+        time.sleep(0.6)  # Longer than one call is patient.
+        FlakyFileSystem.is_lost = False
+        wait_for_bucket("first", "second")
+        write(tmp_path, "third")
+        FlakyFileSystem.is_lost = True
+    assert (tmp_path / "third").exists()

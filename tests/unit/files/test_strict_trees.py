@@ -1,0 +1,140 @@
+"""JSON and YAML from strangers: plain values, bounded, nothing executed; errors name the place."""
+
+import dataclasses
+import functools
+import json
+import math
+
+import pytest
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.json_files import json_text, parse_data, parse_json, read_json
+from official.xlnet.files.schema import conform
+from official.xlnet.files.yaml_files import parse_yaml
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "Expecting"),
+        ("9" * 5000, "at most 20 digits, got one of 5000"),
+        ("[" * 100_000, "at most 64 levels"),
+        ("[" * 65 + "]" * 65, "at most 64 levels"),
+        ('{"a":' * 65 + "1" + "}" * 65, "at most 64 levels"),
+        ("[NaN]", "finite numbers, got NaN"),
+        ("[-Infinity]", "finite numbers, got -Infinity"),
+        ("[1e999]", "finite numbers, got 1e999"),
+        ("", "Expecting"),
+    ],
+)
+def test_wrong_json_is_a_sentence(text, message):
+    with pytest.raises(DataError, match="row 7 is not valid JSON: ") as error:
+        parse_json(text, "row 7")
+    assert message in str(error.value) and len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "not valid YAML"),
+        ("!!python/object/apply:os.system [false]", "got the tag 'tag:yaml.org,2002:python"),
+        ("!!set {a}", "got the tag"),
+        ("!!int x", "not valid YAML"),
+        ("0x_", "not valid YAML"),
+        ("1: 2", "expected text as a key, got '1'"),
+        ("null: 2", "expected text as a key, got 'null'"),
+        ("? [a]\n: 2", "expected text as a key"),
+        ("a: 1\na: 2", "expected every key once, got 'a' again"),
+        ("9" * 5000, "at most 20 digits, got one of 5000"),
+        ("[" * 5000, "at most 64 levels"),
+        ("- " * 5000, "at most 64 levels"),
+        ("a: &x 1\nb: *x", "an anchor or an alias"),
+        (BOMB, "an anchor or an alias"),
+        ("a" * (1 << 21), "at most 1,048,576 characters"),
+        ("\ud800", "not valid YAML"),
+        ("a: 1\n---\nb: 2", "not valid YAML"),
+    ],
+)
+def test_wrong_yaml_is_a_sentence(text, message):
+    with pytest.raises(ConfigError, match=r"my\.yaml") as error:
+        parse_yaml(text, "my.yaml")
+    assert message in str(error.value) and len(str(error.value)) < 300
+
+
+def test_a_wrong_configuration_is_a_sentence(tmp_path):
+    path = tmp_path / "c.yaml"
+    for text in ("1: {}", "null: {}", "model: {1: 2}", "model: [1]", "- 1", BOMB, "data: {x: 1}"):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=r"c\.yaml") as error:
+            XLNetConfig.load(str(path))
+        assert len(str(error.value)) < 400
+    for value in ("[", "!!python/object/apply:os.abort []", "2020-13-45", "9" * 99, "{1: 2}"):
+        with pytest.raises(ConfigError, match="learning_rate"):
+            XLNetConfig().set(f"learning_rate={value}")
+
+
+def test_a_configuration_that_is_saved_is_loaded(tmp_path):
+    config = XLNetConfig()
+    texts = ("1", "null", "2020-01-01", "yes", "é\n", "a: b", "*x")
+    config.task.labels = config.task.columns = texts
+    config.save(str(tmp_path))
+    assert XLNetConfig.load(str(tmp_path)).as_dict() == config.as_dict()
+
+
+def test_good_json_is_what_it_says(tmp_path):
+    trees = [{"a": [1, 2.5, -(10**18), "é😀", None, True], "b": {"c": {}}}, [[]] * 1000]
+    for tree in [*trees, functools.reduce(lambda tree, _: [tree], range(63), [])]:
+        assert parse_json(json.dumps(tree), "here") == tree
+    text = json_text({"a": math.nan, "b": [math.inf, 1.5], "c": "é\udc80"})
+    assert text == '{"a": null, "b": [null, 1.5], "c": "é\\udc80"}'
+    (tmp_path / "x.json").write_bytes(b"\xff")
+    with pytest.raises(DataError, match=r"x\.json, line 1: expected UTF-8"):
+        read_json(str(tmp_path / "x.json"))
+
+
+@dataclasses.dataclass
+class Part:
+    count: int
+    share: float = 0.5
+
+
+@dataclasses.dataclass
+class Whole:
+    parts: dict[str, Part]
+    names: list[str]
+    loss: float | None = None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"parts": []}, "here: parts: expected an object, got []"),
+        ({"parts": {"x": {"count": True}}}, "here: parts: x: count: expected an integer, got True"),
+        ({"parts": {"x": {}}}, "here: parts: x: expected the key 'count', got "),
+        ({"names": ["a", 5]}, "here: names[1]: expected text, got 5"),
+        ({"loss": "3"}, "here: loss: expected a number, got '3'"),
+        ({"extra": 1}, "here: expected no key 'extra', got extra, names, parts"),
+        ({"names": {str(n): n for n in range(1000)}}, "here: names: expected a list, got {'0': 0"),
+    ],
+)
+def test_a_tree_of_another_form_is_a_sentence(change, message):
+    good = {"parts": {"x": {"count": 3}}, "names": ["a"]}
+    assert conform(good, Whole, "here") == Whole({"x": Part(3, 0.5)}, ["a"], None)
+    with pytest.raises(DataError) as error:
+        conform(good | change, Whole, "here")
+    assert str(error.value).startswith(message) and len(str(error.value)) < 200
+
+
+def test_rows_of_data_are_read_leniently():
+    tree = parse_data('{"text": "a", "n": NaN, "x": 1e999, "long": ' + "9" * 5000 + "}", "row 1")
+    assert tree.pop("n") != tree.pop("x") == math.inf
+    assert tree == {"text": "a", "long": "9" * 5000}
+    assert parse_data('["\\ud800", 12]', "row 2") == ["\ufffd", 12]
+    for text in ('{"text": ', "[" * 99 + "]" * 99, "\0"):
+        with pytest.raises(DataError, match="row 3 is not valid JSON"):
+            parse_data(text, "row 3")
