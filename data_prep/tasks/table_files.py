@@ -232,7 +232,7 @@ def _tfds_rows(path: str) -> Iterator[Row]:
     import tensorflow_datasets as tfds
 
     find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
-    _, name, *split = path.split(":")
+    _, name, *split = path.split(":", 2)  # A slice has colons, too: `train[:80%]`.
     builder = tfds.builder(name)
     dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
     for record in tfds.as_numpy(dataset):
