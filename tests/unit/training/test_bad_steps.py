@@ -7,48 +7,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.data.random_records import write_data_set
-from official.xlnet.checkpoints.model_directory import create_model_dir, load_pretrainer
+from official.xlnet.checkpoints.model_directory import load_pretrainer, save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.errors import DivergedError
 from official.xlnet.modeling.models import xlnet_pretrainer
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
 from official.xlnet.training import divergence, replay
 from official.xlnet.training.divergence import Watch
 from official.xlnet.training.pretraining import pretrain
 from official.xlnet.training.run_data import RunData
 from tests.helpers.compiled import make_model, state
-from tests.helpers.tiny import random_windows
-
-
-@pytest.mark.parametrize("clip_norm", [0.0, 1.0])
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_bad_gradient_changes_nothing(clip_norm, bad, monkeypatch):
-    model = make_model(clip_norm=clip_norm)
-    model.train_step(random_windows(0))
-    before = [*state(model), *(v.numpy() for v in model.optimizer.variables[2:])]
-    accumulate = xlnet_pretrainer.accumulate
-
-    def spoil(*arguments):
-        gradients, loss_sum, memory = accumulate(*arguments)
-        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-        gradients[5] += bad * tf.cast(tf.range(tf.size(gradients[5])) == 0, tf.float32)[0]
-        memory = tf.where(tf.range(memory.shape[2])[:, None] == 1, bad, memory)
-        return gradients, loss_sum, memory
-
-    monkeypatch.setattr(xlnet_pretrainer, "accumulate", spoil)
-    memory = model.memory.states.numpy()
-    model.reset_metrics()
-    metrics = model.train_step(random_windows(1))
-    assert not np.isfinite(metrics["gradient_norm"])
-    assert int(model.optimizer.iterations) == 2
-    assert np.isfinite(model.memory.states).all()
-    model.memory.states.assign(memory)
-    after = [*state(model), *(v.numpy() for v in model.optimizer.variables[2:])]
-    for ours, theirs in zip(after, before, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+from tests.helpers.tiny import MEMORY, random_windows
 
 
 def without_targets(batch, rows=slice(None)):
@@ -57,37 +27,63 @@ def without_targets(batch, rows=slice(None)):
     return {**batch, "can_be_target": tf.constant(can_be_target)}
 
 
+def spoiled(bad, accumulate=xlnet_pretrainer.accumulate):
+    """`accumulate`, with one bad gradient and bad values in the memory."""
+
+    def spoil(*arguments):
+        gradients, loss_sum, memory = accumulate(*arguments)
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        gradients[5] += bad
+        memory = tf.where(tf.range(memory.shape[2])[:, None] == 1, bad, memory)
+        return gradients, loss_sum, memory
+
+    return spoil
+
+
+def weights_and_optimizer(model):
+    """Values that a bad step leaves alone: all but the number of the step."""
+    variables = [*model.trainable_variables, *model.optimizer.variables[2:]]
+    scale = float(getattr(model.optimizer, "loss_scale", 1))
+    return [scale, *(variable.numpy() for variable in variables)]
+
+
 @pytest.mark.parametrize(
-    "changes",
+    ("bad", "changes"),
     [
-        {"optimizer": "adamw"},
-        {"optimizer": "lamb", "precision": "mixed_float16"},
-        {"optimizer": "muon", "accumulate_steps": 2, "kind": "causal", "bidirectional": False},
-        {"optimizer": "adamw", "kind": "denoising", "parallel_slices": 2, "clip_norm": 0},
+        (np.nan, {}),
+        (np.inf, {"clip_norm": 0.0}),
+        (None, {"optimizer": "lamb", "precision": "mixed_float16"}),
+        (None, {"optimizer": "muon", "accumulate_steps": 2, "kind": "causal"}),
+        (None, {"kind": "denoising", "parallel_slices": 2, "clip_norm": 0}),
     ],
     ids=str,
 )
-def test_a_step_without_targets_changes_nothing_but_the_memory(changes):
-    model = make_model(weight_decay=0.3, **changes)
-    metrics = model.train_step(random_windows(0))
-    scale = float(model.optimizer.loss_scale) if model.has_loss_scale else None
-    before = [*state(model)[:-1], *(v.numpy() for v in model.optimizer.variables[2:])]
-    memory = model.memory.states.numpy()
-    none = without_targets(random_windows(1))
-    again = model.train_step(none)
-    for name in ("loss", "gradient_norm", "targets"):  # Means and sums over both steps.
-        assert float(again[name]) == float(metrics[name]) > 0
-    assert scale is None or float(model.optimizer.loss_scale) == scale
-    after = [*state(model)[:-1], *(v.numpy() for v in model.optimizer.variables[2:])]
-    for ours, theirs in zip(after, before, strict=True):
+def test_a_bad_step_or_one_without_targets_changes_no_weight(bad, changes, monkeypatch):
+    model = make_model(
+        num_layers=1, weight_decay=0.3, bidirectional="kind" not in changes, **changes
+    )
+    batch, worse = random_windows(0), random_windows(1)
+    if bad is None:
+        worse = without_targets(worse)
+    metrics = model.train_step(batch)
+    valid = np.minimum(batch["context_length"], MEMORY).mean() / MEMORY
+    assert float(metrics["memory_valid"]) == pytest.approx(valid)
+    before, memory = weights_and_optimizer(model), model.memory.states.numpy()
+    if bad is not None:
+        monkeypatch.setattr(xlnet_pretrainer, "accumulate", spoiled(bad))
+    of_both = model.train_step(worse)
+    for ours, theirs in zip(weights_and_optimizer(model), before, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert np.any(memory != model.memory.states.numpy())
-    assert int(model.optimizer.iterations) == 2  # The data goes on.
-    model.reset_metrics()
-    alone = model.train_step(none)
-    assert np.isnan(alone["loss"]) and np.isnan(alone["gradient_norm"]) and alone["targets"] == 0
-    model.reset_metrics()
-    assert np.isnan(model.test_step(none)["loss"])
+    assert int(model.optimizer.iterations) == 2  # The data goes on, and so does the memory.
+    states = model.memory.states.numpy()
+    assert np.isfinite(states).all() and np.any(states != memory)
+    if bad is None:
+        for name in ("loss", "gradient_norm", "targets"):
+            assert float(of_both[name]) == float(metrics[name]) > 0
+        model.reset_metrics()
+        assert np.isnan(model.test_step(worse)["loss"])
+    else:
+        assert not np.isfinite(of_both["gradient_norm"])
 
 
 @pytest.mark.slow
@@ -104,29 +100,24 @@ def test_a_slice_without_targets_leaves_the_loss_to_the_others(slices):
 
 
 def test_replay_finds_the_layer_the_windows_and_the_weights():
-    model = make_model()
-    batch = random_windows(3, batch=11)
+    model, batch = make_model(), random_windows(3, batch=11)
+    ids = batch["window_id"].numpy()
     assert replay.first_bad_value(model, batch) == replay.Finding("", [])
     losses_B = np.concatenate([replay.row_losses(model, x) for x in replay._slices(batch)])
     worst = replay.worst_windows(model, batch, 3)
-    order = np.argsort(-losses_B)[:3]
-    assert [window for window, _ in worst] == batch["window_id"].numpy()[order].tolist()
+    assert [window for window, _ in worst] == ids[np.argsort(-losses_B)[:3]].tolist()
     assert worst[0][1] == pytest.approx(losses_B.max())
 
     # One word piece overflows: only the windows that hold it are to blame.
     embeddings = model.encoder.word_embedding.embeddings
-    saved = embeddings.numpy()
-    piece = int(batch["token_ids"][9, 0])
+    saved, piece = embeddings.numpy(), int(batch["token_ids"][9, 0])
     embeddings.scatter_nd_update([[piece]], [np.full(saved.shape[1], 1e38)])
     finding = replay.first_bad_value(model, batch)
-    holds = (batch["token_ids"].numpy() == piece).any(axis=1)
-    first = np.flatnonzero(holds)[0] // 8 * 8
-    suspects = batch["window_id"].numpy()[first : first + 8][holds[first : first + 8]]
+    holds = np.flatnonzero((batch["token_ids"].numpy() == piece).any(axis=1))
+    first_slice = holds[holds // 8 == holds[0] // 8]
     assert finding.where == "the output of layer_0"
-    assert set(finding.windows) <= set(suspects.tolist())
-    assert finding.windows
+    assert {*finding.windows} and {*finding.windows} <= {*ids[first_slice].tolist()}
     embeddings.assign(saved)
-    assert replay.first_bad_value(model, batch).where == ""
 
     kernel = model.encoder.blocks[1].feed_forward.trainable_variables[0]
     kernel.assign(kernel * np.nan)
@@ -138,66 +129,52 @@ class Events(list):
         self.append({"kind": kind, **details})
 
 
-def make_watch(skip, events):
-    model = make_model()
-    batches = {}
-    training, records = model.config.training, mock.Mock()
+def make_watch(skip):
+    """A `Watch` of a run that is at step 100, and its events."""
+    model, records, events = make_model(), mock.Mock(), Events()
     records.split.return_value.configure_mock(num_lanes=6, windows_per_lane=5, files={})
-    data = RunData(training, records, tf.distribute.get_strategy())
+    data = RunData(model.config.training, records, tf.distribute.get_strategy())
     data.start_step, data.schedule = 100, LaneSchedule(Position.start(4), windows_per_lane=5)
-    data.batch = lambda step: batches.setdefault(step, random_windows(step - 101))
-    return Watch(model, data, events, skip=skip)
+    data.batch = lambda step: random_windows(step - 101)
+    return Watch(model, data, events, skip=skip), events
 
 
 def test_a_spike_is_reported_with_its_windows():
-    events = Events()
-    watcher = make_watch(True, events)
+    watch, events = make_watch(True)
     rng = np.random.default_rng(0)
     for step in range(101, 301):
-        watcher.good(step, step, 3 + 0.1 * rng.standard_normal())
+        watch.good(step, step, 3 + 0.1 * rng.standard_normal())
     assert not events
-    watcher.good(301, 301, 9.0)
+    watch.good(301, 301, 9.0)
     (event,) = events
     assert (event["kind"], event["step"], event["loss"]) == ("loss spike", 301, 9.0)
     # Step 301 is 200 after the position: 40 lanes in, row b reads number 160 + b.
     assert event["windows"] == [number % 6 * 5 for number in range(160, 164)]
-    batch = random_windows(200)
-    assert {window for window, _ in event["worst_windows"]} <= set(batch["window_id"].numpy())
+    ids = random_windows(200)["window_id"].numpy()
+    assert {window for window, _ in event["worst_windows"]} <= {*ids}
 
 
 def test_bad_steps_stop_a_run_or_are_skipped_for_a_while(monkeypatch):
     monkeypatch.setattr(replay, "first_bad_value", lambda *_: replay.Finding("", []))
     with pytest.raises(DivergedError, match=r"step 101: loss nan.*windows 0, 5, 10, 15"):
-        make_watch(False, Events()).bad(101, 101, np.nan, 1.0)
-    events = Events()
-    watcher = make_watch(True, events)
+        make_watch(False)[0].bad(101, 101, np.nan, 1.0)
+    watch, events = make_watch(True)
     for step in range(101, 101 + divergence._MOST_BAD_STEPS - 1):
-        watcher.bad(step, step, 1.0, np.inf)
+        watch.bad(step, step, 1.0, np.inf)
     with pytest.raises(DivergedError):
-        watcher.bad(110, 110, 1.0, np.inf)
-    assert [event["step"] for event in events] == list(range(101, 111))
+        watch.bad(110, 110, 1.0, np.inf)
+    assert [event["step"] for event in events] == [*range(101, 111)]
 
 
 @pytest.mark.slow
-def test_a_run_from_broken_weights_stops_and_names_the_layer(tmp_path):
-    data = str(tmp_path / "data")
-    write_data_set(data, 19, 7, 4, 5)
-    tree = {
-        "model": {"vocab_size": 97, "num_layers": 2, "d_model": 22, "num_heads": 2},
-        "data": {"seq_len": 19, "reuse_len": 7, "num_predict": 3, "num_lanes": 4},
-        "training": {"batch_size": 4, "num_steps": 9, "warmup_steps": 0},
-    }
-    config = XLNetConfig.from_dict(tree)
-    config.set("d_inner=29")
-    config.set("mem_len=7")
-    broken = XLNetPretrainer(config)
-    weights = broken.encoder.blocks[1].feed_forward.trainable_variables[0]
+def test_a_run_from_broken_weights_stops_and_names_the_layer(world, tmp_path):
+    model = load_pretrainer(world.pretrained)
+    weights = model.encoder.blocks[0].feed_forward.trainable_variables[0]
     weights.assign(tf.fill(weights.shape, 3e38))
-    create_model_dir(str(tmp_path / "broken"), config, f"{data}/spiece.model")
-    tf.train.Checkpoint(model=broken).save(str(tmp_path / "broken/ckpt"))
-    with pytest.raises(DivergedError, match=r"step 1: loss nan.* the output of layer_1; windows"):
-        pretrain(config, data, str(tmp_path / "model"), init_from=str(tmp_path / "broken"))
-    (event,) = map(json.loads, (tmp_path / "model" / EVENTS_FILE).read_text().splitlines())
-    assert sorted(event["windows"]) == [0, 5, 10, 15]
-    assert not list(tmp_path.glob("model/ckpt-*")), "nothing is saved of a broken run"
-    assert load_pretrainer(str(tmp_path / "broken")) is not None
+    save_pretrained(model, str(tmp_path / "broken"), f"{world.vocab}/spiece.model")
+    config, output = XLNetConfig.load(world.config), tmp_path / "model"
+    with pytest.raises(DivergedError, match=r"step 1: loss nan.* the output of layer_0; windows"):
+        pretrain(config, world.data, str(output), init_from=str(tmp_path / "broken"))
+    (event,) = map(json.loads, (output / EVENTS_FILE).read_text().splitlines())
+    assert len(event["windows"]) == config.training.batch_size
+    assert not [*output.glob("ckpt-*")], "nothing is saved of a broken run"

@@ -1,84 +1,89 @@
-"""Metrics of a language model over words and characters, against the text of its records."""
+"""Language models against what their text is: words, characters and frequencies of tokens."""
 
 import math
-import random
 import unicodedata
+from collections import Counter
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.pipelines.prepare import prepare
-from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.checkpoints.model_directory import create_model_dir
-from official.xlnet.data.pretraining_dataset import pretraining_dataset
+from official.xlnet.checkpoints.model_directory import save_pretrained
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.tokenizer import Tokenizer
-from official.xlnet.training.evaluation import _text_units, evaluate
-from tests.helpers.corpora import (
-    as_text,
-    chinese_documents,
-    chinese_vocabulary,
-    random_documents,
-    vocabulary_dir,
-)
-from tests.helpers.tiny import tiny_config
+from official.xlnet.training.evaluation import _text_units, evaluate, text_metrics
+from official.xlnet.training.unigram_baseline import UnigramBaseline, unigram_distribution
+from tests.helpers.corpora import chinese_vocabulary
 
-REUSE = 11
+VOCAB, FIRST_TOKEN, REUSE = 211, 9, 11
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("data")
-    (directory / "text.txt").write_text(as_text(random_documents(random.Random(1), 30)))
-    text = [str(directory / "text.txt")]
-    prepare(text, vocabulary_dir(), make_config("causal"), str(directory / "out"), num_workers=1)
-    return directory / "out"
-
-
-def make_config(kind):
-    settings = {"vocab_size": 211, "seq_len": 29, "reuse_len": REUSE, "num_lanes": 3}
-    split = {"heldout_fraction": 0.3, "bidirectional": "false", "batch_size": 3}
-    return tiny_config(**settings, **split, **{"objective.kind": kind})
-
-
-def make_model(kind, directory):
-    config = make_config(kind)
-    model = XLNetPretrainer(config)
-    create_model_dir(directory, config, f"{vocabulary_dir()}/spiece.model")
-    tf.train.CheckpointManager(tf.train.Checkpoint(model=model), directory, 1).save()
-
-
-def test_words_and_characters_are_those_of_the_text(data, tmp_path):
-    make_model("causal", str(tmp_path))
-    metrics = evaluate(str(tmp_path), str(data))
-    tokenizer = load_tokenizer(str(tmp_path))
-    text, targets = "", 0
-    for record in tf.data.TFRecordDataset(sorted(map(str, data.glob("heldout-*.tfrecord")))):
+def tokens(data, split, stop=None):
+    """Tokens of the records, but for special ones."""
+    for record in tf.data.TFRecordDataset(tf.io.gfile.glob(f"{data}/{split}-*.tfrecord")):
         feature = tf.train.Example.FromString(record.numpy()).features.feature
-        ids = [i for i in feature["token_ids"].int64_list.value[1 : REUSE + 1] if i >= 9]
-        text += "".join(map(tokenizer.id_to_piece, ids)).replace("▁", " ")
-        targets += len(ids)
-    assert metrics["targets"] == targets
-    assert (metrics["words"], metrics["characters"]) == (text.count(" "), len(text))
-    nats = metrics["loss"] * targets
-    assert metrics["word_perplexity"] == pytest.approx(math.exp(nats / text.count(" ")))
+        ids = feature["token_ids"].int64_list.value[stop and 1 : stop]
+        yield from (i for i in ids if i >= FIRST_TOKEN)
+
+
+def test_words_and_characters_are_those_of_the_text(world, tmp_path):
+    model = XLNetPretrainer(XLNetConfig.load(world.config, ["objective.kind=causal"]))
+    save_pretrained(model, str(tmp_path), f"{world.vocab}/spiece.model")
+    metrics = evaluate(str(tmp_path), world.data)
+    ids = [*tokens(world.data, "heldout", REUSE + 1)]
+    pieces = map(Tokenizer(f"{world.vocab}/spiece.model").id_to_piece, ids)
+    text = "".join(pieces).replace("▁", " ")
+    nats, words = metrics["loss"] * len(ids), text.count(" ")
+    assert [metrics[name] for name in ("targets", "words", "characters")] == [
+        *(len(ids), words, len(text))
+    ]
+    assert metrics["word_perplexity"] == pytest.approx(math.exp(nats / words))
     assert metrics["bits_per_character"] == pytest.approx(nats / math.log(2) / len(text))
 
 
-def test_words_without_spaces_are_pieces_that_begin_with_a_letter(tmp_path):
-    lines = ["\n".join(document) for document in chinese_documents(2, 40)]
-    (tmp_path / "text.txt").write_text("\n\n".join(lines))
-    config = make_config("causal")
-    config.set("data.keep_accents=true")
-    data, vocab = str(tmp_path / "data"), f"{chinese_vocabulary()}/spiece.model"
-    prepare([str(tmp_path / "text.txt")], vocab, config, data, num_workers=1)
-    tokenizer = Tokenizer(vocab)
-    words, expected = _text_units(tokenizer)[0], 0
-    for lane in pretraining_dataset(data, 3, "heldout").take(2):
-        for i in lane["token_ids"].numpy().ravel():
-            piece = tokenizer.id_to_piece(i)
-            name = unicodedata.name(piece[0])
-            is_word = piece[0] == "▁" or name.startswith("CJK UNIFIED")
-            assert words[i] == is_word, piece
-            expected += is_word
-    assert expected > 99
+@pytest.mark.parametrize("words", [0, 1])
+def test_text_without_spaces_has_no_perplexity_of_words(words):
+    metrics = text_metrics(1000.0, words, 500)
+    assert metrics == {
+        **{"words": words, "characters": 500},
+        "bits_per_character": pytest.approx(2 / math.log(2)),
+    }
+
+
+def test_words_without_spaces_are_pieces_that_begin_with_a_letter():
+    tokenizer = Tokenizer(f"{chinese_vocabulary()}/spiece.model")
+    words = _text_units(tokenizer)[0]
+    for i in range(FIRST_TOKEN, tokenizer.vocab_size):
+        piece = tokenizer.id_to_piece(i)
+        is_word = piece[0] == "▁" or unicodedata.name(piece[0]).startswith("CJK UNIFIED")
+        assert words[i] == is_word, piece
+    assert sum(words) > 99
+
+
+def test_the_unigram_baseline_has_smoothed_counts_and_needs_few_windows(world):
+    counts, records = Counter(tokens(world.data, "train")), Records(world.data)
+    total = sum(counts.values()) + VOCAB
+    expected = [(counts[i] + 1) / total for i in range(VOCAB)]
+    found = unigram_distribution(records, VOCAB)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    entropy = -sum(p * math.log(p) for p in expected)
+    assert UnigramBaseline(found, 0, 10).loss == pytest.approx(entropy)
+    some = unigram_distribution(records, VOCAB, 2)
+    assert some.sum() == pytest.approx(1) and np.abs(some - found).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("warmup_steps", "last_step", "due"), [(0, 5000, 1000), (700, 5000, 1400), (10, 450, 450)]
+)
+@pytest.mark.parametrize(("better", "is_told"), [(0, True), (0.2, False)])
+def test_a_run_is_told_once_when_it_should_have_left_the_baseline(
+    warmup_steps, last_step, due, better, is_told
+):
+    loss = math.log(VOCAB) - better
+    baseline = UnigramBaseline(np.full(VOCAB, 1 / VOCAB), warmup_steps, last_step)
+    steps = range(3, last_step + 1, 3)  # Three steps an execution.
+    told = {step: baseline.not_beaten(step - 3, step, loss) for step in steps}
+    told = {step: recent for step, recent in told.items() if recent is not None}
+    assert told == ({-(-due // 3) * 3: pytest.approx(loss)} if is_told else {})

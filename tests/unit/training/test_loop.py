@@ -1,35 +1,29 @@
-"""What every training run tells of its speed and of the time left, and how it ends."""
+"""What every training run tells of its speed, its losses and the time left, and how it ends."""
 
+import contextlib
 import types
 from unittest import mock
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import DivergedError
 from official.xlnet.training import loop as loop_module
 from official.xlnet.training.loop import Loop
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """A clock that the test sets."""
-    times = types.SimpleNamespace(now=0.0)
-    monkeypatch.setattr(loop_module.time, "monotonic", lambda: times.now)
-    return times
-
-
-@pytest.fixture
-def loop(clock, tmp_path):
-    """A loop whose surroundings do nothing, as if `train` had begun after step 10."""
-    config = XLNetConfig()
-    config.training.checkpoint_steps = 10_000
-    loop = Loop(config, str(tmp_path), "", tf.distribute.get_strategy(), last_step=1000)
-    model = types.SimpleNamespace(stop_training=False, has_loss_scale=False)
+def loop(monkeypatch, tmp_path):
+    """A loop as if `train` had begun after step 10; its clock is `loop.now`."""
+    loop = Loop(XLNetConfig(), str(tmp_path), "", tf.distribute.get_strategy(), last_step=1000)
+    loop.config.training.checkpoint_steps, loop.now = 10_000, 0.0
+    monkeypatch.setattr(loop_module.time, "monotonic", lambda: loop.now)
+    optimizer = types.SimpleNamespace(learning_rate=0.1, loss_scale=8.0)
+    model = types.SimpleNamespace(stop_training=False, has_loss_scale=False, optimizer=optimizer)
     loop.set_model(model)
-    loop.state = types.SimpleNamespace(
-        model=model, optimizer=types.SimpleNamespace(learning_rate=0.1)
-    )
+    loop.state = types.SimpleNamespace(model=model, optimizer=optimizer)
     loop.step = loop._start = loop._saved_step = 10
     loop.log, loop._writer = mock.Mock(), mock.Mock()
     loop._loss_scale, loop._deadline = 1.0, float("inf")
@@ -43,11 +37,11 @@ def told(loop, batch, **metrics):
     return loop.log.progress.call_args.args[0]
 
 
-def test_speed_and_time_left_are_of_the_latest_executions(loop, clock):
+def test_speed_and_time_left_are_of_the_latest_executions(loop):
     """The first step compiles for 90 s; steps take 5 s; the machine sleeps for an hour; 2 s."""
     lines = []
     for batch in range(150):
-        clock.now += {0: 90, 20: 3600}.get(batch, 5 if batch < 20 else 2)
+        loop.now += {0: 90, 20: 3600}.get(batch, 5 if batch < 20 else 2)
         lines.append(told(loop, batch))
     assert lines[0] == "step 11/1000  loss 1.5000"
     assert lines[1] == "step 12/1000  loss 1.5000  82:20 left"
@@ -55,13 +49,40 @@ def test_speed_and_time_left_are_of_the_latest_executions(loop, clock):
     assert lines[149].endswith("28:00 left")  # 840 steps.
 
 
-def test_a_limit_of_time_is_what_is_left_and_ends_the_run(loop, clock):
+def test_a_limit_of_time_is_what_is_left_and_ends_the_run(loop):
     loop._deadline = 100.0
-    clock.now = 40
-    assert told(loop, 0).endswith("  1:00 left")
-    assert not loop.model.stop_training
-    clock.now = 100
-    assert told(loop, 1).endswith("  0:00 left")
-    assert loop.model.stop_training and not loop._preempted
+    for batch, now, left in ((0, 40, "  1:00 left"), (1, 100, "  0:00 left")):
+        loop.now = now
+        assert told(loop, batch).endswith(left)
+        assert loop.model.stop_training == (batch == 1) and not loop._preempted
     loop.on_train_end()
     loop._writer.save.assert_called_once_with(12)
+
+
+@pytest.mark.parametrize(
+    ("scales", "loss", "norm", "wanted"),
+    [
+        ((16, 8), 1.5, np.inf, "overflow"),
+        ((8, 8), 1.5, 2.5, "history"),
+        ((8, 8), 1.5, np.inf, "diverged"),  # As 1, the lowest scale, stays.
+        ((16, 8), np.nan, np.inf, "diverged"),
+    ],
+)
+def test_an_overflow_is_skipped_and_what_no_scale_repairs_is_a_divergence(
+    loop, scales, loss, norm, wanted
+):
+    loop._loss_scale, loop.model.optimizer.loss_scale = scales
+    loop.model.has_loss_scale = True
+    stops = pytest.raises(DivergedError, match="step 11: expected a finite loss")
+    with stops if wanted == "diverged" else contextlib.nullcontext():
+        told(loop, 0, loss=loss, gradient_norm=norm)
+    assert loop.log.history.called == (wanted == "history")
+    events = [call.args[0] for call in loop.log.event.call_args_list]
+    assert events == ["overflow"] * (wanted == "overflow")
+
+
+def test_steps_without_targets_are_counted_and_reported_once(loop):
+    for batch in (2, 5):  # Three steps an execution.
+        assert "no targets" in told(loop, batch, targets=0.0, loss=float("nan"))
+    assert loop.steps_without == 6 and not loop.log.history.called
+    assert [call.args[0] for call in loop.log.event.call_args_list] == ["steps without targets"]
