@@ -59,10 +59,11 @@ class ReadOptions:
     def document_starts(self) -> tuple[re.Pattern[bytes], re.Pattern[str]]:
         """Patterns of the line end before a document, in UTF-8, and of its start, in text.
 
-        Text has the line end of Unix alone.
+        The first one matches complete lines only, as the rest of a line at the end of a block may
+        decide. Text has the line end of Unix alone.
         """
         start = self.document_start
-        before = rb"[\r\n](?=" + start.encode("utf-8", "surrogateescape") + rb")"
+        before = rb"[\r\n](?=(?:%b)[^\r\n]*[\r\n])" % start.encode("utf-8", "surrogateescape")
         return re.compile(before), re.compile(rf"(?<=\n)(?={start})")
 
 
