@@ -1,8 +1,9 @@
-"""Launch files: syntax, schema, and dry runs with the environment of Kubernetes and Slurm."""
+"""Launch files: what has to agree in them, and dry runs as Kubernetes, Slurm and gcloud would."""
 
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -10,39 +11,22 @@ import numpy as np
 import pytest
 import yaml
 
-from benchmarks.data.random_records import write_data_set
-from official.xlnet.commands import pretrain
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.history import read_history
-from official.xlnet.training import pretraining
+from official.xlnet.training.pretraining import pretrain
 from tests.helpers.replicas.clusters import finish, free_ports, start_process
-
-pytestmark = pytest.mark.slow
 
 LAUNCH = pathlib.Path(__file__).parents[2] / "tools/launch"
 STEPS = 5
-CONFIG = {
-    "model": {
-        "vocab_size": 97,
-        "num_layers": 1,
-        "d_model": 22,
-        "num_heads": 2,
-        "d_inner": 29,
-        "mem_len": 7,
-        "dropout": 0.0,
-        "dropatt": 0.0,
-    },
-    "data": {"seq_len": 19, "reuse_len": 7, "num_predict": 3, "num_lanes": 8},
-    "training": {"batch_size": 8, "num_steps": STEPS, "warmup_steps": 0},
-}
 
-# Records its arguments and TF_CONFIG as a line of the file XLNET_TEST_CALLS.
+# Records its arguments as a line of the file `calls`; XLNET_TEST_STATUS says what it ends with.
 RECORDING = """
 import json, os, sys
-with open(os.environ["XLNET_TEST_CALLS"], "a") as file:
-    call = {"name": os.path.basename(sys.argv[0]), "arguments": sys.argv[1:]}
-    file.write(json.dumps({**call, "TF_CONFIG": os.environ.get("TF_CONFIG")}) + "\\n")
-sys.exit(int(os.environ.get("XLNET_TEST_STATUS_" + call["name"], "0")))
+folder, name = os.path.split(sys.argv[0])
+with open(os.path.join(folder, "calls"), "a") as file:
+    file.write(json.dumps([name, *sys.argv[1:]]) + "\\n")
+statuses = json.loads(os.environ.get("XLNET_TEST_STATUS", "{}"))
+sys.exit(max(statuses.get(word, 0) for word in (name, *sys.argv[1:])))
 """
 # `xlnet`, with other names for hosts and folders.
 TRAINING = """
@@ -75,208 +59,115 @@ sys.exit(max(task.wait() for task in tasks))
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """Puts programs, {name: Python code}, first on the PATH."""
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
-    monkeypatch.setenv("XLNET_TEST_CALLS", str(tmp_path / "calls"))
-    for name in list(os.environ):
-        if name.startswith("SLURM") or name == "TF_CONFIG":
-            monkeypatch.delenv(name)
+    """Puts programs, {name: Python code}, first on the PATH, and sets variables."""
+    for name in [name for name in os.environ if name.startswith("SLURM")] + ["TF_CONFIG"]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    (tmp_path / "bin").mkdir()
 
-    def put(**codes):
+    def put(variables, **codes):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
         for name, code in codes.items():
-            (directory / name).write_text(f"#!{sys.executable}\n{code}")
-            (directory / name).chmod(0o755)
+            (tmp_path / "bin" / name).write_text(f"#!{sys.executable}\n{code}")
+            (tmp_path / "bin" / name).chmod(0o755)
 
     return put
 
 
-@pytest.fixture
 def calls(tmp_path):
-    """Reads the recorded calls."""
-    path = tmp_path / "calls"
-    return lambda: [json.loads(line) for line in path.read_text().splitlines()]
+    """The recorded calls: names and arguments."""
+    return [json.loads(line) for line in (tmp_path / "bin/calls").read_text().splitlines()]
 
 
-def documents():
+def kubernetes():
+    """Service, Job, and the container of its pods with its environment."""
     service, job = yaml.safe_load_all((LAUNCH / "kubernetes.yaml").read_text())
-    return service, job, job["spec"]["template"]["spec"]
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    return service, job, container, {each["name"]: each["value"] for each in container["env"]}
 
 
-def pod_command():
-    (container,) = documents()[2]["containers"]
-    return [*container["command"], *container["args"]], container
-
-
-def pod_environment(index):
-    """The environment of pod `index`: that of the file, and what Kubernetes adds."""
-    variables = {each["name"]: each["value"] for each in pod_command()[1]["env"]}
-    return {**os.environ, **variables, "JOB_COMPLETION_INDEX": str(index)}
-
-
-def closed(required=(), **properties):
-    """JSON schema of an object with no other keys."""
-    tree = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {**tree, "required": [*required]}
-
-
-TEXT, NUMBER = {"type": "string"}, {"type": "integer", "minimum": 1}
-CONTAINER = closed(
-    ("name", "image"),
-    name=TEXT,
-    image=TEXT,
-    command={"type": "array", "items": TEXT},
-    args={"type": "array", "items": TEXT},
-    env={"type": "array", "items": closed(("name", "value"), name=TEXT, value=TEXT)},
-    ports={"type": "array", "items": closed(("containerPort",), containerPort=NUMBER)},
-    resources=closed((), limits={"type": "object"}, requests={"type": "object"}),
-    volumeMounts={
-        "type": "array",
-        "items": closed(("name", "mountPath"), name=TEXT, mountPath=TEXT),
-    },
-)
-POD = closed(
-    ("containers", "restartPolicy"),
-    subdomain=TEXT,
-    restartPolicy={"enum": ["OnFailure", "Never"]},
-    terminationGracePeriodSeconds=NUMBER,
-    containers={"type": "array", "items": CONTAINER, "minItems": 1},
-    volumes={
-        "type": "array",
-        "items": closed(
-            ("name",), name=TEXT, persistentVolumeClaim=closed(("claimName",), claimName=TEXT)
-        ),
-    },
-)
-METADATA = closed(("name",), name=TEXT)
-JOB = closed(
-    ("apiVersion", "kind", "metadata", "spec"),
-    apiVersion={"const": "batch/v1"},
-    kind={"const": "Job"},
-    metadata=METADATA,
-    spec=closed(
-        ("template",),
-        completionMode={"enum": ["Indexed", "NonIndexed"]},
-        completions=NUMBER,
-        parallelism=NUMBER,
-        backoffLimit={"type": "integer", "minimum": 0},
-        template=closed(("spec",), spec=POD),
-    ),
-)
-SERVICE = closed(
-    ("apiVersion", "kind", "metadata", "spec"),
-    apiVersion={"const": "v1"},
-    kind={"const": "Service"},
-    metadata=METADATA,
-    spec=closed(
-        ("selector",),
-        clusterIP={"const": "None"},
-        publishNotReadyAddresses={"type": "boolean"},
-        selector={"type": "object", "additionalProperties": TEXT},
-        ports={"type": "array", "items": closed(("port",), port=NUMBER)},
-    ),
-)
-
-
-def test_kubernetes_objects_follow_their_schema():
-    """What this file uses of the API; a key that is not listed here is a typing error."""
-    jsonschema = pytest.importorskip("jsonschema")
-    service, job, _ = documents()
-    jsonschema.validate(service, SERVICE)
-    jsonschema.validate(job, JOB)
-
-
-@pytest.mark.parametrize("index", [0, 1])
-def test_pods_start_the_workers_of_one_cluster(index, programs, calls):
-    programs(xlnet=RECORDING)
-    subprocess.run(pod_command()[0], env=pod_environment(index), check=True)
-    (call,) = calls()
-    assert json.loads(call["TF_CONFIG"]) == {
-        "cluster": {"worker": ["xlnet-0.xlnet:2222", "xlnet-1.xlnet:2222"]},
-        "task": {"type": "worker", "index": index},
+def test_kubernetes_objects_agree():
+    service, job, container, environment = kubernetes()
+    spec, pod = job["spec"], job["spec"]["template"]["spec"]
+    assert {(x["apiVersion"], x["kind"]) for x in (service, job)} == {
+        *(("v1", "Service"), ("batch/v1", "Job"))
     }
-    verb, *arguments = call["arguments"]
-    assert verb == "pretrain"
-    assert pretrain.FLAGS(["xlnet", *arguments], known_only=False) == ["xlnet"]
+    assert (spec["completionMode"], pod["restartPolicy"]) == ("Indexed", "OnFailure")
+    assert spec["completions"] == spec["parallelism"] == int(environment["NUM_WORKERS"])
+    assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}
+    assert pod["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["ports"][0]["port"] == container["ports"][0]["containerPort"]
+    assert {m["name"] for m in container["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
 
 
 @pytest.mark.parametrize("status", [0, 2, 75])
-def test_a_preempted_slurm_job_is_queued_again(status, programs, calls, monkeypatch):
-    programs(srun=RECORDING, scontrol=RECORDING)
-    monkeypatch.setenv("XLNET_TEST_STATUS_srun", str(status))
-    monkeypatch.setenv("SLURM_JOB_ID", "17")
+def test_a_preempted_slurm_job_is_queued_again(status, programs, tmp_path):
+    statuses = json.dumps({"srun": status})
+    programs(
+        {"XLNET_TEST_STATUS": statuses, "SLURM_JOB_ID": "17"}, srun=RECORDING, scontrol=RECORDING
+    )
     arguments = ["finetune", "--task=race", "--train=a b"]
-    done = subprocess.run([LAUNCH / "slurm.sh", *arguments])
-    assert done.returncode == status
-    first, *rest = calls()
-    expected = ["--kill-on-bad-exit=1", "xlnet", *arguments, "--strategy=multi_worker"]
-    assert first["arguments"] == expected
-    requeued = [["requeue", "17"]] if status == 75 else []
-    assert [call["arguments"] for call in rest] == requeued
+    assert subprocess.run([LAUNCH / "slurm.sh", *arguments]).returncode == status
+    first, *rest = calls(tmp_path)
+    expected = ["srun", "--kill-on-bad-exit=1", "xlnet", *arguments, "--strategy=multi_worker"]
+    assert first == expected
+    assert rest == ([["scontrol", "requeue", "17"]] if status == 75 else [])
 
 
-@pytest.mark.parametrize("exists", [False, True])
-def test_the_tpu_script_creates_installs_and_starts(exists, programs, calls, monkeypatch):
-    described = "0 if 'describe' not in sys.argv else " + str(int(not exists))
-    programs(xlnet=RECORDING)
-    gcloud = RECORDING.rpartition("sys.exit")[0] + f"sys.exit({described})\n"
-    programs(gcloud=gcloud)
-    for name, value in {"NAME": "a-tpu", "ZONE": "a-zone", "BUCKET": "a-bucket"}.items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.parametrize("create", [[], ["create"]])
+def test_the_tpu_script_creates_installs_and_starts(create, programs, tmp_path):
+    variables = {"NAME": "a-tpu", "ZONE": "a-zone", "BUCKET": "a-bucket", "WHEEL": "a.whl"}
+    variables["XLNET_TEST_STATUS"] = json.dumps({"describe": len(create)})
+    programs(variables, xlnet=RECORDING, gcloud=RECORDING)
     arguments = ["pretrain", "--config=bucket/a config.yaml", "--data=d", "--model_dir=$m"]
     subprocess.run([LAUNCH / "tpu_vm.sh", *arguments], check=True)
-    made = [call["arguments"] for call in calls()]
-    assert all(call[:3] == ["compute", "tpus", "tpu-vm"] for call in made)
-    create = [] if exists else ["create"]
-    assert [call[3] for call in made] == ["describe", *create, "scp", "ssh", "ssh"]
-    assert all("--zone=a-zone" in call for call in made)
+    made = calls(tmp_path)
+    assert [call[4] for call in made] == ["describe", *create, "scp", "ssh", "ssh"]
+    for call in made:
+        assert call[:4] == ["gcloud", "compute", "tpus", "tpu-vm"] and "--zone=a-zone" in call
     install, start = (call[-1].removeprefix("--command=") for call in made[-2:])
     subprocess.run(["bash", "-n", "-c", install], check=True)
     assert "gcsfuse --implicit-dirs a-bucket bucket" in install
-    # As the shell of the TPU VM reads it.
-    subprocess.run(["bash", "-c", start], check=True)
-    assert calls()[-1]["arguments"] == [*arguments, "--strategy=tpu"]
+    subprocess.run(["bash", "-c", start], check=True)  # As the shell of the TPU VM reads it.
+    assert calls(tmp_path)[-1] == ["xlnet", *arguments, "--strategy=tpu"]
 
 
 @pytest.fixture
-def shared(tmp_path):
-    """The folder that all workers see."""
-    directory = tmp_path / "shared"
-    directory.mkdir()
-    (directory / "base.yaml").write_text(yaml.safe_dump(CONFIG))
-    write_data_set(str(directory / "data"), 19, 7, 8, 7)
-    return directory
-
-
-def assert_same_run(shared):
-    """Losses of the run in `model` are those of one device."""
-    config = XLNetConfig.load(str(shared / "base.yaml"))
-    pretraining.pretrain(config, str(shared / "data"), str(shared / "one_device"))
-    found, wanted = (
-        [line["loss"] for line in read_history(str(shared / name))]
-        for name in ("model", "one_device")
-    )
-    assert len(found) == STEPS
+def shared(world, tmp_path):
+    """The folder of all workers; the run that they leave in it is that of one device."""
+    settings = ["batch_size=4", f"num_steps={STEPS}", "dropout=0", "dropatt=0"]
+    config = XLNetConfig.load(world.config, settings)
+    config.save(str(tmp_path))
+    (tmp_path / "config.yaml").rename(tmp_path / "base.yaml")
+    shutil.copytree(world.data, tmp_path / "data")
+    yield tmp_path
+    pretrain(config, world.data, str(tmp_path / "alone"))
+    runs = (read_history(str(tmp_path / name)) for name in ("model", "alone"))
+    found, wanted = ([line["loss"] for line in run] for run in runs)
     np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
-def test_dry_run_of_two_pods(programs, shared, monkeypatch):
-    programs(xlnet=TRAINING)
+@pytest.mark.slow
+def test_dry_run_of_two_pods(programs, shared):
     ports = free_ports(2)
     names = {f"xlnet-{n}.xlnet:2222": f"127.0.0.1:{port}" for n, port in enumerate(ports)}
-    monkeypatch.setenv("XLNET_TEST_NAMES", json.dumps({**names, "/shared": str(shared)}))
-    command, _ = pod_command()
-    pods = [start_process(command, pod_environment(index)) for index in range(2)]
+    programs({"XLNET_TEST_NAMES": json.dumps(names | {"/shared": str(shared)})}, xlnet=TRAINING)
+    _, _, container, variables = kubernetes()
+    pods = [
+        start_process(
+            [*container["command"], *container["args"]],
+            {**os.environ, **variables, "JOB_COMPLETION_INDEX": str(index)},
+        )
+        for index in range(2)
+    ]
     assert finish(pods)["step"] == STEPS
-    assert_same_run(shared)
 
 
-def test_dry_run_of_a_slurm_job_with_two_tasks(programs, shared, monkeypatch):
-    programs(srun=SRUN, xlnet=TRAINING)
-    monkeypatch.setenv("XLNET_TEST_NAMES", "{}")
-    monkeypatch.setenv("SLURM_JOB_ID", str(os.getpid()))
+@pytest.mark.slow
+def test_dry_run_of_a_slurm_job_with_two_tasks(programs, shared):
+    variables = {"XLNET_TEST_NAMES": "{}", "SLURM_JOB_ID": str(os.getpid())}
+    programs(variables, srun=SRUN, xlnet=TRAINING)
     paths = [f"--config={shared / 'base.yaml'}", f"--data={shared / 'data'}"]
     command = [str(LAUNCH / "slurm.sh"), "pretrain", *paths, f"--model_dir={shared / 'model'}"]
     assert finish([start_process(command, dict(os.environ))])["step"] == STEPS
-    assert_same_run(shared)
