@@ -14,21 +14,14 @@ ENDS = np.array([[3, 5], [0, 7], [6, 6]])  # Where documents end, in each row.
 
 
 def inputs_of(name):
-    config = tiny_config(
-        kind="denoising",
-        network="bert",
-        mem_len=0,
-        bidirectional=False,
-        reuse_len=REUSED,
-        input_format=name,
-    )
-    batch = dict(random_windows(1, batch=3, tokens=TOKENS))
+    changes = {"network": "bert", "mem_len": 0, "bidirectional": False, "reuse_len": REUSED}
+    config = tiny_config(kind="denoising", input_format=name, **changes)
+    batch = random_windows(1, batch=3, tokens=TOKENS)
     ids, can_be_target = batch["token_ids"].numpy(), batch["can_be_target"].numpy()
     for row, places in enumerate(ENDS):
         ids[row, places], can_be_target[row, places] = EOD_ID, False
-    is_reversed = np.array([False, True, False])
-    changes = {"token_ids": ids, "can_be_target": can_be_target, "is_reversed": is_reversed}
-    batch |= {key: tf.constant(value) for key, value in changes.items()}
+    batch |= {"token_ids": tf.constant(ids), "can_be_target": tf.constant(can_be_target)}
+    batch["is_reversed"] = tf.constant([False, True, False])
     return batch, create_objective(ObjectiveSections.of(config))(batch)
 
 
@@ -51,11 +44,9 @@ def test_inputs_are_contiguous_text_in_one_segment(name):
     assert not task.inputs["segment_ids"].numpy().any()
 
 
-def test_documents_do_not_see_each_other():
+def test_documents_do_not_attend_to_each_other():
     assert "perm_mask" not in inputs_of("full_sentences")[1].inputs
     found = inputs_of("doc_sentences")[1].inputs["perm_mask"].numpy()
-    for row, document in enumerate(
-        [[0] * 4 + [1] * 2 + [2] * 4, [1] * 7 + [2] * 3, [0] * 7 + [1] * 3]
-    ):
-        document = np.array(document)
-        np.testing.assert_array_equal(found[row], document[:, None] != document)
+    document = [[0] * 4 + [1] * 2 + [2] * 4, [1] * 7 + [2] * 3, [0] * 7 + [1] * 3]
+    document = np.array(document)
+    np.testing.assert_array_equal(found, document[:, :, None] != document[:, None])
