@@ -11,9 +11,11 @@ import types
 
 from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.vocabulary import train_vocabulary
+from data_prep.pipelines import prepare as pipelines
 from data_prep.records.token_files import sentence_end_bit, token_dtype, write_token_files
 from data_prep.settings import Settings
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.data.schema import SCALAR_FEATURES
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -88,6 +90,28 @@ def data_config(**changes) -> types.SimpleNamespace:
     return types.SimpleNamespace(model=ModelConfig(), data=data_section, training=training)
 
 
+def prepare(inputs, output, vocab=None, num_workers=1, **changes):
+    """Prepares a data set, with settings of `data_config` and options of `prepare` changed."""
+    settings = vars(data_config().data)
+    config = data_config(**{name: x for name, x in changes.items() if name in settings})
+    options = {name: x for name, x in changes.items() if name not in settings}
+    arguments = inputs, vocab or vocabulary_dir(), config, output
+    return pipelines.prepare(*arguments, num_workers=num_workers, **options)
+
+
+def read_lane(path: pathlib.Path) -> list[dict]:
+    """Windows of a record file: {feature: value}, `token_ids` as a list."""
+    import tensorflow as tf
+
+    windows = []
+    for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+        features = tf.train.Example.FromString(record).features.feature
+        windows.append({name: [*value.int64_list.value] for name, value in features.items()})
+        assert features.keys() == {"token_ids", *SCALAR_FEATURES}
+        windows[-1] |= {name: windows[-1][name][0] for name in SCALAR_FEATURES}
+    return windows
+
+
 _TERMS = (  # noqa: SIM905
     "tachycardia bradycardia myocarditis pericarditis cardiomyopathy stenosis thrombosis embolism "
     "angioplasty stent β-blocker µg 2,500 3,750"
@@ -144,13 +168,14 @@ def chinese_vocabulary() -> str:
 def vocabulary_of(text: str, directory: pathlib.Path) -> str:
     """Trains the largest vocabulary, up to 1,500 pieces, that a text has enough for."""
     (directory / "text.txt").write_text(text, encoding="utf-8")
-    for size in (*range(1500, 150, -50), *range(150, 20, -1)):
-        try:
-            train_vocabulary([str(directory / "text.txt")], str(directory), size, keep_accents=True)
-        except DataError:
-            continue
-        return str(directory)
-    raise AssertionError("no vocabulary")
+    train = functools.partial(
+        train_vocabulary, [str(directory / "text.txt")], str(directory), keep_accents=True
+    )
+    try:
+        train(1500)
+    except DataError as error:  # ... expected --size of at most 203
+        train(int(str(error).rsplit(" ", 1)[1]))
+    return str(directory)
 
 
 def sentences(lines: list[str], vocab: str, directory: pathlib.Path) -> list[str]:

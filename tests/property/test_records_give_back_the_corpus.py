@@ -7,13 +7,20 @@ import random
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from data_prep.pipelines.prepare import prepare
-from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
+from data_prep.corpus import corpus
+from official.xlnet.data.schema import Manifest
 from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, SEP_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
-from tests.helpers.corpora import as_text, data_config, random_documents, vocabulary_dir
+from tests.helpers.corpora import (
+    WORDS,
+    as_text,
+    data_config,
+    prepare,
+    random_documents,
+    read_lane,
+    vocabulary_dir,
+)
 
 CASES = {
     "bidirectional": {},
@@ -23,22 +30,6 @@ CASES = {
     "held out": dict(heldout_fraction=0.2),
     "lower case": dict(lowercase=True, keep_accents=True, seed=5),
 }
-
-
-def read_lane(path):
-    """Windows of a lane: {feature: value} with token_ids as a list."""
-    windows = []
-    for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
-        example = tf.train.Example.FromString(record)
-        features = {
-            name: list(feature.int64_list.value)
-            for name, feature in example.features.feature.items()
-        }
-        assert features.keys() == {"token_ids", *SCALAR_FEATURES}
-        assert all(len(features[name]) == 1 for name in SCALAR_FEATURES)
-        windows.append({name: value[0] for name, value in features.items()})
-        windows[-1]["token_ids"] = features["token_ids"]
-    return windows
 
 
 def read_split(directory, split):
@@ -77,20 +68,17 @@ def prepared(request, tmp_path_factory):
     documents = random_documents(rng, 60)
     (directory / "b.txt").write_text(as_text(documents[:37]), encoding="utf-8")
     (directory / "c.txt").write_text(as_text(documents[37:]), encoding="utf-8")
-    config = data_config(**CASES[request.param])
-    figures = prepare(
-        [str(directory / "*.txt")], vocabulary_dir(), config, str(directory / "out"), num_workers=1
-    )
-    tokenizer = Tokenizer(
-        f"{vocabulary_dir()}/spiece.model", config.data.lowercase, config.data.keep_accents
-    )
+    data = data_config(**CASES[request.param]).data
+    figures = prepare(directory / "*.txt", directory / "out", **CASES[request.param])
+    vocab = f"{vocabulary_dir()}/spiece.model"
+    tokenizer = Tokenizer(vocab, data.lowercase, data.keep_accents)
     tokens = [
         [i for line in document for i in tokenizer.encode(line)] + [EOD_ID]
         for document in documents
     ]
     manifest = Manifest.load(str(directory / "out"))
     lanes = {name: read_split(directory / "out", split) for name, split in manifest.splits.items()}
-    return config.data, figures, manifest, lanes, tokens
+    return data, figures, manifest, lanes, tokens
 
 
 def forward(lanes, data):
@@ -103,8 +91,10 @@ def test_reuse_parts_tile_the_corpus_or_are_counted_as_dropped(prepared):
         name: [t for lane in forward(lanes[name], data) for t in reuse_parts(lane, data.reuse_len)]
         for name in lanes
     }
+    assert [*streams] == ["train", "heldout"][: 2 if data.heldout_fraction else 1]
     for name, split in manifest.splits.items():
         assert len(streams[name]) + split.dropped_tokens == split.tokens
+        assert split.dropped_tokens < len(forward(lanes[name], data)) * data.reuse_len
     assert figures["documents"] == len(documents)
     assert figures["tokens"] == sum(map(len, documents))
     # Each stream holds documents in their order; every document is in one of them, or cut or
@@ -119,20 +109,6 @@ def test_reuse_parts_tile_the_corpus_or_are_counted_as_dropped(prepared):
         assert not cut or any(document[: len(cut)] == cut for document in left)
     num_cut = sum(len(documents_of(stream)[-1]) for stream in streams.values())
     assert sum(map(len, left)) == num_cut + figures["dropped_tokens"]
-
-
-def test_without_held_out_documents_lanes_are_consecutive_parts_of_the_corpus(prepared):
-    data, _, manifest, lanes, documents = prepared
-    if data.heldout_fraction:
-        assert 1 <= manifest.splits["heldout"].documents < len(documents)
-        return
-    corpus = [token for document in documents for token in document]
-    assert list(manifest.splits) == ["train"]
-    split = manifest.splits["train"]
-    length = split.windows_per_lane * data.reuse_len
-    for k, lane in enumerate(forward(lanes["train"], data)):
-        assert reuse_parts(lane, data.reuse_len) == corpus[k * length : (k + 1) * length]
-    assert split.dropped_tokens < len(forward(lanes["train"], data)) * data.reuse_len
 
 
 def test_reversed_lanes_mirror_forward_ones(prepared):
@@ -185,3 +161,52 @@ def test_context_is_the_tokens_of_the_document_that_the_lane_has_shown(prepared)
                         break
                     context += 1
                 assert window["context_length"] == context
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_held_out_text_is_a_share_of_tokens_whatever_the_sizes_of_documents(
+    tmp_path, monkeypatch, caplog, seed
+):
+    rng, path = random.Random(seed), tmp_path / "text.txt"
+    fraction, tail = rng.choice([0.02, 0.05, 0.1, 0.3, 0.7]), rng.choice([0.4, 0.8, 1.3])
+    sizes = [
+        min(1500, int(20 * rng.paretovariate(tail))) for _ in range(rng.choice([1, 3, 10, 50]))
+    ]
+    ends = rng.choice([[""], ["", "", ".", "?"]])
+    texts = [" ".join(rng.choice(WORDS) + rng.choice(ends) for _ in range(n)) for n in sizes]
+    texts += rng.choices(texts, k=rng.choice([0, 3]))
+    path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    options = dict(heldout_fraction=fraction, num_lanes=2, seed=seed)
+    options["drop_duplicates"] = rng.random() < 0.5
+    figures = prepare(path, tmp_path / "out", **options)
+    splits = Manifest.load(str(tmp_path / "out")).splits
+    total = sum(split.tokens for split in splits.values())
+    if "heldout" in splits:
+        deviation = 0.5 * min(fraction, 1 - fraction) * total
+        assert 26 <= splits["heldout"].tokens <= max(fraction * total + deviation, 2 * 26)
+        assert splits["heldout"].tokens >= fraction * (total - 2) - deviation
+    else:
+        assert fraction * total < 26 or len(set(texts)) < len(texts)
+    assert ("no held-out split: data.heldout_fraction=" in caplog.text) != ("heldout" in splits)
+    # Every token is in one split; a divided document has an EOD in each.
+    tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model")
+    kept = dict.fromkeys(texts) if options["drop_duplicates"] else texts
+    whole = [[*tokenizer.encode(text), EOD_ID] for text in kept]
+    assert total == sum(map(len, whole)) + figures["divided_documents"]
+    assert figures["documents"] == len(whole) + figures["divided_documents"]
+    streams = {}
+    for name, split in splits.items():
+        lanes = read_split(tmp_path / "out", split)[::2]
+        streams[name] = documents_of(token for lane in lanes for token in reuse_parts(lane, 11))
+    *complete, cut = streams["train"]
+    for end in streams.get("heldout", [])[:-1]:
+        # It is the end of a document; what is before it is in the other split, but at its end.
+        beginnings = [document[: -len(end)] for document in whole if document[-len(end) :] == end]
+        assert any(
+            not beginning or [*beginning, EOD_ID] in complete or beginning[: len(cut)] == cut
+            for beginning in beginnings
+        )
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.tfrecord")}
+    monkeypatch.setattr(corpus, "shard_bytes", lambda _: 1999)
+    prepare(path, tmp_path / "shards", **options)
+    assert before == {p.name: p.read_bytes() for p in (tmp_path / "shards").glob("*.tfrecord")}

@@ -1,33 +1,37 @@
-"""Corpora as people have them: many forms, sizes, faults and edits. Needs no TensorFlow."""
+"""Corpora as people have them: many forms, sizes, faults and edits."""
 
 import bz2
 import gzip
 import json
+import lzma
 import os
 import pathlib
 import random
-import struct
 
 import pyarrow
 import pyarrow.parquet as pq
 import pytest
+import tensorflow as tf
+import zstandard
 
-from data_prep.corpus import corpus, vocabulary
+from data_prep.corpus import corpus, readers, vocabulary
+from data_prep.corpus.readers import Counts, read_documents
 from data_prep.pipelines import prepare as pipeline
-from data_prep.pipelines.prepare import prepare
+from data_prep.settings import ReadOptions
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import DataError
-from official.xlnet.tokenization.special_tokens import EOD_ID
-from official.xlnet.tokenization.tokenizer import Tokenizer
-from tests.helpers.corpora import WORDS, as_text, data_config, random_documents, vocabulary_dir
+from tests.helpers.corpora import as_text, prepare, random_documents
 
 
-def run(inputs, output, **changes):
-    options = {
-        key: changes.pop(key) for key in list(changes) if key not in vars(data_config().data)
-    }
-    config = data_config(**changes)
-    return prepare(inputs, vocabulary_dir(), config, output, num_workers=1, **options)
+def read_all(path, **options):
+    """Documents of a file, and what was counted."""
+    counts, documents, reported = Counts(), [], []
+    options = ReadOptions(**options)
+    for shard in corpus.find_shards([str(path)], options):
+        for batch in read_documents(shard, options, counts, reported.append):
+            documents += batch
+    counts["reported"] = sum(reported)
+    return documents, counts
 
 
 def records(directory):
@@ -38,73 +42,155 @@ def records(directory):
 # The same documents in many forms.
 
 
-def as_json(documents, rng, number="7"):
+def as_json(documents, number="7", field="text"):
     lines = []
-    for document in documents:
-        text = json.dumps("\n".join(document), ensure_ascii=rng.random() < 0.5)
-        lines.append(f'{{"score": {number}, "text": {text}, "text_": null}}')
+    for place, document in enumerate(documents):
+        text = json.dumps("\n".join(document), ensure_ascii=place % 2 == 0)
+        lines.append(f'{{"score": {number}, "{field}": {text}, "text_": null}}')
     return "\n".join(lines).encode()
 
 
 def as_wiki(documents):
-    pages = ("\n".join(document) for document in documents)
-    return "".join(f'<doc id="{i}">\n{page}\n</doc>\n' for i, page in enumerate(pages)).encode()
+    pages = ("\n\n".join(document) for document in documents)
+    return "".join(f'<doc id="{i}">\n{page}\n\n</doc>\n' for i, page in enumerate(pages)).encode()
+
+
+def as_wikitext(documents, end="\n"):
+    """Sections are set off by blank lines; a document begins with its title."""
+    lines = (end.join(f" {line} {end} " for line in document) for document in documents)
+    return end.join(f" {end}{document}" for document in lines).encode()
 
 
 def as_wet(documents):
     records = [b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"]
-    for document in documents:
-        text = "\n".join(document).encode()
-        head = "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: "
+    head = "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: "
+    for text in ("\n".join(document).encode() for document in documents):
         records.append(f"{head}{len(text)}\r\n\r\n".encode() + text + b"\r\n\r\n")
     return b"".join(records)
 
 
 def as_parquet(documents):
     sink = pyarrow.BufferOutputStream()
-    texts = ["\n".join(document) for document in documents]
-    pq.write_table(pyarrow.table({"text": texts}), sink, compression="NONE", use_dictionary=False)
+    table = pyarrow.table({"text": ["\n".join(document) for document in documents]})
+    pq.write_table(table, sink, compression="NONE", use_dictionary=False, row_group_size=7)
     return sink.getvalue().to_pybytes()
+
+
+def as_bytes(documents, old="", new=""):
+    return as_text(documents).replace(old, new).encode() if old else as_text(documents).encode()
 
 
 MARK = b"\xef\xbb\xbf"
 FORMS = {
-    "mark.txt": lambda d, r: MARK + as_text(d).encode(),
-    "crlf.txt": lambda d, r: as_text(d).replace("\n", "\r\n").encode(),
-    "cr.txt": lambda d, r: as_text(d).replace("\n", "\r").encode(),
-    "spaces.txt": lambda d, r: as_text(d).replace("\n\n", "\n \t\n\n").encode(),
-    "pages.txt": lambda d, r: as_text(d).replace("\n\n", "\n\x0c\n").encode(),
-    "concatenated.txt": lambda d, r: MARK + as_text(d).replace("\n\n", "\n\n\ufeff").encode(),
-    "nul.txt": lambda d, r: as_text(d).replace("e", "e\0", 5).encode(),
-    "TEXT.TXT.GZ": lambda d, r: gzip.compress(as_text(d).encode()),
-    "no_ending": lambda d, r: bz2.compress(as_text(d).encode()),
+    "plain.txt": as_bytes,
+    "mark.txt": lambda d: MARK + as_bytes(d),
+    "crlf.txt": lambda d: as_bytes(d, "\n", "\r\n"),
+    "cr.txt": lambda d: as_bytes(d, "\n", "\r"),
+    "spaces.txt": lambda d: as_bytes(d, "\n\n", "\n \t\n\n"),
+    "pages.txt": lambda d: as_bytes(d, "\n\n", "\n\x0c\n"),
+    "concatenated.txt": lambda d: MARK + as_bytes(d, "\n\n", "\n\n\ufeff"),
+    "nul.txt": lambda d: as_bytes(d, "e", "e\0"),
+    "TEXT.TXT.GZ": lambda d: gzip.compress(as_bytes(d)),
+    "text.txt.xz": lambda d: lzma.compress(as_bytes(d)),
+    "parts.txt.zst": lambda d: b"".join(
+        zstandard.compress(part) for part in (as_bytes(d)[:99], as_bytes(d)[99:])
+    ),
+    "no_ending": lambda d: bz2.compress(as_bytes(d)),
     "text.jsonl": as_json,
-    "nan.JSONL": lambda d, r: MARK + as_json(d, r, "NaN").replace(b"\n", b"\r\n"),
-    "long.json": lambda d, r: as_json(d, r, "9" * 5000).replace(b"\n", b"\n\n" + MARK),
-    "text.ndjson.gz": lambda d, r: gzip.compress(as_json(d, r, "1e999")),
-    "wiki_00": lambda d, r: as_wiki(d),
-    "wiki_mark": lambda d, r: MARK + as_wiki(d),
-    "text.warc.wet": lambda d, r: as_wet(d),
-    "text.PARQUET": lambda d, r: as_parquet(d),
+    "body.jsonl": lambda d: as_json(d, field="body"),
+    "nan.JSONL": lambda d: MARK + as_json(d, "NaN").replace(b"\n", b"\r\n"),
+    "long.json": lambda d: as_json(d, "9" * 5000).replace(b"\n", b"\n\n" + MARK),
+    "text.ndjson.gz": lambda d: gzip.compress(as_json(d, "1e999")),
+    "wiki_00": as_wiki,
+    "wiki_mark": lambda d: MARK + as_wiki(d),
+    "wiki.train.tokens": as_wikitext,
+    "wiki.crlf.tokens": lambda d: as_wikitext(d, "\r\n"),
+    "text.warc.wet": as_wet,
+    "text.PARQUET": as_parquet,
+}
+OPTIONS = {
+    "body.jsonl": {"text_field": "body"},
+    "wiki.train.tokens": {"document_start": " = (?!=)"},
+    "wiki.crlf.tokens": {"document_start": " = (?!=)"},
 }
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_the_same_documents_in_any_form_are_the_same_records(tmp_path, name):
-    rng = random.Random(name)
-    documents = random_documents(rng, 40)
-    (tmp_path / "text.txt").write_text(as_text(documents), encoding="utf-8")
-    (tmp_path / name).write_bytes(FORMS[name](documents, rng))
-    run(tmp_path / "text.txt", tmp_path / "out", heldout_fraction=0.1)
-    figures = run([tmp_path / name], tmp_path / "other", heldout_fraction=0.1)
-    assert records(tmp_path / "out") == records(tmp_path / "other")
-    assert figures["documents"] == 40
-    assert figures["malformed_records"] == figures["missing_texts"] == figures["empty_files"] == 0
-    assert (figures.get("removed_characters", 0) > 0) == any(
-        word in name for word in ("mark.txt", "concatenated", "nul.", "wiki_mark")
+def test_any_form_in_shards_of_any_size_is_the_same_documents(tmp_path, monkeypatch, name):
+    documents = random_documents(random.Random(name), 23)
+    documents = [[f"= Title {n} =", "= = Part = =", *d] for n, d in enumerate(documents)]
+    (tmp_path / name).write_bytes(FORMS[name](documents))
+    for shard_bytes in (61, 499, 1 << 20):
+        monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=shard_bytes: size)
+        for batch_bytes in (53, 1 << 20):
+            monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
+            found, counts = read_all(tmp_path / name, **OPTIONS.get(name, {}))
+            assert found == documents
+            assert counts["characters"] == sum(len(line) for lines in documents for line in lines)
+            assert name == "text.PARQUET" or counts["reported"] == len(FORMS[name](documents))
+            assert not counts["malformed_records"] and not counts["missing_texts"]
+            assert (counts["removed_characters"] > 0) == any(
+                word in name for word in ("mark.txt", "concatenated", "nul.", "wiki_mark")
+            )
+
+
+def test_tfds(tmp_path, monkeypatch):
+    tfds = pytest.importorskip("tensorflow_datasets")
+    documents = random_documents(random.Random(5), 50)
+    texts = ["\n".join(lines) for lines in documents]
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name="stories",
+        version="1.0.0",
+        features=tfds.features.FeaturesDict({"text": tfds.features.Text()}),
+        split_datasets={"train": tf.data.Dataset.from_tensor_slices({"text": texts})},
+        data_dir=str(tmp_path / "tfds"),
     )
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds"))
+    monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path / "tfds"))
+    monkeypatch.setattr(corpus, "_EXAMPLES_PER_SHARD", 7)
+    slices = {"train": 50, "train[:30%]": 15, "train[-13:]": 13, "train[7:20]+train[40:]": 23}
+    for split, size in slices.items():
+        wanted = tfds.as_numpy(tfds.load("stories", split=split))
+        wanted = [record["text"].decode().split("\n") for record in wanted]
+        found, _ = read_all(f"tfds:stories:{split}")
+        assert sorted(found) == sorted(wanted) and len(found) == size
+    for name, message in (
+        ("tfds:stories:test", "expected a split of stories that is on disk, one of train"),
+        ("tfds:stories:train[:170%]", "got 'train.:170%.'"),
+        ("tfds:stories:train:80", "got 'train:80'"),
+        ("tfds:no_such_thing", "no such TFDS data set on disk"),
+    ):
+        with pytest.raises(DataError, match=message):
+            read_all(name)
+    with pytest.raises(DataError, match="expected a feature 'body', got text"):
+        read_all("tfds:stories", text_field="body")
 
 
+def test_text_without_an_end_is_cut_and_nothing_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "MAX_DOCUMENT_BYTES", 256)
+    monkeypatch.setattr(readers, "BATCH_BYTES", 64)
+    monkeypatch.setattr(readers, "MAX_LINE_CHARS", 32)
+    for separator in ("\n", " ", ""):
+        text = separator.join(["wörter", "abc", "日本語"] * 300)
+        (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+        for shard_bytes in (101, 1 << 20):
+            monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=shard_bytes: size)
+            documents, counts = read_all(tmp_path / "text.txt")
+            assert counts["cut_documents"] > 5
+            assert (separator != "") or counts["cut_lines"] > 5
+            joined = "".join(line for lines in documents for line in lines)
+            assert joined.replace(" ", "") == text.replace("\n", "").replace(" ", "")
+
+
+def test_broken_utf8_can_be_replaced(tmp_path):
+    (tmp_path / "text.txt").write_bytes("a \ufffd b".encode() + b" \xff\xfe c\n")
+    documents, counts = read_all(tmp_path / "text.txt", on_bad_utf8="replace")
+    assert documents == [["a \ufffd b \ufffd\ufffd c"]] and counts["bad_bytes"] == 2
+
+
+# What is refused.
+
+TEXT = b"some words of text\n" * 99
 REFUSED = {
     "table.csv": (b"text,label\nfine,1\n", "got a table by its name.*--format=text"),
     "TABLE.TSV.GZ": (gzip.compress(b"a\tb\n"), "got a table by its name.*--format=text"),
@@ -112,26 +198,45 @@ REFUSED = {
     "lines": (MARK + b'{ "long": "' + b"x" * 9999, "looks like JSON lines.*--format=jsonl"),
     "array.json": (b'[\n{"text": "a"}]', r"an array; convert it with: jq -c '\.\[\]'"),
     "tree.json": (b'{\n"text": "a"\n}\n', r"3 of 3 records.*tree.json, line 1: expected a JSON"),
+    "field.jsonl": (
+        b'{"body": "a"}\n' * 9,
+        r"line 1: expected text in the field 'text' \(--text_f",
+    ),
     "utf16.txt": ("a text\n".encode("utf-16"), "got UTF-16; convert it with: iconv -f UTF-16"),
     "plain16.txt": ("a text\n".encode("utf-16-le"), "got UTF-16; convert it with: iconv"),
     "latin.txt": ("Zürich\n".encode("latin-1"), "line 1: expected UTF-8.*iconv -f WINDOWS-1252"),
+    "bytes.txt": (b"fine\nnot \xff fine\n", "bytes.txt, line 2: expected UTF-8, got the byte 0xff"),
     "word.docx": (b"PK\x03\x04\x14\0", "got a ZIP archive"),
     "paper.pdf": (b"%PDF-1.4\n%\xe2\xe3", "got a PDF document; extract its text with"),
     "empty.txt": (b"", "the files are empty"),
     "blank.txt": (b"\n \t\n\x0c\n", "no document remains"),
+    "controls.txt": (b"\x01\x0b", "no document remains"),
+    "short.txt": (b"too short\n", r"not enough text: \d+ tokens in 1 documents.* 33 are needed"),
+    "cut.gz": (gzip.compress(TEXT)[:-20], "cut.gz: expected a complete"),
+    "cut.bz2": (bz2.compress(TEXT)[:-20], "cut.bz2: expected a complete"),
+    "cut.xz": (lzma.compress(TEXT)[:-20], "cut.xz: expected a complete"),
+    "cut.zst": (zstandard.compress(TEXT)[:-9], "cut.zst: expected a complete"),
+    "noise.gz": (b"no such thing" * 9, "noise.gz: expected a"),
+    "bad.parquet": (b"PAR1 nothing", "bad.parquet: expected a Parquet file"),
+    "column.parquet": (as_parquet([["a"]]), "expected a column 'b', got text", {"text_field": "b"}),
+    "start.txt": (
+        TEXT,
+        "document_start: expected a regular exp",
+        {"document_start": "("},
+    ),
+    "utf8.txt": (TEXT, "on_bad_utf8: expected one of error, repl", {"on_bad_utf8": "ignore"}),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_text_is_refused_with_what_to_do(tmp_path, name):
-    data, message = REFUSED[name]
+    data, message, *options = REFUSED[name]
     (tmp_path / name).write_bytes(data)
     with pytest.raises(DataError, match=message) as raised:
-        run(tmp_path / name, tmp_path / "out")
+        prepare(tmp_path / name, tmp_path / "out", **dict(*options))
     assert "\n" not in str(raised.value)
+    assert not (tmp_path / "out" / "manifest.json").exists()
 
-
-# Records that cannot be read.
 
 BAD_LINES = {
     "malformed_records": ['{"text": "cut', "[1, 2]", '{"text": 3}', '{"text": ["a"]}', "[" * 9999],
@@ -139,30 +244,24 @@ BAD_LINES = {
 }
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("shard_bytes", [997, 1 << 20])
+@pytest.mark.parametrize(("seed", "shard_bytes"), [(0, 997), (1, 1 << 20), (2, 997)])
 def test_bad_records_are_counted_up_to_a_share(tmp_path, monkeypatch, caplog, seed, shard_bytes):
     monkeypatch.setattr(corpus, "shard_bytes", lambda _: shard_bytes)
-    rng = random.Random(seed)
-    documents = random_documents(rng, 61)
-    lines = as_json(documents, rng).decode().split("\n")
-    expected = {}
-    for reason, bad in BAD_LINES.items():
-        expected[reason] = rng.randint(1, 9)
-        for _ in range(expected[reason]):
-            lines.insert(rng.randrange(1, len(lines)), rng.choice(bad))
-    path = tmp_path / "text.jsonl"
+    rng, path = random.Random(seed), tmp_path / "text.jsonl"
+    lines = as_json(random_documents(rng, 61)).decode().split("\n")
+    expected = {reason: rng.randint(1, 9) for reason in BAD_LINES}
+    bad = [line for r, number in expected.items() for line in rng.choices(BAD_LINES[r], k=number)]
+    for line in bad:
+        lines.insert(rng.randrange(1, len(lines)), line)
     path.write_text("\n".join(lines), encoding="utf-8")
-    number = sum(expected.values())
-    share = number / (61 + number)
-    message = rf"{number} of {61 + number} records.*--max_lost"
+    share = len(bad) / len(lines)
+    message = rf"{len(bad)} of {len(lines)} records.*--max_lost"
     with pytest.raises(DataError, match=message) as raised:
-        run(path, tmp_path / "out", max_lost=share * 0.9)
-    good = lines_of(documents, lines)
-    first = next(i for i, line in enumerate(lines, start=1) if line not in good)
+        prepare(path, tmp_path / "out", max_lost=share * 0.9)
     if shard_bytes > 997:
+        first = min(lines.index(line) for line in bad) + 1
         assert f"text.jsonl, line {first}: expected" in str(raised.value)
-    figures = run(path, tmp_path / "out", max_lost=share * 1.1)
+    figures = prepare(path, tmp_path / "out", max_lost=share * 1.1)
     assert {reason: figures[reason] for reason in expected} == expected
     assert figures["documents"] == 61 and "cannot be used" in caplog.text
     assert figures["resumed_shards"] > 0
@@ -171,59 +270,45 @@ def test_bad_records_are_counted_up_to_a_share(tmp_path, monkeypatch, caplog, se
     vocabulary.train_vocabulary(path, tmp_path / "vocab", 100, max_lost=share * 1.1)
 
 
-def lines_of(documents, lines):
-    """The lines that hold a document."""
-    texts = {"\n".join(document) for document in documents}
-    good = set()
-    for line in lines:
-        try:
-            if json.loads(line)["text"] in texts:
-                good.add(line)
-        except (ValueError, TypeError, KeyError, RecursionError):
-            continue
-    return good
-
-
 # Text that was edited since.
 
 
-@pytest.mark.parametrize("ending", ["txt", "txt.gz", "parquet"])
-def test_edited_text_is_refused_and_a_copy_is_not(tmp_path, monkeypatch, ending):
+@pytest.mark.parametrize(
+    ("ending", "write"),
+    [
+        ("txt", as_bytes),
+        ("txt.gz", lambda d: gzip.compress(as_bytes(d), compresslevel=0)),
+        ("parquet", as_parquet),
+    ],
+)
+def test_edited_text_is_refused_and_a_copy_is_not(tmp_path, monkeypatch, ending, write):
     monkeypatch.setattr(corpus, "shard_bytes", lambda _: 997)
-    documents = random_documents(random.Random(3), 40)
-    write = {
-        "txt": lambda d: as_text(d).encode(),
-        "txt.gz": lambda d: gzip.compress(as_text(d).encode(), compresslevel=0),
-        "parquet": as_parquet,
-    }[ending]
-    path = tmp_path / f"text.{ending}"
+    documents, path = random_documents(random.Random(3), 40), tmp_path / f"text.{ending}"
     path.write_bytes(write(documents))
     (tmp_path / "more.txt").write_text(as_text(random_documents(random.Random(4), 3)))
     inputs = [path, tmp_path / "more.txt"]
-    expected = run(inputs, tmp_path / "out")
+    expected = prepare(inputs, tmp_path / "out")
     before = records(tmp_path / "out")
     os.utime(path, ns=(1, 1))  # A copy that was restored.
-    again = run(inputs, tmp_path / "out")
+    again = prepare(inputs, tmp_path / "out")
     assert again == {k: n for k, n in expected.items() if not k.startswith("resumed")}
-    assert records(tmp_path / "out") == before
     size = path.stat().st_size
     documents[-1][-1] = documents[-1][-1][::-1]
     path.write_bytes(write(documents))
     assert path.stat().st_size == size
     with pytest.raises(DataError, match=rf"the input was edited since \(see .*text.{ending}\)"):
-        run(inputs, tmp_path / "out")
+        prepare(inputs, tmp_path / "out")
     assert records(tmp_path / "out") == before
     # A data set of an earlier version, which does not say what it was made from.
     manifest = Manifest.load(str(tmp_path / "out"))
-    manifest.source.pop("content"), manifest.source.pop("versions")
+    del manifest.source["content"], manifest.source["versions"]
     manifest.save(str(tmp_path / "out"))
-    assert run(inputs, tmp_path / "out") == again
+    assert prepare(inputs, tmp_path / "out") == again
 
 
 def test_text_that_is_edited_meanwhile_is_an_error(tmp_path, monkeypatch):
-    path = tmp_path / "text.txt"
+    path, write = tmp_path / "text.txt", pipeline.write_lane
     path.write_text(as_text(random_documents(random.Random(3), 40)))
-    write = pipeline.write_lane
 
     def edit(*arguments):
         path.write_text(path.read_text()[::-1])
@@ -231,112 +316,9 @@ def test_text_that_is_edited_meanwhile_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pipeline, "write_lane", edit)
     with pytest.raises(DataError, match=r"was changed while it was prepared \(see .*text.txt\)"):
-        run(path, tmp_path / "out")
+        prepare(path, tmp_path / "out")
     assert not (tmp_path / "out" / "manifest.json").exists()
     monkeypatch.setattr(pipeline, "write_lane", write)
-    run(path, tmp_path / "out")
-    run(path, tmp_path / "new")
+    prepare(path, tmp_path / "out")
+    prepare(path, tmp_path / "new")
     assert records(tmp_path / "out") == records(tmp_path / "new")
-
-
-# Held-out text.
-
-
-def token_ids(record):
-    """The token ids of a serialized example, by the wire format of protocol buffers."""
-    fields = dict(_fields(record))  # Example: 1 is Features, a map of name to Feature.
-    for _, entry in _fields(fields[1]):
-        name, feature = dict(_fields(entry)).values()
-        if name == b"token_ids":
-            ((_, int64_list),) = _fields(feature)
-            ((_, packed),) = _fields(int64_list)
-            ids = []
-            while packed:
-                value, packed = _varint(packed)
-                ids.append(value)
-            return ids
-    raise AssertionError("no token_ids")
-
-
-def _fields(message):
-    while message:
-        key, message = _varint(message)
-        assert key & 7 == 2, "expected fields with a length"
-        size, message = _varint(message)
-        yield key >> 3, message[:size]
-        message = message[size:]
-
-
-def _varint(data):
-    value = shift = 0
-    for place, byte in enumerate(data, start=1):
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, data[place:]
-    raise AssertionError("no number")
-
-
-def documents_of(directory, split, reuse_len=11):
-    """The documents of a split, as its forward lanes hold them; the last one may be cut."""
-    documents = [[]]
-    for name in list(split.files)[::2]:
-        data = (directory / name).read_bytes()
-        while data:
-            (size,) = struct.unpack("<Q", data[:8])
-            for token in token_ids(data[12 : 12 + size])[:reuse_len]:
-                documents[-1].append(token)
-                if token == EOD_ID:
-                    documents.append([])
-            data = data[size + 16 :]
-    return documents
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_held_out_text_is_a_share_of_tokens_whatever_the_sizes_of_documents(
-    tmp_path, monkeypatch, caplog, seed
-):
-    rng = random.Random(seed)
-    fraction = rng.choice([0.02, 0.05, 0.1, 0.3, 0.7])
-    tail, number = rng.choice([0.4, 0.8, 1.3]), rng.choice([1, 2, 3, 10, 50])
-    sizes = [min(1500, int(20 * rng.paretovariate(tail))) for _ in range(number)]
-    ends = rng.choice([[""], ["", "", ".", "?"]])
-    texts = [" ".join(rng.choice(WORDS) + rng.choice(ends) for _ in range(n)) for n in sizes]
-    if rng.random() < 0.3:
-        texts += rng.choices(texts, k=3)
-    (tmp_path / "text.txt").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
-    options = dict(heldout_fraction=fraction, num_lanes=2, seed=seed)
-    options["drop_duplicates"] = rng.random() < 0.5
-    figures = run(tmp_path / "text.txt", tmp_path / "out", **options)
-    splits = Manifest.load(str(tmp_path / "out")).splits
-    total = sum(split.tokens for split in splits.values())
-    if "heldout" in splits:
-        deviation = 0.5 * min(fraction, 1 - fraction) * total
-        assert 26 <= splits["heldout"].tokens <= max(fraction * total + deviation, 2 * 26)
-        assert splits["heldout"].tokens >= fraction * (total - 2) - deviation
-        assert "held-out" not in caplog.text
-    else:
-        assert fraction * total < 26 or len(set(texts)) < len(texts)
-        assert "no held-out split: data.heldout_fraction=" in caplog.text
-    # Every token is in one split; a divided document has an EOD in each.
-    tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model")
-    kept = dict.fromkeys(texts) if options["drop_duplicates"] else texts
-    whole = [[*tokenizer.encode(text), EOD_ID] for text in kept]
-    assert total == sum(map(len, whole)) + figures["divided_documents"]
-    assert figures["documents"] == len(whole) + figures["divided_documents"]
-    streams = {name: documents_of(tmp_path / "out", split) for name, split in splits.items()}
-    *complete, cut = streams["train"]
-    known = {tuple(document) for document in complete}
-    for end in streams.get("heldout", [])[:-1]:
-        # It is the end of a document; what is before it is in the other split, but at its end.
-        beginnings = [document[: -len(end)] for document in whole if document[-len(end) :] == end]
-        assert any(
-            not beginning or (*beginning, EOD_ID) in known or beginning[: len(cut)] == cut
-            for beginning in beginnings
-        )
-    monkeypatch.setattr(corpus, "shard_bytes", lambda _: 1999)
-    run(tmp_path / "text.txt", tmp_path / "shards", **options)
-    assert records(tmp_path / "out") == records(tmp_path / "shards")
-
-
-# Vocabularies of text without spaces.

@@ -52,17 +52,12 @@ def documents_of(path, **options):
     return documents, counts
 
 
-@pytest.mark.parametrize("form", ["plain", "one member", "a member each"])
+@pytest.mark.parametrize("form", [".wet", ".warc.wet.gz", ".members.wet.gz"])
 def test_wet(form, tmp_path):
-    path = tmp_path / ("crawl.wet" if form == "plain" else "crawl.warc.wet.gz")
-    joined = b"".join(WET)
-    path.write_bytes(
-        {
-            "plain": joined,
-            "one member": gzip.compress(joined),
-            "a member each": b"".join(map(gzip.compress, WET)),
-        }[form]
-    )
+    path = tmp_path / f"crawl{form}"
+    parts = map(gzip.compress, WET) if form == ".members.wet.gz" else WET
+    joined = b"".join(parts)
+    path.write_bytes(gzip.compress(joined) if form == ".warc.wet.gz" else joined)
     documents, counts = documents_of(path)
     assert documents == WET_DOCUMENTS
     text = sum(len(line) for document in documents for line in document)
