@@ -86,22 +86,26 @@ def test_losses_are_those_of_tasks_of_their_own(name):
     np.testing.assert_allclose(head(content[:, :1], one)[name], alone, atol=1e-6)
 
 
-def examples(rng):
-    def text():
-        return " ".join(rng.choice(WORDS, 4))
-
-    found = [TextExample(f"n{i}", (text(), text()), ("no", "so")[i % 2], "nli") for i in range(11)]
-    found += [TextExample(f"l{i}", (text(), text()), float(i), "like") for i in range(4)]
-    for query in range(5):
-        for place in range(2 + query % 3):
-            found.append(
-                RankingExample(f"d{query}{place}", f"q{query}", text(), text(), float(place == 0))
-            )
-    return [
-        x
-        if x.subtask
-        else RankingExample(x.id, x.query_id, x.query, x.document, x.relevance, subtask="answers")
-        for x in found
+def examples():
+    rng = np.random.default_rng(0)
+    text = [" ".join(rng.choice(WORDS, 4)) for _ in range(99)]
+    found = [
+        TextExample(f"n{i}", (text[i], text[-i]), ("no", "so")[i % 2], "nli") for i in range(11)
+    ]
+    found += [
+        TextExample(f"l{i}", (text[20 + i], text[30 + i]), float(i), "like") for i in range(4)
+    ]
+    return found + [
+        RankingExample(
+            f"d{query}{place}",
+            f"q{query}",
+            text[40 + query],
+            text[50 + 9 * query + place],
+            float(place == 0),
+            subtask="answers",
+        )
+        for query in range(5)
+        for place in range(2 + query % 3)
     ]
 
 
@@ -113,7 +117,7 @@ def test_every_epoch_has_each_example_once_and_batches_of_one_shape():
         rankings=("answers",),
         num_candidates=CANDIDATES,
     )
-    train = examples(np.random.default_rng(0))
+    train = examples()
     TASKS["multitask"].complete(config, train)
     assert config.task.labels == ("nli/no", "nli/so")
     assert config.task.target_means == (0.0, 1.5, 0.0)

@@ -105,19 +105,6 @@ def test_training_averages_the_steps_that_dropout_keeps():
     np.testing.assert_allclose(seen / seen.sum(), [0.09, 0.09, 0.82], atol=0.08)
 
 
-def test_words_of_other_segments_and_padding_change_nothing():
-    head = make_head()
-    content, inputs = make_inputs()
-    other = np.where(
-        (inputs["token_ids"] < 9)[..., None] | inputs["is_padding"][..., None], 7.0, content
-    )
-    np.testing.assert_allclose(
-        head(other.astype(np.float32), inputs)["logits"],
-        head(content, inputs)["logits"],
-        rtol=1e-5,
-    )
-
-
 def test_a_text_that_is_all_cut_off_gives_finite_values_and_gradients():
     head = make_head()
     content, inputs = make_inputs()

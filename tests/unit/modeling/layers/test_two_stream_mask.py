@@ -1,6 +1,7 @@
 """Masks written out, from orders and from permutation masks."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
@@ -12,48 +13,31 @@ from official.xlnet.modeling.ops.visibility import (
     can_attend,
 )
 
+# Orders of rows and keys, positions of rows, number of keys of the memory, and who attends to whom.
+MASKS = {
+    "content": ([0, 2, 0, 1], [0, 2, 0, 1], range(4), 0, ["1010", "1111", "1010", "1011"]),
+    # Targets 1 and 3: their order minus 1; closed at the target itself.
+    "query": ([1, 0], [0, 2, 0, 1], [1, 3], 0, ["1011", "1010"]),
+    # Memory of another document, memory of this one, padding, then tokens of order 0 and 1.
+    "memory and padding": (
+        [0, 0, 1],
+        [NEVER_VISIBLE, ALWAYS_VISIBLE, NEVER_VISIBLE, 0, 1],
+        range(3),
+        2,
+        ["01010", "01010", "01011"],
+    ),
+    "uni": ([0, 0, 0], [ALWAYS_VISIBLE, 0, 0, 0], range(3), 1, ["1100", "1110", "1111"]),
+}
 
-def mask_of(row_order, key_order, causal=False, row_position=None, num_memory=0):
-    row_position = range(len(row_order)) if row_position is None else row_position
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks_written_out(name):
+    row_order, key_order, row_position, num_memory, wanted = MASKS[name]
     rows = OrderedRows(*(tf.constant([list(x)]) for x in (row_order, row_order, row_position)))
     key_position = tf.range(-num_memory, len(key_order) - num_memory)
     keys = Keys(tf.constant([key_order]), tf.constant([key_order]), key_position)
-    return can_attend(rows, keys, causal)[0].numpy().astype(int).tolist()
-
-
-def test_content_mask():
-    assert mask_of([0, 2, 0, 1], [0, 2, 0, 1]) == [
-        [1, 0, 1, 0],
-        [1, 1, 1, 1],
-        [1, 0, 1, 0],
-        [1, 0, 1, 1],
-    ]
-
-
-def test_query_mask_is_closed_at_the_target_itself():
-    # Targets 1 and 3: their order minus 1.
-    assert mask_of([1, 0], [0, 2, 0, 1], row_position=[1, 3]) == [
-        [1, 0, 1, 1],
-        [1, 0, 1, 0],
-    ]
-
-
-def test_memory_and_padding():
-    # Memory of another document, memory of this one, padding, then tokens of order 0 and 1.
-    keys = [NEVER_VISIBLE, ALWAYS_VISIBLE, NEVER_VISIBLE, 0, 1]
-    assert mask_of([0, 0, 1], keys, num_memory=2) == [
-        [0, 1, 0, 1, 0],
-        [0, 1, 0, 1, 0],
-        [0, 1, 0, 1, 1],
-    ]
-
-
-def test_uni_hides_later_positions():
-    assert mask_of([0, 0, 0], [ALWAYS_VISIBLE, 0, 0, 0], causal=True, num_memory=1) == [
-        [1, 1, 0, 0],
-        [1, 1, 1, 0],
-        [1, 1, 1, 1],
-    ]
+    found = can_attend(rows, keys, name == "uni")[0].numpy().astype(int)
+    assert ["".join(map(str, row)) for row in found] == wanted
 
 
 def visible(mask, causal=False):
