@@ -45,7 +45,7 @@ def command(verb, *arguments, status=0, **flags):
     output = io.StringIO()
     flags = [f"--{name}={value}" for name, value in flags.items()]
     with contextlib.redirect_stdout(output):
-        found = cli.main([verb, *flags, *arguments])
+        found = cli.main([*verb.split(), *flags, *arguments])
     assert found == status, f"{verb}: status {found}"
     return json.loads(output.getvalue().splitlines()[-1]) if status == 0 else None
 
