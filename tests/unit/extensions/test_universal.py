@@ -1,18 +1,20 @@
 """Depths of the encoder: NumPy's halting, shared against stacked blocks, costs and counts."""
 
-import functools
-
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet import save_pretrained
+from official.xlnet.analysis.token_steps import token_steps
+from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.extensions.universal.adaptive_depth import AdaptiveDepth
+from official.xlnet.extensions.universal.shared_depth import step_encoding
 from official.xlnet.inference.cached_decoding import prefill
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder, last_positions
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.training.optimization import create_optimizer
+from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import (
     BATCH,
     MEMORY,
@@ -25,16 +27,26 @@ from tests.helpers.tiny import (
     tiny_config,
     tiny_encoder,
 )
-from tests.unit.extensions.halting import vary_halting
 
 STEPS = 5
 ROWS = TOKENS + TARGETS
 
 
-def adaptive_encoder(seed=0, **changes):
-    """Rows halt after different numbers of steps."""
-    encoder = tiny_encoder(seed, num_layers=STEPS, depth="adaptive", **changes)
-    vary_halting(encoder.depth, STEPS, seed)
+def vary_halting(depth, seed=0):
+    """Weights with which rows halt after different numbers of steps."""
+    rng = np.random.default_rng(seed)
+    kernel = rng.standard_normal(WIDTH) / 2
+    # What all rows have in common, the encoding of a step, has no say.
+    encodings = np.stack([step_encoding(1 + n, WIDTH) for n in range(STEPS)], axis=1)
+    kernel -= encodings @ np.linalg.lstsq(encodings, kernel, rcond=None)[0]
+    depth.halting_kernel.assign(kernel)
+    depth.halting_bias.assign(-0.7)
+
+
+def depth_encoder(seed=0, depth="adaptive", **changes):
+    encoder = tiny_encoder(seed, num_layers=STEPS, depth=depth, **changes)
+    if depth == "adaptive":
+        vary_halting(encoder.depth, seed)
     return encoder
 
 
@@ -59,13 +71,6 @@ def halting_by_hand(hidden, step, kernel, bias, threshold, num_steps):
     return output + remainder * states[-1], count, count + remainder
 
 
-def random_step(width, seed):
-    """Blocks without attention: each row goes its own way."""
-    rng = np.random.default_rng(seed)
-    kernels = rng.standard_normal([STEPS, width, width]).astype(np.float32)
-    return lambda number, x: np.tanh(x @ kernels[number])
-
-
 def test_halting_equals_that_by_hand():
     rng = np.random.default_rng(5)
     hidden = rng.standard_normal([BATCH, ROWS, WIDTH]).astype(np.float32)
@@ -73,7 +78,8 @@ def test_halting_equals_that_by_hand():
     depth.build([None, None, WIDTH])
     depth.halting_kernel.assign(rng.standard_normal(WIDTH) * 0.4)
     depth.halting_bias.assign(-1.2)
-    step = random_step(WIDTH, 6)
+    kernels = rng.standard_normal([STEPS, WIDTH, WIDTH]).astype(np.float32)
+    step = lambda number, x: np.tanh(x @ kernels[number])  # noqa: E731 (rows go their own way)
     is_padding = np.zeros([BATCH, TOKENS], bool)
     is_padding[0, :3] = is_padding[2, 1] = True
 
@@ -114,67 +120,52 @@ def test_a_shared_block_equals_stacked_blocks_with_its_weights(untie_r):
     assert len({id(block) for block in stacked.blocks}) == STEPS
     inputs = random_inputs(3, memory=MEMORY, padding=True, directions=True, layers=STEPS)
     inputs["dropout_seed"] = np.array([5, 7])
-
-    def run(encoder):
+    found = []
+    for encoder in (shared, stacked):
         with tf.GradientTape() as tape:
             outputs = encoder(inputs, training=True)
             loss = tf.reduce_sum(tf.sin(outputs["content"])) + tf.reduce_sum(outputs["query"][0])
-        return outputs, tape, loss
-
-    (outputs, tape, loss), (expected, stacked_tape, stacked_loss) = run(shared), run(stacked)
+        blocks = encoder.blocks if encoder is stacked else encoder.blocks[:1]
+        gradients = tape.gradient(loss, [block.trainable_variables for block in blocks])
+        found.append((outputs, [tf.add_n(each) for each in zip(*gradients, strict=True)]))
+    (outputs, gradients), (expected, of_stacked) = found
     for name in ("content", "query", "memory"):
         np.testing.assert_allclose(outputs[name], expected[name], atol=1e-6)
-    gradients = tape.gradient(loss, shared.blocks[0].trainable_variables)
-    of_blocks = stacked_tape.gradient(
-        stacked_loss, [block.trainable_variables for block in stacked.blocks]
-    )
-    for gradient, each in zip(gradients, zip(*of_blocks, strict=True), strict=True):
-        np.testing.assert_allclose(gradient, tf.add_n(each), atol=2e-4, rtol=1e-3)
+    for gradient, total in zip(gradients, of_stacked, strict=True):
+        np.testing.assert_allclose(gradient, total, atol=2e-4, rtol=1e-3)
 
 
-def test_padding_rows_and_hidden_tokens_change_nothing():
-    encoder = adaptive_encoder(3)
+def test_padding_and_a_targets_own_token_change_nothing():
+    encoder = depth_encoder(3)
     inputs = random_inputs(3, padding=True, layers=STEPS)
+    is_padding, target = inputs["is_padding"], inputs["target_positions"]
     before = encoder(inputs, return_num_steps=True)
     assert len(set(before["num_steps"].numpy().flat)) > 1
-    changed = {**inputs, "token_ids": np.where(inputs["is_padding"], 9, inputs["token_ids"])}
-    after = encoder(changed, return_num_steps=True)
+    changed = np.where(is_padding, 9, inputs["token_ids"])
+    after = encoder({**inputs, "token_ids": changed}, return_num_steps=True)
     np.testing.assert_allclose(after["query"], before["query"], atol=1e-6)
-    is_real = ~inputs["is_padding"]
     for name in ("content", "num_steps"):
-        np.testing.assert_allclose(after[name][is_real], before[name][is_real], atol=1e-6)
+        np.testing.assert_allclose(after[name][~is_padding], before[name][~is_padding], atol=1e-6)
     # The last target of the order is seen by no one but itself.
-    target = inputs["target_positions"][
-        np.arange(BATCH)[:, None],
-        np.argsort(np.take_along_axis(inputs["order"], inputs["target_positions"], 1), axis=1)[
-            :, -1:
-        ],
-    ]
-    changed["token_ids"] = inputs["token_ids"].copy()
-    rows = np.arange(BATCH)[:, None]
-    changed["token_ids"][rows, target] = 10 + (inputs["token_ids"][rows, target] - 9) % 40
-    np.testing.assert_allclose(encoder(changed)["query"], before["query"], atol=1e-6)
+    rows = np.arange(BATCH)
+    last = target[rows, np.argmax(np.take_along_axis(inputs["order"], target, 1), axis=1)]
+    changed[rows, last] = 10 + (changed[rows, last] - 9) % 40
+    query = encoder({**inputs, "token_ids": changed})["query"]
+    np.testing.assert_allclose(query, before["query"], atol=1e-6)
 
 
-def shared_encoder(seed=0):
-    return tiny_encoder(seed, num_layers=STEPS, depth="shared")
-
-
-@pytest.mark.parametrize("new_encoder", [shared_encoder, adaptive_encoder])
-def test_the_inference_network_equals_the_layers(new_encoder):
-    encoder = new_encoder(8)
+@pytest.mark.parametrize("depth", ["shared", "adaptive"])
+def test_the_inference_network_equals_the_layers(depth):
+    encoder = depth_encoder(8, depth)
     packed = InferenceEncoder(encoder, TOKENS + 2, with_memory=True)
     inputs = random_inputs(8, memory=MEMORY, padding=True, layers=STEPS, targets=1)
     inputs["memory_length"] = np.array([0, 3, MEMORY], np.int32)
     names = ("token_ids", "is_padding", "memory", "memory_length")
     given = {name: tf.constant(inputs[name]) for name in names}
     expected = encoder(given)
-    found = packed(**given)
+    found, last = packed(**given).vectors.numpy(), packed(**given, last_only=True).vectors
     is_real = ~inputs["is_padding"]
-    np.testing.assert_allclose(
-        found.vectors.numpy()[is_real], expected["content"].numpy()[is_real], atol=1e-5
-    )
-    last = packed(**given, last_only=True).vectors
+    np.testing.assert_allclose(found[is_real], expected["content"][is_real], atol=1e-5)
     np.testing.assert_allclose(last[:, 0], expected["content"][:, -1], atol=1e-5)
     # Each token, given those before it in an order.
     order = tf.constant(np.random.default_rng(9).integers(0, 9, [BATCH, TOKENS]).astype(np.int32))
@@ -185,102 +176,46 @@ def test_the_inference_network_equals_the_layers(new_encoder):
     np.testing.assert_allclose(found, expected, atol=1e-5)
     # One block's weights are stored once.
     assert sum("positions" in variable.name for variable in packed.variables) == 1
-    # The first layers alone.
-    short = InferenceEncoder(encoder, TOKENS, num_layers=0)
-    embeddings = tf.gather(encoder.word_embedding.embeddings, inputs["token_ids"])
-    np.testing.assert_allclose(
-        short(given["token_ids"], given["is_padding"]).vectors, embeddings, atol=1e-6
-    )
 
 
-@pytest.mark.slow
-def test_exported_weights_are_those_of_halting_too(tmp_path):
-    encoder = adaptive_encoder(12, mem_len=0)
-    packed = InferenceEncoder(encoder, TOKENS)
-    module = tf.Module()
-    module.packed = packed
-    module.run = tf.function(
-        lambda token_ids, is_padding: packed(token_ids, is_padding, last_only=True).vectors,
-        input_signature=[
-            tf.TensorSpec([None, TOKENS], tf.int32),
-            tf.TensorSpec([None, TOKENS], tf.bool),
-        ],
-        autograph=False,
-    )
-    tf.saved_model.save(module, str(tmp_path))
-    inputs = random_inputs(12, padding=True, layers=STEPS)
-    given = tf.constant(inputs["token_ids"]), tf.constant(inputs["is_padding"])
-    loaded = tf.saved_model.load(str(tmp_path))  # Its variables live as long as it does.
-    found = loaded.run(*given)[:, 0]
-    expected = encoder({"token_ids": given[0], "is_padding": given[1]})["content"][:, -1]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-@pytest.mark.slow
 def test_decoding_caches_what_each_step_reads():
-    encoder = adaptive_encoder(10, mem_len=0)
+    encoder = depth_encoder(10, mem_len=0)
     token_ids = tf.constant(random_inputs(10, layers=STEPS)["token_ids"])
-    order = tf.zeros([BATCH, TOKENS], tf.int32)
-    caches = prefill(encoder, token_ids, order)
+    caches = prefill(encoder, token_ids, tf.zeros([BATCH, TOKENS], tf.int32))
     inputs = encoder({"token_ids": token_ids}, return_hidden_states=True)["hidden_states"]
-    kernel = encoder.blocks[0].attention.key_kernel
-    assert len(caches) == STEPS
-    for cache, hidden_BTD in zip(caches, inputs[:-1], strict=True):
-        keys = tf.einsum("btd,dnh->bnth", hidden_BTD, kernel)
-        found = tf.reshape(cache.keys, [-1])
-        np.testing.assert_allclose(np.sort(found), np.sort(tf.reshape(keys, [-1])), atol=1e-5)
+    for cache, hidden_BTD in zip(caches, inputs[:STEPS], strict=True):
+        keys = tf.einsum("btd,dnh->bnth", hidden_BTD, encoder.blocks[0].attention.key_kernel)
+        np.testing.assert_allclose(np.sort(cache.keys, None), np.sort(keys, None), atol=1e-5)
 
 
-def model_with_cost(ponder_weight=0.01):
-    """A causal model, which has one stream only, and rows that halt late."""
-    changes = {"kind": "causal", "bidirectional": False, "mem_len": 0}
-    changes |= {"depth": "adaptive", "num_layers": 2, "ponder_weight": ponder_weight}
-    model = XLNetPretrainer(tiny_config(**changes))
-    randomize(model.trainable_variables, 3)
-    model.encoder.depth.halting_bias.assign(-2.0)
-    return model
-
-
-@functools.cache
 def step_of_halting(ponder_weight, slices="accumulate_steps=1"):
-    """What a step of plain descent adds to the bias of halting, and its loss."""
-    model = model_with_cost(ponder_weight)
-    model.config.set(slices)
-    model.compile(tf_keras.optimizers.SGD(0.1))
-    step = model.train_step
-    if slices == "accumulate_steps=2":  # Slices one after the other are a loop of the graph.
-        step = tf.function(step, autograph=False)
-    loss = step(random_windows(3))["loss"].numpy()
-    return model.encoder.depth.halting_bias.numpy() + 2.0, loss
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "slices", ["accumulate_steps=1", "accumulate_steps=2", "parallel_slices=2"]
-)
-def test_a_step_descends_on_the_ponder_cost_once(slices):
-    (without, plain), (whole, with_cost) = step_of_halting(0.0), step_of_halting(2.0, slices)
-    np.testing.assert_allclose(with_cost, plain, rtol=1e-6)  # The loss is the objective's.
-    model = model_with_cost()
+    """What a step of plain descent adds to the bias of halting; the cost's gradient; the loss."""
+    changes = {"kind": "causal", "bidirectional": False, "mem_len": 0}  # One stream only.
+    changes |= {"depth": "adaptive", "num_layers": 2, "ponder_weight": ponder_weight}
+    model, batch = XLNetPretrainer(tiny_config(**changes)), random_windows(3)
+    randomize(model.trainable_variables, 3)
     bias = model.encoder.depth.halting_bias
-    batch = random_windows(3)
+    bias.assign(-2.0)  # Rows halt late.
     with tf.GradientTape() as tape:
         model(model.make_permutation(batch).inputs, training=True)
         (cost,) = model.encoder.losses
-    expected = -0.1 * 2.0 / 0.01 * tape.gradient(cost, bias)
-    assert expected > 1e-3  # N falls as probabilities grow.
-    np.testing.assert_allclose(whole - without, expected, rtol=0.03)
+    model.config.set(slices)
+    model.compile(tf_keras.optimizers.SGD(0.1))
+    # Slices one after the other are a loop of the graph.
+    step = tf.function(model.train_step) if slices == "accumulate_steps=2" else model.train_step
+    loss = step(batch)["loss"].numpy()
+    return bias.numpy() + 2.0, tape.gradient(cost, bias).numpy(), loss
 
 
 @pytest.mark.slow
-def test_training_fits_a_batch():
-    changes = {"kind": "causal", "bidirectional": False, "recompute": "block", "dropout": 0.1}
-    config = tiny_config(depth="adaptive", num_layers=2, **changes)
-    model = XLNetPretrainer(config)
-    model.compile(create_optimizer(config.training, config.model.num_layers))
-    data = tf.data.Dataset.from_tensors(random_windows(1)).repeat()
-    losses = model.fit(data, epochs=30, steps_per_epoch=1, verbose=0).history["loss"]
-    assert losses[-1] < 0.9 * losses[0]
+def test_a_step_descends_on_the_ponder_cost_once():
+    start, gradient, plain = step_of_halting(0.1)
+    for slices in ("accumulate_steps=1", "accumulate_steps=2", "parallel_slices=2"):
+        change, with_cost, loss = step_of_halting(2.0, slices)
+        np.testing.assert_allclose(loss, plain, rtol=1e-6)  # The loss is the objective's.
+        expected = -0.1 * (with_cost - gradient)
+        assert expected > 1e-3  # N falls as probabilities grow.
+        np.testing.assert_allclose(change - start, expected, rtol=0.03)
 
 
 @pytest.mark.parametrize("untie_r", [True, False])
@@ -293,3 +228,20 @@ def test_parameters_are_counted(depth, untie_r):
     assert config.model.num_parameters == counted == encoder.count_params()
     if depth != "stacked":
         assert len(encoder.trainable_variables) < len(tiny_encoder(num_layers=2).weights)
+
+
+def test_shown_steps_are_those_of_the_encoder(tmp_path):
+    text = "The people of the world have been in this long before, and they would say so now."
+    model = XLNetPretrainer(tiny_config(vocab_size=211, depth="adaptive", num_layers=STEPS))
+    randomize(model.trainable_variables, seed=1)
+    vary_halting(model.encoder.depth)
+    save_pretrained(model, str(tmp_path), f"{vocabulary_dir()}/spiece.model")
+    steps = token_steps(str(tmp_path), text, text_pair="Now and then.")
+    tokenizer = load_tokenizer(str(tmp_path))
+    a, b = tokenizer.encode([text, "Now and then."])
+    ids, segments = [*a, 4, *b, 4, 3], [0] * len(a) + [0] + [1] * len(b) + [1, 2]
+    assert steps.pieces == [tokenizer.id_to_piece(i) for i in ids] and steps.most == STEPS
+    inputs = {"token_ids": np.array([ids]), "segment_ids": np.array([segments])}
+    expected = model.encoder(inputs, return_num_steps=True)["num_steps"][0].numpy()
+    np.testing.assert_array_equal(steps.num_steps, expected)
+    assert len(set(expected.tolist())) > 1
