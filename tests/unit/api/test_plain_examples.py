@@ -1,6 +1,5 @@
 """Plain strings and tuples become the examples that readers of files make."""
 
-import dataclasses
 import math
 import pathlib
 import random
@@ -19,38 +18,31 @@ from official.xlnet.tasks.ranking.examples import RankingExample
 from official.xlnet.tasks.token_classification.examples import TaggedExample
 
 
-def test_classes_and_numbers():
-    task = TaskConfig(name="classification")
-    assert labelled_examples([("a b", "x"), ("", 3)], task) == [
-        TextExample("1", ("a b",), "x"),
-        TextExample("2", ("",), "3"),
-    ]
-    assert task.text_columns == ("text",)
-    task = TaskConfig(name="regression")
-    assert labelled_examples([("a", "b", 2), ("c", "d", "0.5")], task) == [
-        TextExample("1", ("a", "b"), 2.0),
-        TextExample("2", ("c", "d"), 0.5),
-    ]
-    assert task.text_columns == ("text1", "text2")
-    task = TaskConfig(name="multi_label")
-    (example,) = labelled_examples([("a", ["x", "y"])], task)
-    assert example.label == ("x", "y")
-
-
-def test_words_and_tags():
-    task = TaskConfig(name="token_classification")
-    expected = TaggedExample("1", ("a", "b"), ("X", "O"))
-    assert labelled_examples([(["a", "b"], ["X", "O"])], task) == [expected]
-    found = unlabelled_examples([["a", "b"], "c  d"], task)
-    assert found == [TaggedExample("1", ("a", "b")), TaggedExample("2", ("c", "d"))]
-
-
-def test_inputs_to_predict():
-    task = TaskConfig(name="classification", text_columns=("a", "b"))
-    found = unlabelled_examples([("x", "y"), ("", "z")], task)
-    assert found == [TextExample("1", ("x", "y")), TextExample("2", ("", "z"))]
-    with pytest.raises(DataError, match=r"example 1: expected 2 text\(s\) \(a, b\), got 1"):
-        unlabelled_examples(["x"], task)
+@pytest.mark.parametrize(
+    ("kind", "rows", "examples", "columns"),
+    [
+        (
+            *("classification", [("a b", "x"), ("", 3)]),
+            [TextExample("1", ("a b",), "x"), TextExample("2", ("",), "3")],
+            ("text",),
+        ),
+        (
+            *("regression", [("a", "b", 2), ("c", "d", "0.5")]),
+            [TextExample("1", ("a", "b"), 2.0), TextExample("2", ("c", "d"), 0.5)],
+            ("text1", "text2"),
+        ),
+        ("multi_label", [("a", ["x", "y"])], [TextExample("1", ("a",), ("x", "y"))], ("text",)),
+        (
+            *("token_classification", [(["a", "b"], ["X", "O"])]),
+            [TaggedExample("1", ("a", "b"), ("X", "O"))],
+            (),
+        ),
+    ],
+)
+def test_rows_of_every_kind(kind, rows, examples, columns):
+    task = TaskConfig(name=kind)
+    assert labelled_examples(rows, task) == examples
+    assert task.text_columns == columns
 
 
 ROWS = [("a b", "x"), ("c", "3"), ("", "y")]
@@ -59,46 +51,28 @@ FORMS = {
     "generator": (row for row in ROWS),
     "array": np.array(ROWS),
     "array of objects": np.array(ROWS, object),
-    "zip": zip(*zip(*ROWS, strict=True), strict=True),
     "table": pd.DataFrame(ROWS, columns=["sentence", "class"], index=[7, 7, 2]),
     "numbers": [(np.str_("a b"), "x"), ("c", np.int64(3)), ("", "y")],
 }
+TEXTS = ["a b", "", "c"]
+SERIES = pd.Series(TEXTS, index=[4, 4, 0])
+TEXT_FORMS = [iter(TEXTS), np.array(TEXTS), SERIES, SERIES.to_frame("t")]
+TEXT_FORMS += [dict.fromkeys(TEXTS).keys()]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_rows_in_other_forms(form):
-    task = TaskConfig(name="classification")
+def test_rows_and_texts_in_other_forms():
     wanted = [TextExample(str(n), (text,), label) for n, (text, label) in enumerate(ROWS, 1)]
-    assert labelled_examples(FORMS[form], task) == wanted
-
-
-def test_texts_in_other_forms():
-    texts = ["a b", "", "c"]
-    wanted = [TextExample(str(n), (text,)) for n, text in enumerate(texts, 1)]
-    series = pd.Series(texts, index=[4, 4, 0])
-    for form in (
-        iter(texts),
-        np.array(texts),
-        series,
-        series.to_frame("t"),
-        dict.fromkeys(texts).keys(),
-    ):
-        assert unlabelled_examples(form, TaskConfig(name="classification")) == wanted
-
-
-def test_a_table_is_read_by_the_names_of_its_columns():
-    table = pd.DataFrame({"label": ["x", "y"], "id": [7, 8], "b": ["b1", "b2"], "a": ["a1", "a2"]})
-    task = TaskConfig.of({"name": "classification"})
-    wanted = [TextExample("1", ("b1", "a1"), "x"), TextExample("2", ("b2", "a2"), "y")]
-    assert labelled_examples(table, task) == wanted
-    assert task.text_columns == ("b", "a")
-    # What was found in training is what is read afterwards, in any order.
-    assert labelled_examples(table[["a", "id", "label", "b"]], task) == wanted
-    other = table.rename(columns={"b": "first", "a": 2})
-    assert labelled_examples(other, task) == wanted
-    wanted = [dataclasses.replace(example, label=None) for example in wanted]
-    assert unlabelled_examples(table[["a", "b", "label"]], task) == wanted
-    assert unlabelled_examples(other[["first", 2]], task) == wanted
+    for name, form in FORMS.items():
+        assert labelled_examples(form, TaskConfig(name="classification")) == wanted, name
+    wanted = [TextExample(str(n), (text,)) for n, text in enumerate(TEXTS, 1)]
+    for form in TEXT_FORMS:
+        assert unlabelled_examples(form, TaskConfig(name="classification")) == wanted, type(form)
+    words = unlabelled_examples([["a", "b"], "c  d"], TaskConfig(name="token_classification"))
+    assert words == [TaggedExample("1", ("a", "b")), TaggedExample("2", ("c", "d"))]
+    task = TaskConfig(name="classification", text_columns=("a", "b"))
+    assert unlabelled_examples([("x", "y")], task) == [TextExample("1", ("x", "y"))]
+    with pytest.raises(DataError, match=r"example 1: expected 2 text\(s\) \(a, b\), got 1"):
+        unlabelled_examples(["x"], task)
 
 
 MISSING = (None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, "", " ", b"x", ["x"])
@@ -170,9 +144,8 @@ def test_wrong_rows_are_named(kind, rows, error, message):
 
 
 def test_a_tenth_is_held_out():
-    rng = random.Random(0)
-    rows = [TextExample(str(n), ("a",), rng.choice("xyz")) for n in range(97)]
-    rows += [TextExample("97", ("a",), "rare")]
+    labels = [*random.Random(0).choices("xyz", k=97), "rare"]
+    rows = [TextExample(str(n), ("a",), label) for n, label in enumerate(labels)]
     train, dev = held_out(rows, seed=3)
     assert len(dev) == 10 and sorted(train + dev, key=rows.index) == rows
     assert {row.label for row in train} == {"x", "y", "z", "rare"}
