@@ -1,26 +1,18 @@
 """HF folders and TF1 releases are taken wherever a model directory is, and nothing is written."""
 
-import json
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
 
 from official import xlnet
-from official.xlnet import cli
 from official.xlnet.checkpoints.convert import convert
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
 from tests.helpers import checkpoints
 
 TEXTS = ["The water may find its way.", "", "now 1,000 people, and more than one of them there"]
-
-
-@pytest.fixture(params=["tf1", "hf"])
-def pretrained(request, tmp_path, vocab_file):
-    """(folder of another format, the same model as a model directory)"""
-    return in_both(tmp_path, vocab_file, request.param)
 
 
 def in_both(tmp_path, vocab_file, name, head=None, untie_r=True, **settings):
@@ -76,41 +68,16 @@ def test_fine_tuned_release(tmp_path, vocab_file, head):
         xlnet.load_pretrainer(folder)
 
 
-def test_tokenizer(tmp_path, vocab_file):
-    folder, _ = in_both(tmp_path, vocab_file, "hf")
-    assert xlnet.load_tokenizer(folder).encode("ON É") == xlnet.Tokenizer(vocab_file).encode("ON É")
-    settings = {"do_lower_case": True, "keep_accents": True}
-    pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps(settings))
-    tokenizer = xlnet.load_tokenizer(folder)
-    assert (tokenizer.lowercase, tokenizer.keep_accents) == (True, True)
-    assert tokenizer.encode("ON É") == xlnet.Tokenizer(vocab_file, True, True).encode("ON É")
-
-
-def test_tokenizer_of_a_model_directory(tmp_path, vocab_file):
-    data = {"lowercase": True, "keep_accents": True}
-    config = XLNetConfig.from_dict({"data": data, "model": {"vocab_size": 2000}})
+def test_tokenizer_and_configuration_of_a_model_directory_fit(world, tmp_path):
+    config = xlnet.load_config(world.pretrained)
+    config.data.lowercase, config.data.keep_accents = True, True
     config.save(str(tmp_path))
     with pytest.raises(DataError, match=r"spiece\.model"):
         xlnet.load_tokenizer(str(tmp_path))
-    (tmp_path / "spiece.model").write_bytes(pathlib.Path(vocab_file).read_bytes())
-    tokenizer = xlnet.load_tokenizer(str(tmp_path))
-    assert (tokenizer.lowercase, tokenizer.keep_accents) == (True, True)
-    config.model.vocab_size = 1999
+    shutil.copy(f"{world.vocab}/spiece.model", tmp_path)
+    expected = xlnet.Tokenizer(f"{world.vocab}/spiece.model", True, True)
+    assert xlnet.load_tokenizer(str(tmp_path)).encode("ON É") == expected.encode("ON É")
+    config.model.vocab_size = 210
     config.save(str(tmp_path))
-    with pytest.raises(ConfigError, match=r"expected at least 2000, .* has 2000 .* got 1999"):
+    with pytest.raises(ConfigError, match=r"expected at least 211, .* has 211 .* got 210"):
         xlnet.load_tokenizer(str(tmp_path))
-
-
-@pytest.mark.slow
-def test_commands_take_them(pretrained, tmp_path, capsys):
-    folder, ours = pretrained
-    lines = []
-    for model in (folder, ours):
-        assert cli.main(["score", f"--model={model}", "--text=now and then"]) == 0
-        lines.append(capsys.readouterr().out)
-    assert lines[0] == lines[1] and '"total"' in lines[0]
-    arguments = ["--head=lm", "--max_length=16", f"--output={tmp_path}/served"]
-    assert cli.main(["export", f"--model={folder}", *arguments]) == 0
-    page = f"--output={tmp_path}/a.html"
-    assert cli.main(["inspect", "attention", f"--model={folder}", "--text=now", page]) == 0
-    capsys.readouterr()

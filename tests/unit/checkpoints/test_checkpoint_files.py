@@ -49,22 +49,22 @@ def test_the_newest_and_the_best_stay(state, tmp_path):
     np.testing.assert_array_equal(other.weights, [13, -13])
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "remove", "record"])
+DAMAGES = {
+    "flip": ("data-00000-of-00001", lambda content: bytes([content[0] ^ 1]) + content[1:]),
+    "cut": ("data-00000-of-00001", lambda content: content[:-1]),
+    "empty": ("index", lambda _: b""),
+    "record": ("json", lambda _: b'{"step"'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_checkpoint_does_not_count(state, tmp_path, damage):
     save_all(state, tmp_path, {3: None, 5: None})
-    data = next(tmp_path.glob("ckpt-5.data*"))
-    content = data.read_bytes()
-    if damage == "flip":
-        data.write_bytes(bytes([content[0] ^ 1]) + content[1:])
-    elif damage == "cut":
-        data.write_bytes(content[:-1])
-    elif damage == "remove":
-        data.unlink()
-    else:
-        (tmp_path / "ckpt-5.json").write_text('{"step"')
+    name, change = DAMAGES[damage]
+    file = tmp_path / f"ckpt-5.{name}"
+    file.write_bytes(change(file.read_bytes()))
     assert newest_checkpoint(str(tmp_path)).record["step"] == 3
-    for path in tmp_path.glob("ckpt-3.index"):
-        path.unlink()
+    (tmp_path / "ckpt-3.index").unlink()
     with pytest.raises(DataError, match=r"ckpt-5 is damaged.*ckpt-3 is damaged"):
         newest_checkpoint(str(tmp_path))
 
