@@ -8,9 +8,16 @@ from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.embedding import TextEmbedder, embed
 from official.xlnet.tokenization.graph.packing import pack_columns
 from tests.helpers.small_language_model import NumberTokenizer
-from tests.helpers.tiny import VOCAB, WIDTH, tiny_encoder
+from tests.helpers.tiny import VOCAB, tiny_encoder
 
 MAX_LENGTH = 23
+
+
+TOKENIZER = NumberTokenizer(VOCAB)
+# Around buckets; 22 and 40 are too long.
+LENGTHS = [5, 0, 40, 14, 15, 1, 19, 21, 22, 5, 2]
+IDS = np.random.default_rng(0).integers(9, VOCAB, 41)
+TEXTS = [" ".join(map(str, np.roll(IDS, n)[:length])) for n, length in enumerate(LENGTHS)]
 
 
 @pytest.fixture(scope="module")
@@ -19,36 +26,20 @@ def encoder():
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return NumberTokenizer(VOCAB)
+def states_of_texts(encoder):
+    """The Keras encoder's last hidden states, [tokens, D], of each text alone."""
+    states = []
+    for text in TEXTS:
+        inputs = pack_columns([[TOKENIZER.encode(text)]], MAX_LENGTH)
+        outputs = encoder({name: tf.constant(x) for name, x in inputs.items()})
+        states.append(outputs["content"].numpy()[0][~inputs["is_padding"][0]])
+    return states
 
 
 @pytest.fixture(scope="module")
-def texts():
-    rng = np.random.default_rng(0)
-    lengths = [5, 0, 40, 14, 15, 1, 19, 21, 22, 5, 2]  # Around buckets; 22 and 40 are too long.
-    return [" ".join(map(str, rng.integers(9, VOCAB, length))) for length in lengths]
-
-
-def hidden_states(encoder, tokenizer, text):
-    """The Keras encoder's hidden states after each layer, [tokens, D], of one text alone."""
-    ids = tokenizer.encode(text)
-    inputs = pack_columns([[ids]], MAX_LENGTH)
-    outputs = encoder({name: tf.constant(x) for name, x in inputs.items()})
-    # The memory is what each layer has read.
-    states = [*outputs["memory"].numpy()[:, 0, -MAX_LENGTH:], outputs["content"].numpy()[0]]
-    return [state[~inputs["is_padding"][0]] for state in states]
-
-
-@pytest.fixture(scope="module")
-def states_of_texts(encoder, tokenizer, texts):
-    return [hidden_states(encoder, tokenizer, text) for text in texts]
-
-
-@pytest.fixture(scope="module")
-def embedder(encoder, tokenizer):
+def embedder(encoder):
     """That of the last layer, which keeps its graphs."""
-    return TextEmbedder(encoder, tokenizer, max_length=MAX_LENGTH)
+    return TextEmbedder(encoder, TOKENIZER, max_length=MAX_LENGTH)
 
 
 def pooled(states, pooling):
@@ -59,29 +50,27 @@ def pooled(states, pooling):
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "none"])
-def test_each_text_as_the_encoder_reads_it_alone(embedder, texts, states_of_texts, pooling):
-    found = embedder(texts, pooling, batch_size=3)
+def test_each_text_as_the_encoder_reads_it_alone(embedder, states_of_texts, pooling):
+    found = embedder(TEXTS, pooling, batch_size=3)
     assert found.dtype == np.float32
-    expected = np.stack([pooled(states[3], pooling) for states in states_of_texts])
-    assert expected.shape == (len(texts), *[MAX_LENGTH] * (pooling == "none"), WIDTH)
+    expected = np.stack([pooled(states, pooling) for states in states_of_texts])
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert not found[expected == 0].any()
 
 
-def test_a_causal_model_reads_as_it_was_trained(tokenizer, texts):
+def test_a_causal_model_reads_as_it_was_trained():
     encoder = tiny_encoder(num_layers=3, bidirectional=False, kind="causal")
-    vectors = TextEmbedder(encoder, tokenizer, max_length=MAX_LENGTH)(texts[:3], "cls")
-    for text, vector in zip(texts[:3], vectors, strict=True):
-        inputs = pack_columns([[tokenizer.encode(text)]], MAX_LENGTH)
+    vectors = TextEmbedder(encoder, TOKENIZER, max_length=MAX_LENGTH)(TEXTS[:3], "cls")
+    for text, vector in zip(TEXTS[:3], vectors, strict=True):
+        inputs = pack_columns([[TOKENIZER.encode(text)]], MAX_LENGTH)
         outputs = encoder({**inputs, "order": tf.range(MAX_LENGTH)[None]})
         np.testing.assert_allclose(vector, outputs["content"][0, -1], atol=1e-5)
 
 
-def test_short_texts_do_not_run_at_the_length_of_long_ones(encoder, tokenizer, texts):
-    embedder = TextEmbedder(encoder, tokenizer, max_length=MAX_LENGTH)
-    sizes = [min(len(tokenizer.encode(text)) + 2, MAX_LENGTH) for text in texts]
+def test_short_texts_do_not_run_at_the_length_of_long_ones(embedder):
+    sizes = [min(length + 2, MAX_LENGTH) for length in LENGTHS]
     batches = list(embedder._batches(sizes, 4))
-    assert sorted(row for _, rows in batches for row in rows) == list(range(len(texts)))
+    assert sorted(row for _, rows in batches for row in rows) == list(range(len(TEXTS)))
     for length, rows in batches:
         assert 0 < len(rows) <= 4
         shortest = max(sizes[row] for row in rows)
@@ -89,24 +78,25 @@ def test_short_texts_do_not_run_at_the_length_of_long_ones(encoder, tokenizer, t
         assert all(sizes[row] > n for row in rows for n in embedder._lengths if n < length)
 
 
-def test_layer_0_is_the_word_embedding(encoder, tokenizer):
-    vectors = embed(encoder, "9 11 10", "none", layer=0, tokenizer=tokenizer)
+def test_layer_0_is_the_word_embedding(encoder):
+    vectors = embed(encoder, "9 11 10", "none", layer=0, tokenizer=TOKENIZER)
     table = encoder.word_embedding.embeddings.numpy()
     np.testing.assert_allclose(vectors, table[[9, 11, 10, 4, 3]], rtol=1e-6)
-    cls = embed(encoder, ["9 11", "9"], "cls", layer=-4, tokenizer=tokenizer)
+    cls = embed(encoder, ["9 11", "9"], "cls", layer=-4, tokenizer=TOKENIZER)
     np.testing.assert_allclose(cls, table[[3, 3]], rtol=1e-6)
 
 
-def test_wrong_arguments_are_named(encoder, tokenizer):
-    for wrong, message in (
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
         ({"pooling": "max"}, "pooling: expected one of cls, mean, none, got 'max'"),
         ({"layer": 4}, "layer: expected -4 to 3 for 3 layers, got 4"),
         ({"layer": -5}, "layer: expected -4 to 3 for 3 layers, got -5"),
         ({"batch_size": 0}, "batch_size: expected at least 1"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            embed(encoder, ["9"], tokenizer=tokenizer, **wrong)
-    with pytest.raises(ConfigError, match="tokenizer: expected that of the encoder"):
-        embed(encoder, ["9"])
-    with pytest.raises(DataError, match="input length: expected at least 3"):
-        embed(encoder, ["9"], max_length=2, tokenizer=tokenizer)
+        ({"max_length": 2}, "input length: expected at least 3"),
+        ({"tokenizer": None}, "tokenizer: expected that of the encoder"),
+    ],
+)
+def test_wrong_arguments_are_named(encoder, wrong, message):
+    with pytest.raises((ConfigError, DataError), match=message):
+        embed(encoder, ["9"], **{"tokenizer": TOKENIZER, **wrong})
