@@ -1,6 +1,5 @@
 """Settings of fine-tuning that follow from the size of the model and the number of examples."""
 
-import copy
 import pathlib
 
 import pytest
@@ -33,7 +32,7 @@ def chosen(num_examples, *overrides, recipe="base", num_replicas=1):
     return config
 
 
-def test_rates_of_the_paper_and_of_small_networks():
+def test_rates_epochs_and_batches_by_sizes():
     base, large = (
         default_learning_rate(XLNetConfig.load(str(CONFIGS / f"{name}.yaml")).model.num_parameters)
         for name in ("base", "large")
@@ -41,9 +40,6 @@ def test_rates_of_the_paper_and_of_small_networks():
     assert base == 3e-5 and 1e-5 <= large <= 2e-5
     rates = [default_learning_rate(round(10**n)) for n in (3, 5, 6, 7, 8, 9)]
     assert rates == sorted(rates, reverse=True) and rates[0] == 3e-3 and rates[4] == 4e-5
-
-
-def test_epochs_and_batches():
     assert [default_epochs(n) for n in (1, 401, 2000, 5003, 100_003)] == [40, 40, 8, 3, 3]
     assert [default_batch_size(n) for n in (1, 999, 1000, 10**7)] == [16, 16, 32, 32]
     assert default_batch_size(5000, multiple=6) == 36 and default_batch_size(5, multiple=16) == 16
@@ -84,8 +80,7 @@ def test_what_is_given_is_kept(override, expected):
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_recipes_stay_as_they_are(path):
-    config = XLNetConfig.load(str(path))
-    before = copy.deepcopy(config)
+    config, before = XLNetConfig.load(str(path)), XLNetConfig.load(str(path))
     complete_settings(config, given_settings(str(path), []), num_examples=101)
     config.task.pooled_segments = before.task.pooled_segments
     assert config.as_dict() == before.as_dict()
@@ -94,15 +89,13 @@ def test_recipes_stay_as_they_are(path):
 def test_given_settings(tmp_path):
     path = tmp_path / "recipe.yaml"
     path.write_text("training: {learning_rate: 1e-4}\ntask: {summary: attn}\n")
-    overrides = ["model.dropout=0.2", "epochs=3"]
     expected = {"learning_rate", "summary", "dropout", "epochs"}
-    assert given_settings(str(path), overrides) == expected
-    XLNetConfig().save(str(tmp_path / "model"))
-    assert given_settings(str(tmp_path / "model"), []) > {"learning_rate", "epochs", "mem_len"}
-    (tmp_path / "other").mkdir()
-    (tmp_path / "defaults.yaml").write_text("# As they are.")
-    for name in ("other", "defaults.yaml"):
-        assert given_settings(str(tmp_path / name), []) == set()
+    assert given_settings(str(path), ["model.dropout=0.2", "epochs=3"]) == expected
+    assert given_settings(str(tmp_path), []) == set()
+    XLNetConfig().save(str(tmp_path))
+    assert given_settings(str(tmp_path), []) > {"learning_rate", "epochs", "mem_len"}
+    path.write_text("# As they are.")
+    assert given_settings(str(path), []) == set()
 
 
 def test_a_run_goes_on_as_it_began():
