@@ -1,4 +1,4 @@
-"""The models as Keras users train them: optimizers, precision, own permutations, wrong batches."""
+"""The models as Keras users train them: optimizers, precision, forms of a batch, wrong batches."""
 
 import numpy as np
 import pytest
@@ -14,22 +14,13 @@ from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.compiled import make_model, state
 from tests.helpers.task_corpora import task_config
-from tests.helpers.tiny import (
-    MEMORY,
-    random_inputs,
-    random_windows,
-    randomize,
-    tiny_config,
-)
+from tests.helpers.tiny import MEMORY, random_windows, randomize, tiny_config
 
 LossScaleOptimizer = tf_keras.mixed_precision.LossScaleOptimizer
-LEGACY = ["SGD", "RMSprop", "Adam", "Adagrad", "Adadelta", "Adamax", "Nadam", "Ftrl"]
 OPTIMIZERS = {
-    "adam": lambda: "adam",
-    **{
-        name: getattr(tf_keras.optimizers, name) for name in [*LEGACY, "AdamW", "Lion", "Adafactor"]
-    },
-    **{f"legacy.{name}": getattr(tf_keras.optimizers.legacy, name) for name in LEGACY},
+    "by name": lambda: "adam",
+    "of Keras": lambda: tf_keras.optimizers.Adafactor(),
+    "legacy": lambda: tf_keras.optimizers.legacy.Ftrl(),
     "official.nlp adamw": lambda: optimization.create_optimizer(1e-2, 10, 0),
     "official.nlp lamb": lambda: optimization.create_optimizer(1e-2, 10, 0, optimizer_type="lamb"),
     "own": lambda: create_optimizer(tiny_config().training, 1),
@@ -54,12 +45,10 @@ def weights(model):
     return [variable.numpy() for variable in model.trainable_variables]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_every_optimizer_lowers_the_loss(pretrainer, name):
+def test_every_kind_of_optimizer_lowers_the_loss(pretrainer, name):
     losses = losses_of(pretrainer, OPTIMIZERS[name](), run_eagerly=True)
-    assert losses == sorted(losses, reverse=True)
-    assert losses[-1] < losses[0]
+    assert losses[1] < losses[0]
 
 
 @pytest.mark.parametrize("module", [tf_keras.optimizers, tf_keras.optimizers.legacy])
@@ -115,24 +104,6 @@ def classifying():
     return model
 
 
-def test_precision_is_that_of_the_configuration():
-    """Whatever the global policy is, which stays as it was."""
-    model = make_model(num_layers=1, precision="mixed_bfloat16")
-    assert tf_keras.mixed_precision.global_policy().name == "float32"
-    assert {variable.dtype for variable in model.trainable_variables} == {tf.float32}
-    assert model.memory.states.dtype == tf.bfloat16
-    outputs = model(random_inputs(0))
-    assert outputs["content"].dtype == tf.bfloat16
-    assert outputs["logits"].dtype == tf.float32
-    plain = make_model(num_layers=1)
-    assert plain(random_inputs(0))["content"].dtype == tf.float32
-    batch = random_windows(0)
-    loss, wanted = (float(each.train_step(batch)["loss"]) for each in (model, plain))
-    assert loss == pytest.approx(wanted, abs=0.03) and loss != wanted
-    again = XLNetPretrainer.from_config(plain.get_config() | {"dtype": "mixed_bfloat16"})
-    assert again.encoder.compute_dtype == "bfloat16"
-
-
 @pytest.fixture(scope="module")
 def windows_of_documents(tmp_path_factory):
     """Windows, a model, its step as one graph for all tests, and the memory that it begins with."""
@@ -155,13 +126,12 @@ def rolled(number, batch):
 @pytest.mark.parametrize(
     ("change", "is_seen"),
     [
-        (lambda data: data, True),
         (lambda data: data.skip(3), True),
         (lambda data: data.shuffle(23, seed=2), False),
         (lambda data: data.enumerate().map(rolled), False),
         (lambda data: data.unbatch().shuffle(97, seed=3).batch(8, drop_remainder=True), False),
     ],
-    ids=["as it is", "from a later step on", "steps shuffled", "rows rolled", "rows shuffled"],
+    ids=["from a later step on", "steps shuffled", "rows rolled", "rows shuffled"],
 )
 def test_a_row_sees_no_memory_of_another_window(windows_of_documents, change, is_seen):
     data, model, step, starts = windows_of_documents
@@ -169,7 +139,7 @@ def test_a_row_sees_no_memory_of_another_window(windows_of_documents, change, is
         variable.assign(start)
     windows = np.full(8, -2)
     seen = []
-    for batch in change(data).take(11):
+    for batch in change(data).take(9):
         model.reset_metrics()
         is_next = batch["window_id"].numpy() == windows + 1
         length = np.minimum(batch["context_length"].numpy(), MEMORY) * is_next
@@ -205,19 +175,6 @@ def without(batch, *names):
     return {name: value for name, value in batch.items() if name not in names}
 
 
-def test_evaluate_gives_the_loss_of_a_task_model(classifying):
-    """The mean over all units of all batches, by their weights."""
-    batches = [task_batch(seed) for seed in (1, 2)]
-    stacked = {name: np.stack([batch[name] for batch in batches]) for name in batches[0]}
-    classifying.compile("sgd")
-    found = classifying.evaluate(tf.data.Dataset.from_tensor_slices(stacked), verbose=0)
-    total = 0.0
-    for batch in batches:
-        log_p = tf.nn.log_softmax(classifying(batch)["logits"]).numpy()
-        total -= (batch["weight"] * log_p[np.arange(4), batch["label"]]).sum()
-    assert found == pytest.approx(total / stacked["weight"].sum(), rel=1e-5)
-
-
 # Each gives Keras the batch of a task in another form.
 FORMS = {
     "features": lambda x: {"x": x},
@@ -243,8 +200,9 @@ FORMS = {
 def test_every_form_of_a_batch_gives_the_same_loss(classifying, form):
     batch, given = task_batch(), FORMS[form](task_batch())
     classifying.compile(tf_keras.optimizers.SGD(0.0), run_eagerly=True)
-    classifying.reset_metrics()
-    wanted = float(classifying.test_step(batch)["loss"])
+    logits = classifying(batch)["logits"]
+    log_p = tf.nn.log_softmax(logits).numpy()[np.arange(4), batch["label"]]
+    wanted = -(batch["weight"] * log_p).sum() / batch["weight"].sum()
     runs = {
         "fit": classifying.fit(**given, batch_size=4, shuffle=False, verbose=0).history["loss"][0],
         "evaluate": classifying.evaluate(**given, batch_size=4, verbose=0),
@@ -252,7 +210,6 @@ def test_every_form_of_a_batch_gives_the_same_loss(classifying, form):
         "test_on_batch": classifying.test_on_batch(**given),
     }
     assert runs == pytest.approx(dict.fromkeys(runs, wanted), rel=1e-5)
-    logits = classifying(batch)["logits"]
     for predict in (classifying.predict_on_batch, lambda x: classifying.predict(x, verbose=0)):
         np.testing.assert_allclose(predict(given["x"])["logits"], logits, atol=1e-5)
 
@@ -300,18 +257,9 @@ def test_a_callback_that_sets_a_scheduled_rate(pretrainer, callback):
     assert rates == pytest.approx([0.5 if callback is RATE_CALLBACKS[0] else 0.01])
 
 
-def test_fit_again_after_backup_and_restore(pretrainer, tmp_path):
-    data = tf.data.Dataset.from_tensors(random_windows(0, context_length=0))
-    pretrainer.compile("sgd", run_eagerly=True)
-    callback = tf_keras.callbacks.BackupAndRestore(str(tmp_path))
-    for callbacks in ([callback], []):
-        pretrainer.fit(data, callbacks=callbacks, verbose=0)
-
-
-@pytest.mark.slow
 def test_a_training_loop_of_your_own_does_what_fit_does():
-    """Weights and memory after three steps of plain gradient descent."""
-    windows = [random_windows(seed, context_length=5 * seed) for seed in range(3)]
+    """Weights and memory after two steps of plain gradient descent."""
+    windows = [random_windows(seed, context_length=MEMORY * seed) for seed in range(2)]
     fitted, own = make_model(num_layers=1), make_model(num_layers=1)
     fitted.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=True)
     optimizer = tf_keras.optimizers.SGD(0.1)

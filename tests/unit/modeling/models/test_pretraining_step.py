@@ -1,0 +1,288 @@
+"""A step of pre-training: loss, memory, and every form of it against the plain one."""
+
+import functools
+import glob
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.errors import DataError
+from official.xlnet.modeling.kernels import attention, xla_kernels
+from official.xlnet.modeling.kernels.device_forms import built_for
+from official.xlnet.modeling.layers.losses import cross_entropy_sum
+from official.xlnet.modeling.models.gradient_accumulation import accumulate
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.objectives.base import ObjectiveBatch
+from official.xlnet.runtime.distribution import limit_threads
+from tests.helpers.compiled import make_model, state
+from tests.helpers.graphs import above
+from tests.helpers.tiny import MEMORY, VOCAB, random_windows, randomize, tiny_config
+
+# Every value of a column meets every value of every other one, except how the step is run; slices
+# are those in turn x those in parallel.
+COLUMNS = ["kind", "mem_len", "attention_type", "num_layers", "dropatt", "untie_r"]
+FORMS = """
+    denoising   0 bi  2 0.0 true  none      2x2 bfloat16 GPU eager
+    permutation 7 uni 2 0.3 true  block     2x1 bfloat16 CPU eager
+    permutation 7 uni 1 0.0 false attention 2x2 bfloat16 TPU eager
+    causal      0 bi  2 0.3 true  attention 1x1 float32  TPU eager
+    denoising   0 bi  2 0.3 false attention 2x1 float32  GPU eager
+    causal      7 uni 1 0.0 false none      1x2 bfloat16 TPU eager
+    denoising   0 uni 2 0.0 false attention 1x1 float32  TPU eager
+    permutation 0 uni 2 0.3 false attention 1x2 float32  CPU eager
+    causal      7 bi  1 0.3 true  none      1x1 bfloat16 TPU eager
+    denoising   7 bi  1 0.0 false block     2x1 float32  TPU eager
+    permutation 0 bi  2 0.3 false block     1x2 bfloat16 GPU eager
+    causal      0 bi  1 0.0 true  attention 2x2 float32  CPU eager
+    causal      7 uni 1 0.0 true  block     2x1 float32  TPU eager
+    permutation 7 bi  1 0.3 true  block     1x1 float32  GPU eager
+    permutation 7 bi  1 0.0 true  none      2x2 float32  CPU eager
+    causal      7 uni 1 0.0 false block     1x1 float32  GPU eager
+    denoising   0 bi  1 0.0 true  none      1x2 float32  CPU eager
+    causal      0 bi  2 0.0 false block     2x2 bfloat16 TPU eager
+    permutation 7 bi  1 0.3 true  none      2x1 bfloat16 GPU eager
+    permutation 7 uni 2 0.0 false attention 1x1 float32  CPU eager
+    permutation 7 bi  1 0.3 true  none      2x1 float32  CPU graph
+    permutation 7 bi  1 0.3 true  attention 1x1 float32  GPU xla
+"""
+
+
+def step_of(settings, device="CPU", run="eager"):
+    """The loss of one step of gradient descent, the weights' changes, the memory, the model."""
+    model = XLNetPretrainer(tiny_config(**settings))
+    randomize(model.trainable_variables, seed=3, scale=0.1)
+    before = [variable.numpy() for variable in model.trainable_variables]
+    memory = []
+    if model.memory:
+        memory = [model.memory.states]
+        randomize(memory, seed=5)
+    model.compile(tf_keras.optimizers.SGD(1.0))
+    with built_for(device):
+        step = model.train_step
+        if run != "eager":
+            step = tf.function(step, jit_compile=run == "xla")
+        metrics = step(random_windows(1))
+    pairs = zip(model.trainable_variables, before, strict=True)
+    changes = [new.numpy() - old for new, old in pairs]
+    return float(metrics["loss"]), changes, [x.numpy() for x in memory], model
+
+
+@functools.cache
+def plain_step_of(items):
+    """In float32, by the reference of attention, operation by operation, all rows at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attention, "_has_static_sizes", lambda mask: False)
+        return step_of(dict(items))[:3]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, marks=[pytest.mark.slow] * row.endswith("xla"))
+        for row in map(str.strip, FORMS.strip().splitlines())
+    ],
+)
+def test_every_form_of_a_step_does_what_the_plain_one_does(row):
+    """The loss, all gradients and the memory; and the configuration gives the model again."""
+    *values, recompute, slices, precision, device, run = row.split()
+    settings = dict(zip(COLUMNS, values, strict=True))
+    # Dropout of positions has other masks on a TPU; see `FactoredSinusoids.with_dropout`.
+    settings["dropout"] = 0.0 if device == "TPU" else settings["dropatt"]
+    in_turn, in_parallel = map(int, slices.split("x"))
+    # Slices have masks of their own, in parallel those that they have one after the other.
+    plain_slices = in_turn * in_parallel if float(settings["dropatt"]) else 1
+    plain = plain_step_of((*settings.items(), ("accumulate_steps", plain_slices)))
+    settings |= {"recompute": recompute, "accumulate_steps": in_turn}
+    settings |= {"parallel_slices": in_parallel, "precision": precision.replace("b", "mixed_b")}
+    loss, changes, memory, model = step_of(settings, device, run)
+    is_exact = precision == "float32"
+    assert model.encoder.compute_dtype == precision
+    assert tf_keras.mixed_precision.global_policy().name == "float32"
+    assert loss == pytest.approx(plain[0], abs=1e-5 if is_exact else 0.03)
+    for found, wanted in zip([*changes, *memory], [*plain[1], *plain[2]], strict=True):
+        error = np.linalg.norm(found.astype(np.float32) - wanted)
+        assert error <= (1e-4 if is_exact else 0.05) * np.linalg.norm(wanted) + 1e-5
+    again = XLNetPretrainer.from_config(json.loads(json.dumps(model.get_config())))
+    again.set_weights(model.get_weights())
+    inputs = model.objective(random_windows(2)).inputs
+    np.testing.assert_array_equal(again(inputs)["logits"], model(inputs)["logits"])
+
+
+def train(model, steps):
+    """The loss of each of some steps, on another batch each."""
+    losses = []
+    for number in range(steps):
+        model.reset_metrics()
+        losses.append(float(model.train_step(random_windows(number))["loss"]))
+    return losses
+
+
+def test_loss_is_the_mean_over_real_targets_and_memory_is_carried():
+    """By hand; rows that a batch lacks keep their memory."""
+    model = make_model(num_predict=9, num_layers=1)
+    memory = model.memory.states.numpy()
+    for number, rows in enumerate((4, 4, 3)):
+        batch = random_windows(number, batch=rows)
+        task = model.objective(batch)
+        mask = task.mask_BP.numpy()
+        assert 0 < mask.sum() < mask.size, "some target slots should be unused"
+        read = {"memory": memory[:, :rows], "memory_length": batch["context_length"]}
+        outputs = model({**task.inputs, **read})
+        log_p = tf.nn.log_softmax(outputs["logits"]).numpy()
+        losses = -np.take_along_axis(log_p, task.labels_BP.numpy()[..., None], axis=-1)[..., 0]
+        model.reset_metrics()
+        loss = model.train_step(batch)["loss"]
+        np.testing.assert_allclose(loss, (losses * mask).sum() / mask.sum(), rtol=1e-5)
+        memory[:, :rows] = outputs["memory"]
+        np.testing.assert_allclose(model.memory.states, memory, atol=1e-5)
+    with pytest.raises(ValueError, match=r"4 rows.*batch of 5"):
+        model.train_step(random_windows(1, batch=5))
+
+
+def test_equal_seeds_give_equal_runs():
+    models = [
+        make_model(dropout=0.2, dropatt=0.3, num_layers=1, **{"training.seed": seed})
+        for seed in (1, 1, 2)
+    ]
+    losses = [train(model, steps=2) for model in models]
+    assert losses[0] == losses[1] != losses[2]
+    for ours, theirs in zip(*map(state, models[:2]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_overfits_a_batch_and_evaluates_with_a_memory_of_its_own():
+    model = make_model(is_random=False, learning_rate=0.02, num_steps=90, warmup_steps=10)
+    windows = [random_windows(number, context_length=0) for number in range(2)]
+    stacked = {name: tf.stack([batch[name] for batch in windows]) for name in windows[0]}
+    data = tf.data.Dataset.from_tensor_slices(stacked)
+    before = model.evaluate(data, verbose=0)
+    assert abs(before - np.log(VOCAB)) < 0.05
+    assert not model.memory.states.numpy().any(), "evaluation writes to its own memory"
+    model.fit(data.repeat(), steps_per_epoch=90, verbose=0)
+    trained = state(model)
+    after = model.evaluate(data, verbose=0)
+    assert after < 0.3
+    assert model.evaluate(data, verbose=0) == after, "and does not see the last evaluation's"
+    for ours, theirs in zip(state(model), trained, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.slow
+def test_other_windows_compile_nothing(tmp_path):
+    """XLA takes some arguments for constants, and compiles again when such a one changes."""
+    xla_kernels.compiled.cache_clear()
+    xla_kernels.fused.cache_clear()
+    step = make_model(num_layers=1).make_train_function()
+    compilations = []
+    for number in range(2):
+        tf.profiler.experimental.start(f"{tmp_path}/{number}")
+        step(iter(tf.data.Dataset.from_tensors(random_windows(number))))
+        tf.profiler.experimental.stop()
+        (trace,) = glob.glob(f"{tmp_path}/{number}/plugins/profile/*/*.xplane.pb")
+        with open(trace, "rb") as file:
+            compilations.append(file.read().count(b"CpuCompiler"))
+    assert compilations[0] and not compilations[1]
+
+
+def test_parallel_slices_share_the_cores(monkeypatch, caplog):
+    tf.constant(0)
+    limit_threads(TrainingConfig(parallel_slices=2))
+    assert "TensorFlow is already initialized" in caplog.text
+    threads = []
+    monkeypatch.setattr(tf.config.threading, "set_intra_op_parallelism_threads", threads.append)
+    limit_threads(TrainingConfig(parallel_slices=1000))
+    assert threads == [1]
+
+
+def test_a_slice_begins_when_the_one_before_is_done():
+    """Else their activations would be in memory together, and nothing would be saved."""
+    kernel = tf.Variable(tf.random.normal([5, 3]))
+
+    def gradients(task, seed):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(task.mask_BP @ kernel))
+        return tape.gradient(loss, [kernel]), loss, None
+
+    @tf.function
+    def step(mask_BP):
+        task = ObjectiveBatch({}, tf.zeros([6, 5], tf.int32), mask_BP)
+        return accumulate(gradients, task, tf.zeros([2], tf.int32), num_slices=3)
+
+    operations = step.get_concrete_function(tf.TensorSpec([6, 5])).graph.get_operations()
+    (loop,) = (op for op in operations if op.type in ("While", "StatelessWhile"))
+    *_, gradient_of_first = (op for op in operations if op.type == "MatMul")
+    scalars = [x.op for x in loop.inputs if x.dtype == tf.int32 and x.shape.rank == 0]
+    assert any(gradient_of_first in above(op) for op in scalars)
+
+
+def test_a_mask_of_ones_own_trains_as_the_order_that_it_was_made_from():
+    """Two steps with dropout and memory: the same losses, gradient norms, weights and memory."""
+    settings = {"num_layers": 1, "adam_epsilon": 1e-3, "dropout": 0.2, "dropatt": 0.3}
+    drawn, own = make_model(**settings), make_model(**settings)
+    for seed, context_length in ((0, 0), (1, MEMORY)):
+        windows = random_windows(seed, context_length=context_length)
+        task = drawn.make_permutation(windows)
+        order_BT = task.inputs["order"].numpy()
+        names = "token_ids", "segment_ids", "is_reversed", "context_length"
+        batch = {name: windows[name] for name in names} | {
+            "perm_mask": tf.constant(order_BT[:, :, None] < order_BT[:, None, :]),
+            "target_positions": task.inputs["target_positions"],
+            "target_mask": task.mask_BP,
+        }
+        wanted, got = drawn.train_step(windows), own.train_step(batch)
+        for name, value in wanted.items():
+            np.testing.assert_allclose(got[name], value, rtol=1e-5, err_msg=name)
+    for ours, theirs in zip(state(own), state(drawn), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    del batch["target_mask"], batch["context_length"]
+    model = make_model(num_layers=1, mem_len=0)
+    data = tf.data.Dataset.from_tensor_slices(batch).batch(3)  # The last batch has one row.
+    losses = [model.evaluate(data, verbose=0)]
+    model.run_eagerly = True
+    losses += model.fit(data, epochs=2, verbose=0).history["loss"]
+    assert losses[2] < losses[0]
+    with pytest.raises(DataError, match=r"known number of rows.*drop_remainder=True"):
+        make_model(num_layers=1).fit(
+            tf.data.Dataset.from_tensor_slices(random_windows(0)).batch(4), verbose=0
+        )
+
+
+def losses_from(stream, steps=60):
+    """Losses of predicting seven different tokens, each from one beginning, from a stream."""
+    model = XLNetPretrainer(tiny_config(num_layers=1, init_std=0.1, mem_len=0))
+    optimizer = tf_keras.optimizers.Adam(0.01)
+    optimizer.build(model.trainable_variables)  # Or the step would be traced twice.
+    tokens = tf.range(10, 23)[None]
+    inputs = {"token_ids": tokens, "order": tf.constant([[0] * 6 + [1] * 7])}
+    if stream == "query":
+        inputs["target_positions"] = tf.range(6, 13)[None]
+    else:
+        inputs["content_positions"] = tf.fill([1, 7], 5)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            logits = model(inputs)["logits"]
+            loss = cross_entropy_sum(logits, tokens[:, 6:], tf.ones([1, 7])) / 7
+        gradients = tape.gradient(loss, model.trainable_variables)
+        pairs = zip(gradients, model.trainable_variables, strict=True)
+        optimizer.apply_gradients([pair for pair in pairs if pair[0] is not None])
+        return loss
+
+    return np.array([float(step()) for _ in range(steps)])
+
+
+def test_only_the_query_stream_tells_targets_apart():
+    """Target-position awareness (paper, appendix A.1).
+
+    The content of the beginning is the same for all seven tokens, so whatever is predicted from it
+    is one distribution q, and Σ -log q(x_i) / 7 ≥ log 7. The query stream knows the position.
+    """
+    assert losses_from("query")[-1] < 0.1 * np.log(7)
+    without = losses_from("content")
+    assert without.min() >= np.log(7) - 1e-4, "the same prediction for all: it cannot be below"
+    assert without[-1] < 1.1 * np.log(7), "although it has learned which seven tokens there are"
