@@ -13,43 +13,31 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def show(monkeypatch):
-    """Shows steps, one each second; returns the stream and what shows them."""
-
-    def show_every_second(stream, last):
-        shown = Progress(stream)
-        for second in range(1, last + 1):
-            monkeypatch.setattr(progress.time, "monotonic", lambda now=100.0 + second: now)
-            shown.show(f"step {second}", is_last=second == last)
-        return stream, shown
-
-    return show_every_second
-
-
 @pytest.mark.parametrize(
-    ("stream", "last", "expected"),
+    ("kind", "last", "expected"),
     [
-        (io.StringIO, 65, "step 1\nstep 31\nstep 61\nstep 65\n"),
-        (Terminal, 3, "\r\x1b[Kstep 1\r\x1b[Kstep 2\r\x1b[Kstep 3\n"),
+        (io.StringIO, 65, "step 1\nstep 31\nstep 61\nstep 65\naccuracy 0.5\nstep 105\n"),
+        (
+            Terminal,
+            3,
+            "".join(f"\r\x1b[K{text}" for text in ("step 1", "step 2", "step 3", "accuracy 0.5\n"))
+            + "\r\x1b[Kstep 43\n",
+        ),
     ],
 )
 def test_a_file_gets_lines_now_and_then_and_a_terminal_one_that_is_rewritten(
-    show, stream, last, expected
+    kind, last, expected, monkeypatch
 ):
-    stream, shown = show(stream(), last)
+    """A step a second; what is kept has a line of its own."""
+    stream = kind()
+    shown = Progress(stream)
+    for second in (*range(1, last + 1), last + 40):
+        monkeypatch.setattr(progress.time, "monotonic", lambda now=100.0 + second: now)
+        shown.show(f"step {second}", is_last=second == last)
+        if second == last:
+            shown.keep("accuracy 0.5")
     shown.close()
     assert stream.getvalue() == expected
-
-
-@pytest.mark.parametrize("kind", [io.StringIO, Terminal])
-def test_what_is_kept_stays_on_a_line_of_its_own(show, kind, monkeypatch):
-    stream, shown = show(kind(), 2)
-    shown.keep("accuracy 0.5")
-    monkeypatch.setattr(progress.time, "monotonic", lambda: 142.0)
-    shown.show("step 3")
-    before, kept, after = [line for line in stream.getvalue().splitlines() if line][-3:]
-    assert before.endswith("step 2") and kept.endswith("accuracy 0.5") and after.endswith("step 3")
 
 
 @pytest.mark.parametrize(

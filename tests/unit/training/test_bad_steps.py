@@ -124,30 +124,25 @@ def test_replay_finds_the_layer_the_windows_and_the_weights():
     assert replay.first_bad_value(model, batch).where == f"the weights {kernel.name}"
 
 
-class Events(list):
-    def event(self, kind, **details):
-        self.append({"kind": kind, **details})
-
-
 def make_watch(skip):
-    """A `Watch` of a run that is at step 100, and its events."""
-    model, records, events = make_model(), mock.Mock(), Events()
+    """A `Watch` of a run that is at step 100, and its log."""
+    model, records, log = make_model(num_layers=1), mock.Mock(), mock.Mock()
     records.split.return_value.configure_mock(num_lanes=6, windows_per_lane=5, files={})
     data = RunData(model.config.training, records, tf.distribute.get_strategy())
     data.start_step, data.schedule = 100, LaneSchedule(Position.start(4), windows_per_lane=5)
     data.batch = lambda step: random_windows(step - 101)
-    return Watch(model, data, events, skip=skip), events
+    return Watch(model, data, log, skip=skip), log
 
 
 def test_a_spike_is_reported_with_its_windows():
-    watch, events = make_watch(True)
+    watch, log = make_watch(True)
     rng = np.random.default_rng(0)
     for step in range(101, 301):
         watch.good(step, step, 3 + 0.1 * rng.standard_normal())
-    assert not events
+    assert not log.event.called
     watch.good(301, 301, 9.0)
-    (event,) = events
-    assert (event["kind"], event["step"], event["loss"]) == ("loss spike", 301, 9.0)
+    (((kind,), event),) = log.event.call_args_list
+    assert (kind, event["step"], event["loss"]) == ("loss spike", 301, 9.0)
     # Step 301 is 200 after the position: 40 lanes in, row b reads number 160 + b.
     assert event["windows"] == [number % 6 * 5 for number in range(160, 164)]
     ids = random_windows(200)["window_id"].numpy()
@@ -158,12 +153,13 @@ def test_bad_steps_stop_a_run_or_are_skipped_for_a_while(monkeypatch):
     monkeypatch.setattr(replay, "first_bad_value", lambda *_: replay.Finding("", []))
     with pytest.raises(DivergedError, match=r"step 101: loss nan.*windows 0, 5, 10, 15"):
         make_watch(False)[0].bad(101, 101, np.nan, 1.0)
-    watch, events = make_watch(True)
+    watch, log = make_watch(True)
     for step in range(101, 101 + divergence._MOST_BAD_STEPS - 1):
         watch.bad(step, step, 1.0, np.inf)
     with pytest.raises(DivergedError):
         watch.bad(110, 110, 1.0, np.inf)
-    assert [event["step"] for event in events] == [*range(101, 111)]
+    steps = [call.kwargs["step"] for call in log.event.call_args_list]
+    assert steps == [*range(101, 111)]
 
 
 @pytest.mark.slow
