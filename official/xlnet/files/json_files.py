@@ -79,8 +79,13 @@ def mended(value: Any) -> Any:
     return _LONE_SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
 
 
-def read_json(path: str, schema: Any = Any) -> Any:
+def read_json(path: str, schema: Any = Any, parse: Callable[[str, str], Any] = parse_json) -> Any:
     """Returns the tree in a JSON file, in the form of a schema; see `parse_json` and `conform`.
+
+    Args:
+      path: the file.
+      schema: the form; see `conform`.
+      parse: `parse_json`, or `parse_data` for a file that another program wrote.
 
     Raises:
       DataError: it is not JSON in UTF-8, or of another form.
@@ -90,7 +95,7 @@ def read_json(path: str, schema: Any = Any) -> Any:
         text = file.read(MAX_CHARS + 1)
     if len(text) > MAX_CHARS:
         raise DataError(f"{path}: expected at most {MAX_CHARS:,} characters")
-    return conform(parse_json(text, path), schema, path)
+    return conform(parse(text, path), schema, path)
 
 
 def read_record(path: str) -> dict[str, Any]:

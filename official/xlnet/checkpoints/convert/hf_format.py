@@ -31,7 +31,7 @@ from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
-from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.json_files import parse_data, read_json, write_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, VOCAB_FILE
 
@@ -41,7 +41,8 @@ WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")
 _PREFIX = "transformer."  # Prefix of encoder variables, except in files of `XLNetModel`.
 _EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
 _LAYER_NORM_EPSILON = 1e-12
-_UNLIMITED = 1_000_000  # HF writes 1e30 as the length of a tokenizer without a limit.
+# HF writes int(1e30) as the length of a tokenizer without a limit; `parse_data` gives its digits.
+_UNLIMITED = 1_000_000
 _BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 
 # {key of `config.json`: our key}.
@@ -140,8 +141,10 @@ class HfSource:
         data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # It has to be greater.
         tokenizer = os.path.join(self.path, TOKENIZER_FILE)
         if os.path.exists(tokenizer):
-            settings = read_json(tokenizer, dict[str, Any])
+            settings = read_json(tokenizer, dict[str, Any], parse_data)
             read_settings(config, _TOKENIZER_SETTINGS, settings, tokenizer)
+            if str(settings.get("model_max_length")).isdigit():
+                settings["model_max_length"] = float(settings["model_max_length"])
             length = value_of(settings, "model_max_length", tokenizer, float, default=0)
             if 0 < length < _UNLIMITED:
                 config.task.max_length = int(length)
@@ -255,7 +258,12 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
     )
     tree = _hf_config(config, architecture, head)
     write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
-    tokenizer = {"tokenizer_class": "XLNetTokenizer", **settings_under(_TOKENIZER_SETTINGS, config)}
+    tokenizer = {
+        "tokenizer_class": "XLNetTokenizer",
+        # Without it, the tokenizers of transformers 5 give no segments.
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        **settings_under(_TOKENIZER_SETTINGS, config),
+    }
     if config.task.name:
         tokenizer["model_max_length"] = config.task.max_length
     else:
