@@ -13,6 +13,7 @@ from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel  # no
 from tests.helpers.tiny import VOCAB  # noqa: E402
 from tests.parity.hf_weights import as_ours, our_config, pairs  # noqa: E402
 
+pytestmark = pytest.mark.slow
 U, T = 3, 11
 
 
@@ -89,65 +90,42 @@ def mean_loss(model, outputs, labels):
     return tf.reduce_sum(loss_U) / tf.reduce_sum(items_U)
 
 
-@pytest.mark.parametrize(
-    ("kind", "hf_kind", "num_labels"),
-    [
-        ("classification", "single_label_classification", 5),
-        ("multi_label", "multi_label_classification", 5),
-        ("regression", "regression", 1),
-    ],
-)
-def test_sequence_classification(kind, hf_kind, num_labels):
-    labels = tuple("abcde") if num_labels > 1 else ()
-    theirs, ours = pair(
-        transformers.XLNetForSequenceClassification,
-        {"name": kind, "labels": labels},
-        num_labels=num_labels,
-        problem_type=hf_kind,
-    )
+SEQUENCE = transformers.XLNetForSequenceClassification
+CHOICE = transformers.XLNetForMultipleChoice
+FIVE = {"labels": tuple("abcde")}
+# kind, HF's class, its settings, ours, sequences of an example
+SUMMARIZED = {
+    "classes": ("classification", SEQUENCE, {"num_labels": 5}, FIVE, 1),
+    "first": ("classification", SEQUENCE, {"num_labels": 5, "summary_type": "first"}, FIVE, 1),
+    "mean": ("classification", SEQUENCE, {"num_labels": 5, "summary_type": "mean"}, FIVE, 1),
+    "multi_label": (
+        "multi_label",
+        SEQUENCE,
+        {"num_labels": 5, "problem_type": "multi_label_classification"},
+        FIVE,
+        1,
+    ),
+    "regression": ("regression", SEQUENCE, {"num_labels": 1}, {}, 1),
+    "multiple_choice": ("multiple_choice", CHOICE, {}, {"num_choices": 5}, 5),
+}
+
+
+@pytest.mark.parametrize("name", SUMMARIZED)
+def test_heads_with_a_summary(name):
+    kind, hf_class, settings, task, sequences = SUMMARIZED[name]
+    theirs, ours = pair(hf_class, {"name": kind, **task}, **settings)
     assign(ours.head.summary.projection, theirs.sequence_summary.summary)
     assign(ours.head.logits, theirs.logits_proj)
-    batch = inputs()
+    batch = inputs(sequences)
+    if "summary_type" in settings:  # HF takes the summary of padding, too.
+        batch["is_padding"][:] = False
     rng = np.random.default_rng(1)
     label = {
-        "classification": np.array([4, 0, 2], np.int32),
         "multi_label": rng.integers(0, 2, (U, 5)).astype(np.float32),
         "regression": rng.normal(size=U).astype(np.float32),
-    }[kind]
-    theirs_label = torch.tensor(label)
-    expected = theirs(
-        **torch_inputs(batch),
-        labels=theirs_label.long() if kind == "classification" else theirs_label,
-    )
-    outputs = ours(batch)
-    check(outputs["logits"], expected.logits)
-    check(mean_loss(ours, outputs, {"label": label}), expected.loss)
-
-
-@pytest.mark.parametrize("summary", ["first", "mean"])
-def test_other_summaries_without_padding(summary):
-    theirs, ours = pair(
-        transformers.XLNetForSequenceClassification,
-        {"name": "classification", "labels": ("a", "b", "c")},
-        summary_type=summary,
-        num_labels=3,
-    )
-    assign(ours.head.summary.projection, theirs.sequence_summary.summary)
-    assign(ours.head.logits, theirs.logits_proj)
-    batch = inputs()
-    batch["is_padding"][:] = False
-    check(ours(batch)["logits"], theirs(**torch_inputs(batch)).logits)
-
-
-def test_multiple_choice():
-    theirs, ours = pair(
-        transformers.XLNetForMultipleChoice, {"name": "multiple_choice", "num_choices": 5}
-    )
-    assign(ours.head.summary.projection, theirs.sequence_summary.summary)
-    assign(ours.head.logits, theirs.logits_proj)
-    batch = inputs(sequences=5)
-    label = np.array([4, 0, 3], np.int32)
-    expected = theirs(**torch_inputs(batch, merge=False), labels=torch.tensor(label).long())
+    }.get(kind, np.array([4, 0, 2], np.int32))
+    labels = torch.tensor(label if label.dtype == np.float32 else label.astype(np.int64))
+    expected = theirs(**torch_inputs(batch, merge=sequences == 1), labels=labels)
     outputs = ours(batch)
     check(outputs["logits"], expected.logits)
     check(mean_loss(ours, outputs, {"label": label}), expected.loss)
