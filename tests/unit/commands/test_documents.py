@@ -5,21 +5,19 @@ import importlib.util
 import re
 
 import pytest
-from absl import flags
 
 from official.xlnet import cli
 from tests.helpers.documents import DOCUMENTS, LANGUAGES, ROOT, Block, blocks, commands
 
 # What commands of parsed blocks may call besides our own.
 OTHERS = {"source", "uv", "cd", "docker", "curl", "jupytext", "kubectl", "git", "pip", "export"}
+TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_blocks_name_their_language_and_are_valid(path):
-    text = path.read_text(encoding="utf-8")
-    hidden = re.search(
-        r"^    (xlnet|python|make|pip) .*", re.sub(r"```.*?```", "", text, flags=re.S), re.M
-    )
+    outside = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.S)
+    hidden = re.search(r"^    (xlnet|python|make|pip) .*", outside, re.M)
     assert not hidden, f"{path.name}: not in a block with a language: {hidden}"
     for block in blocks(path):
         place = f"{path.name}, line {block.line}"
@@ -27,50 +25,38 @@ def test_blocks_name_their_language_and_are_valid(path):
         if block.language == "python" and "--8<--" not in block.code:
             ast.parse(block.code, place)
         if block.language == "sh":
-            for words in commands(block):
-                check(words, place, block.is_run)
+            check(block, place)
 
 
 def test_examples_in_the_help_are_commands_that_could_run():
     for verb, docstring in cli._verbs().items():
-        (words,) = commands(Block("sh", docstring.partition(cli._EXAMPLE)[2], 1, False))
-        check(words, verb, is_run=False)
+        check(Block("sh", docstring.partition(cli._EXAMPLE)[2], 1, False), verb)
 
 
-def check(words, place, is_run):
-    """A command exists and knows its flags."""
-    while re.fullmatch(r"[A-Z_0-9]+=.*", words[0]):
-        words = words[1:]
-    scripts = [word for word in words if word.startswith("tools/launch/")]
-    assert all((ROOT / script).exists() for script in scripts), place
-    if scripts and scripts[0].endswith(".sh"):
-        words = ["xlnet", *words[words.index(scripts[0]) + 1 :]]
-    if words[0] == "xlnet":
-        verb = " ".join(words[1:3] if words[1] == "inspect" else words[1:2])
-        check_verb(verb, words[1 + len(verb.split()) :], place)
-    elif words[:2] == ["python", "-m"] or words[0].endswith("bin/python"):
-        if words[1] == "-m" and words[2] != "pytest":
+def check(block, place):
+    """Each command exists and knows its flags."""
+    for words in commands(block):
+        while re.fullmatch(r"[A-Z_0-9]+=.*", words[0]):
+            words = words[1:]
+        scripts = [word for word in words if word.startswith("tools/launch/")]
+        if scripts and scripts[0].endswith(".sh"):
+            words = ["xlnet", *words[words.index(scripts[0]) + 1 :]]
+        files, (first, second, *_) = scripts, [*words, ""]
+        if first == "xlnet" and not second.startswith("-"):
+            verb = " ".join(words[1:3] if second == "inspect" else words[1:2])
+            assert verb in cli._verbs(), f"{place}: unknown verb {verb}"
+            given = [word[2:].partition("=") for word in words if word.startswith("--")]
+            known = {*cli.load_verb(verb).FLAGS}
+            unknown = {name for name, *_ in given if name not in known}
+            assert {name.removeprefix("no") for name in unknown} <= known, place
+            configs = [path for name, _, path in given if name == "config"]
+            files = [*files, *(path for path in configs if path.startswith("configs/"))]
+        elif second == "-m":
             assert importlib.util.find_spec(words[2]), place
-    elif words[0] == "python":
-        assert (ROOT / words[1]).exists(), place
-    elif words[0] == "make":
-        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
-        assert words[1] in targets, place
-    else:
-        assert words[0] in OTHERS, f"{place}: {words[0]}"
-        assert not is_run or words[0] == "source", f"{place}: is marked as one that is run"
-
-
-def check_verb(verb, arguments, place):
-    if verb.startswith("-"):
-        return
-    assert verb in cli._verbs(), f"{place}: unknown verb {verb}"
-    module = cli.load_verb(verb)
-    known = set(module.FLAGS)
-    for argument in arguments:
-        if argument.startswith("--"):
-            name = argument[2:].partition("=")[0]
-            assert name in known or name.removeprefix("no") in known, f"{place}: {argument}"
-    config = [a.partition("=")[2] for a in arguments if a.startswith("--config=")]
-    assert all((ROOT / path).exists() for path in config if path.startswith("configs/")), place
-    assert isinstance(module.FLAGS, flags.FlagValues)
+        elif first == "python":
+            files = [*files, second]
+        elif first == "make":
+            assert second in TARGETS, place
+        elif first != "xlnet" and not first.endswith("bin/python"):
+            assert first in OTHERS and (first == "source" or not block.is_run), f"{place}: {first}"
+        assert all((ROOT / path).exists() for path in files), place
