@@ -39,29 +39,18 @@ class FlakyFileSystem(MemoryFileSystem):
             cls.num_faults -= 1
             raise TimeoutError("no answer")
 
-    def info(self, path, **options):
+
+def _faulty(name):
+    """A method that fails when a test says so."""
+    method = getattr(MemoryFileSystem, name)
+
+    def call(self, *arguments, **options):
         self._may_fail()
-        return super().info(path, **options)
+        return method(self, *arguments, **options)
 
-    def find(self, path, **options):
-        self._may_fail()
-        return super().find(path, **options)
-
-    def cat_file(self, path, start=None, end=None, **options):
-        self._may_fail()
-        return super().cat_file(path, start=start, end=end, **options)
-
-    def pipe_file(self, path, value, mode="overwrite", **options):
-        self._may_fail()
-        super().pipe_file(path, value, mode=mode, **options)
-
-    def put_file(self, lpath, rpath, **options):
-        self._may_fail()
-        super().put_file(lpath, rpath, **options)
-
-    def rm_file(self, path):
-        self._may_fail()
-        super().rm_file(path)
+    return call
 
 
+for _name in ("info", "find", "cat_file", "pipe_file", "put_file", "rm_file"):
+    setattr(FlakyFileSystem, _name, _faulty(_name))
 fsspec.register_implementation(SCHEME, FlakyFileSystem, clobber=True)

@@ -31,15 +31,11 @@ def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli")
         command.append(f"--cpu_devices={replicas}")
     else:
         workers = [f"127.0.0.1:{port}" for port in free_ports(replicas)]
-        environments = [
-            {
-                **os.environ,
-                "TF_CONFIG": json.dumps(
-                    {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
-                ),
-            }
+        clusters = [
+            {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
             for index in range(replicas)
         ]
+        environments = [{**os.environ, "TF_CONFIG": json.dumps(each)} for each in clusters]
     return [start_process(command, environment) for environment in environments]
 
 
@@ -71,13 +67,11 @@ def wait_for_step(process, model_dir, step):
 
 def free_ports(number):
     """Ports that nothing listens on."""
-    sockets = [socket.socket() for _ in range(number)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
 
 
 @contextlib.contextmanager
