@@ -13,6 +13,8 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 from tests.parity import hf_weights
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("memory", [0, MEMORY])
 def test_causal_logits_and_loss_equal(memory):

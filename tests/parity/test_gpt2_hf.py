@@ -10,6 +10,7 @@ from tests.helpers.tiny import tiny_config
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+pytestmark = pytest.mark.slow
 LAYERS, WIDTH, HEADS, INNER, VOCAB, POSITIONS = 3, 22, 2, 29, 97, 17
 
 
