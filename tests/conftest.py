@@ -11,6 +11,14 @@ pytest_plugins = ["tests.costs", "tests.skips"]
 set_environment_defaults()
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Leaves out files that import PyTorch where their tests, all slow, are not selected."""
+    needs_torch = (
+        "parity" in collection_path.parts or collection_path.name == "test_transformers.py"
+    )
+    return True if needs_torch and config.option.markexpr == "not slow" else None
+
+
 @pytest.fixture(scope="session")
 def vocab_file(tmp_path_factory):
     """A small vocabulary, trained on Python's own manual."""

@@ -45,15 +45,12 @@ def test_score_prints_texts_and_totals(capsys, model_dir, tmp_path):
     assert figures["log_likelihood"] == pytest.approx(sum(row["total"] for row in rows))
     for row in rows:
         assert row["total"] == pytest.approx(sum(row["log_likelihoods"]))
-
     output = tmp_path / "scores.jsonl"
     for order in ("random", "pseudo"):
-        status, [figures], _ = run(
-            capsys, *arguments, f"--order={order}", "--num_orders=2", f"--output={output}"
-        )
-        assert status == 0
+        options = [f"--order={order}", "--num_orders=2", f"--output={output}"]
+        status, [figures], _ = run(capsys, *arguments, *options)
         total = sum(json.loads(line)["total"] for line in output.read_text().splitlines())
-        assert figures["log_likelihood"] == pytest.approx(total)
+        assert status == 0 and figures["log_likelihood"] == pytest.approx(total)
 
 
 def test_generate_continues_and_fills_in(capsys, model_dir):
@@ -69,16 +66,19 @@ def test_generate_continues_and_fills_in(capsys, model_dir):
 
 
 @pytest.mark.parametrize("verb", ["score", "generate"])
-def test_wrong_input_is_one_sentence(capsys, model_dir, verb, tmp_path):
-    def message(*arguments):
-        status, rows, error = run(capsys, verb, *arguments)
-        assert (status, rows) == (2, [])
-        assert error.count("\n") == 1
-        return error
-
-    model = f"--model={model_dir}"
-    assert "expected at least one text" in message(model)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected at least one text"),
+        (["--input=latin1.txt"], "expected UTF-8"),
+        (["--input=nowhere.txt"], "nowhere.txt"),
+        (["--model=nowhere", "--text=a"], "no configuration"),
+    ],
+)
+def test_wrong_input_is_one_sentence(
+    capsys, model_dir, verb, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "latin1.txt").write_bytes(b"Z\xfcrich\n")
-    assert "expected UTF-8" in message(model, f"--input={tmp_path / 'latin1.txt'}")
-    assert "nowhere.txt" in message(model, "--input=nowhere.txt")
-    assert "no configuration" in message("--model=nowhere", "--text=a")
+    status, rows, error = run(capsys, verb, f"--model={model_dir}", *arguments)
+    assert (status, rows, error.count("\n")) == (2, [], 1) and message in error

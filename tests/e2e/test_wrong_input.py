@@ -8,6 +8,9 @@ import re
 import resource
 import shutil
 import signal
+import socket
+import subprocess
+import sys
 
 import pytest
 from absl import flags
@@ -22,8 +25,14 @@ from official.xlnet.runtime.history import read_history
 from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf
 from tests.helpers.corpora import as_text, random_documents
 from tests.helpers.world import TASK_SETTINGS
-from tests.helpers.wrong_input import digest, refused, run
+from tests.helpers.wrong_input import digest, refused, run, strict_json
 
+# Lines that a verb may say when all goes well.
+SAID = re.compile(
+    r"^training on [\d,]+ characters: |^[\d.]+ M parameters, |^step \d+/\d+  loss "
+    r"|: texts are read from |^[\d,]+/[\d,]+ texts|^learning rate |: model [\d.]+, bag of words "
+)
+ODD = "o [1]* é?={x},y"  # A name of a folder, with characters that mean something elsewhere.
 VERBS = {
     "vocab": 'vocab|--input="TEXT"|--size=150|--output=OUT',
     "extend": 'vocab|--extend=LANGUAGE|--input="TEXT"|--size=+9|--output=OUT',
@@ -287,3 +296,64 @@ def test_a_second_writer_is_refused(verb, line, tmp_path, capfd):
         sentence = refused(run(capfd, *line(verb)))
         assert f"process {os.getpid()} on" in sentence
         assert os.listdir(tmp_path / "out") == [LOCK_FILE]
+
+
+@pytest.mark.slow
+def test_every_verb_works_under_any_path(line, world, tmp_path, capfd):
+    """A lock of a killed process is in the way of each output, and does not count."""
+    here = tmp_path / ODD
+    task = world.task("classification")
+    sources = {"TEXT": world.text, "VOCAB": world.vocab, "CONFIG": world.config}
+    sources |= {"DATA": world.data, "TRAIN": task.train, "DEV": task.dev}
+    names = {}
+    for name, source in sources.items():
+        copy = shutil.copytree if os.path.isdir(source) else shutil.copy
+        os.makedirs(here / name.lower())
+        names[name] = here / name.lower() / os.path.basename(source)
+        copy(source, names[name])
+    made = {"pretrain": "LANGUAGE", "finetune": "TASK", "export": "EXPORTED"}
+    dead = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": "5"}
+    said, results = [], {}
+    for verb in VERBS:
+        out = names["OUT"] = here / f"out {verb}"
+        if verb in ("vocab", "prepare", *made):
+            out.mkdir()
+            (out / LOCK_FILE).write_text(json.dumps(dead))
+        outcome = run(capfd, *line(verb, *(["--steps=2"] if verb == "pretrain" else []), **names))
+        assert outcome.status == 0, (verb, outcome.err)
+        assert not (out / LOCK_FILE).exists()
+        said += [(verb, text) for text in outcome.err.splitlines() if not SAID.search(text)]
+        results[verb] = outcome.result
+        if verb in made:
+            names[made[verb]] = out / "1" if verb == "export" else out
+    assert said == []  # Lines that the user of a verb cannot use, or new ones, for `SAID`.
+    plain = shutil.copytree(here / "out pretrain", tmp_path / "plain")
+    found = run(capfd, *line("evaluate", LANGUAGE=plain)).result
+    assert results["evaluate"]["loss"] == found["loss"]
+
+
+_IN_ENCODINGS = """
+import sys
+from official.xlnet import cli
+_, model, *encodings = sys.argv
+for encoding in encodings:
+    sys.stdout.reconfigure(encoding=encoding)
+    sys.stderr.reconfigure(encoding=encoding)
+    for path, expected in ((model, 0), ("时间", 2)):
+        sys.argv = ["xlnet", "score", f"--model={path}", "--text=naïve 时间"]
+        status = cli.main()
+        assert status == expected, (encoding, status)
+"""
+
+
+@pytest.mark.slow
+def test_output_in_any_encoding(world):
+    encodings = ["ascii", "latin-1", "utf-8"]
+    program = [sys.executable, "-c", _IN_ENCODINGS, world.pretrained, *encodings]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.getcwd()}
+    done = subprocess.run(program, env=environment, capture_output=True, check=True)
+    rows, errors = done.stdout.splitlines()[::2], done.stderr.splitlines()
+    for encoding, row in zip(encodings, rows, strict=True):
+        assert strict_json(row.decode(encoding))["text"] == "naïve 时间"
+    assert [b"are <unk>" in error for error in errors] == [True, False] * 3
+    assert [b"expected a model directory" in error for error in errors] == [False, True] * 3

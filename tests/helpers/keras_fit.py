@@ -9,20 +9,6 @@ from official import xlnet
 from official.xlnet.runtime.distribution import create_strategy
 
 
-class _Steps(tf_keras.callbacks.Callback):
-    """Keeps the metrics of each step by itself."""
-
-    def __init__(self):
-        super().__init__()
-        self.metrics = []
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.model.reset_metrics()
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.metrics.append({name: float(value) for name, value in logs.items()})
-
-
 def fit(strategy, config, data_dir, num_steps):
     """The metrics of each step of `fit`."""
     config = xlnet.XLNetConfig.load(config)
@@ -31,9 +17,13 @@ def fit(strategy, config, data_dir, num_steps):
         model = xlnet.XLNetPretrainer(config)
         model.compile(xlnet.create_optimizer(config.training, config.model.num_layers))
     data = xlnet.pretraining_dataset(data_dir, config.training.batch_size, config=config)
-    steps = _Steps()
-    model.fit(data, steps_per_epoch=num_steps, verbose=0, callbacks=[steps])
-    return steps.metrics
+    steps = []
+    alone = tf_keras.callbacks.LambdaCallback(
+        on_train_batch_begin=lambda *_: model.reset_metrics(),
+        on_train_batch_end=lambda _, logs: steps.append({k: float(x) for k, x in logs.items()}),
+    )
+    model.fit(data, steps_per_epoch=num_steps, verbose=0, callbacks=[alone])
+    return steps
 
 
 if __name__ == "__main__":

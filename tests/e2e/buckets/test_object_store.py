@@ -1,27 +1,63 @@
-"""The chain of commands on an S3 server on loopback, with kills and a lost network."""
+"""Commands whose files are in a bucket give what they give on a disk, after faults, too."""
 
 import json
 import os
+import pathlib
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
+from official import xlnet
 from official.xlnet.files import file_system
+from official.xlnet.runtime.history import read_history
 from tests.helpers.file_systems.object_store import BUCKET, object_store
-from tests.helpers.replicas.clusters import dask_cluster
-from tests.helpers.wrong_input import make_world, refused, run
-
-pytest.importorskip("s3fs")
-pytest.importorskip("moto")
-pytest.importorskip("flask_cors")
+from tests.helpers.world import command
+from tests.helpers.wrong_input import refused, run
 
 ROOT = f"s3://{BUCKET}/a b"
 NOT_COMPILED = "--set=training.jit_compile=false"  # Starts sooner.
-STEPS = 200  # Enough for a kill to be in the middle.
+
+
+def upload(folder, url):
+    for path in filter(pathlib.Path.is_file, pathlib.Path(folder).rglob("*")):
+        file_system.upload(str(path), f"{url}/{path.relative_to(folder)}")
+
+
+def test_the_file_layer_in_memory_gives_the_same(world, tmp_path):
+    """On TensorFlow's `ram://`: records byte by byte, and a model that Python loads."""
+    url, texts = "ram://bucket", ["the water was made first", "but not now"]
+    upload(world.vocab, f"{url}/vocab")
+    upload(world.pretrained, f"{url}/model")
+    file_system.upload(world.text, f"{url}/text.txt")
+    flags = {"vocab": f"{url}/vocab", "config": world.config, "output": f"{url}/data"}
+    command("prepare", "--num_workers=1", input=f"{url}/te*t.txt", **flags)
+    for name in set(os.listdir(world.data)) - {"manifest.json"}:
+        expected = pathlib.Path(world.data, name).read_bytes()
+        assert file_system.read_bytes(f"{url}/data/{name}") == expected, name
+    expected = xlnet.embed(world.pretrained, texts)
+    np.testing.assert_array_equal(xlnet.embed(f"{url}/model", texts), expected)
+
+
+RUN = "--config={0.config} --data={0.data} --model_dir=ram://b/m"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("score --text=the --model=ram://b/nothing", "'ram://b/nothing'"),
+        ("evaluate --model={0.pretrained} --data=ram://b/nothing", "'ram://b/nothing'"),
+        ("vocab --input=ram://b/x*.txt --output=ram://b/v --size=99", "'ram://b/x*.txt'"),
+        ("pretrain --strategy=multi_worker " + RUN, "a directory that all workers mount"),
+    ],
+)
+def test_wrong_input_in_a_bucket_is_one_sentence_with_its_url(world, arguments, message, capfd):
+    assert message in refused(run(capfd, *arguments.format(world).split()))
 
 
 @pytest.fixture(scope="module")
@@ -33,202 +69,138 @@ def store():
         yield process
 
 
+@pytest.mark.slow
+def test_a_store_or_bucket_that_is_not_there_is_one_sentence(store, capfd, monkeypatch):
+    s3 = pytest.importorskip("fsspec").get_filesystem_class("s3")
+    vocab = ["vocab", "--input=s3://no-such-bucket/*.txt", f"--output={ROOT}/v", "--size=99"]
+    assert "s3://no-such-bucket/*.txt" in refused(run(capfd, *vocab))
+    monkeypatch.setattr(file_system, "PATIENCE_SECONDS", 1)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    s3.clear_instance_cache()
+    sentence = refused(run(capfd, "score", "--model=s3://elsewhere/model", "--text=the"))
+    s3.clear_instance_cache()
+    assert "could not be reached in" in sentence and "s3://elsewhere/model" in sentence
+
+
 @pytest.fixture(scope="module")
-def world(store, tmp_path_factory):
-    """The folder of `make_world`; its text, vocabulary and tables are also in the bucket."""
-    local = make_world(tmp_path_factory.mktemp("world"))
-    for name in (
-        *("text.txt", "text.jsonl", "vocab/spiece.model", "config.yaml", "train.tsv"),
-        "dev.tsv",
-    ):
-        file_system.upload(str(local / name), f"{ROOT}/{name}")
-    return local
+def local(store, world, tmp_path_factory):
+    """A folder of inputs, and its copy in the bucket."""
+    folder, files = tmp_path_factory.mktemp("inputs"), world.files("classification")
+    for name, source in {"text.txt": world.text, "config.yaml": world.config}.items():
+        shutil.copy(source, folder / name)
+    shutil.copytree(world.vocab, folder / "vocab")
+    for split in ("train", "dev"):
+        shutil.copy(files[split], folder / f"{split}.tsv")
+    texts = ["the water was made first", "but not now"]
+    (folder / "texts.txt").write_text("\n".join(texts) + "\n")
+    lines = [json.dumps({"text": text}) + "\n" for text in texts]
+    (folder / "texts.jsonl").write_text("".join(lines))
+    upload(folder, ROOT)
+    return folder
 
 
-def pretrain(root, data):
-    return [
-        *("pretrain", f"--config={root}/config.yaml", f"--data={data}"),
-        *(f"--model_dir={root}/model", f"--set=num_steps={STEPS}", "--set=checkpoint_steps=20"),
-        NOT_COMPILED,
-    ]
-
-
-def kill_after_a_checkpoint(arguments, directory):
-    """Starts a run and kills it when a checkpoint of it is in the bucket."""
-    command = "from official.xlnet import cli; from official.xlnet.files import mirror; import sys;"
-    command += "mirror.PASS_SECONDS = 0.2; sys.exit(cli.main())"
-    process = subprocess.Popen(
-        [sys.executable, "-c", command, *arguments],
-        env={**os.environ, "TMPDIR": str(directory)},  # It leaves its files there.
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while not any("ckpt" in name and name.endswith(".json") for name in in_bucket("model")):
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-
-
-def lose(store, seconds):
-    """The server stands still for a while, as behind a lost network."""
-    store.send_signal(signal.SIGSTOP)
-    threading.Timer(seconds, store.send_signal, [signal.SIGCONT]).start()
+# Each verb writes to a place of its own below {0}, and reads what was written there.
+VERBS = """
+    vocab --input={0}/te*t.txt --output={0}/v --size=150
+    prepare --input={0}/text.txt --vocab={0}/vocab --config={0}/config.yaml --output={0}/data
+    prepare --input={0}/text.txt --vocab={0}/vocab --config={0}/config.yaml --output={0}/on_beam \
+        --runner=DirectRunner
+    pretrain --config={0}/config.yaml --data={0}/data --model_dir={0}/model --steps=2 {1}
+    pretrain --config={0}/config.yaml --data={0}/data --model_dir={0}/model --steps=4 {1} \
+        --set=keep_checkpoints=1
+    evaluate --model={0}/model --data={0}/data
+    score --model={0}/model --input={0}/texts.txt --output={0}/scores.jsonl
+    generate --model={0}/model --input={0}/texts.txt --output={0}/generated.jsonl --num_tokens=2
+    embed --model={0}/model --input={0}/texts.txt --output={0}/vectors.jsonl
+    vocab --extend={0}/model --input={0}/te*t.txt --size=+9 --output={0}/extended
+    convert --source={0}/model --output={0}/hf --to=hf
+    convert --source={0}/hf --output={0}/again
+    convert --source={0}/model --output={0}/tf1 --to=tf1
+    finetune --task=classification --init_from={0}/again --train={0}/train.tsv --dev={0}/dev.tsv \
+        --output={0}/task --set=max_length=23 --set=num_steps=2 --set=num_buckets=1 \
+        --set=warmup_steps=0 --set=training.batch_size=7 {1}
+    evaluate --model={0}/task --data={0}/dev.tsv --output={0}/report
+    predict --model={0}/task --input={0}/dev.tsv --output={0}/predictions.jsonl
+    export --model={0}/task --output={0}/exported
+    predict --saved_model={0}/exported/1 --input={0}/texts.jsonl --output={0}/bulk
+    inspect records {0}/data --output={0}/window.html
+    inspect attention --model={0}/model --text=the --output={0}/attention.html
+    inspect runs {0}/model {0}/task --output={0}/curves.png
+"""
+# What the clock decides, or chance in the graph of a SavedModel; what is not counted in a bucket.
+VARYING = ("tokens_per_second", "texts_per_second", "rows_per_second", "bytes")
+VARYING += ("targets_per_window", "windows_without_targets")
+# Their text has no path and no time: equal, byte for byte.
+SAME = [
+    *("v/spiece.model", "data/train-00000-of-00006.tfrecord", "data/spiece.model"),
+    *("on_beam/train-00005-of-00006.tfrecord", "scores.jsonl", "generated.jsonl"),
+    *("vectors.jsonl", "predictions.jsonl", "report/predictions.jsonl", "model/history.jsonl"),
+    *("window.html", "hf/model.safetensors", "task/metrics.json"),
+]
 
 
 def in_bucket(folder):
+    """Names of files; those of TensorBoard have a time."""
     url = f"{ROOT}/{folder}"
-    return file_system.tree(url) if file_system.is_dir(url) else {}
-
-
-def assert_same_data_set(world, folder):
-    """All but the manifest, which names the input, is the same as on the disk."""
-    expected = {path.name: path.read_bytes() for path in (world / "data").iterdir()}
-    got = {name: file_system.read_bytes(f"{ROOT}/{folder}/{name}") for name in in_bucket(folder)}
-    assert json.loads(got.pop("manifest.json"))["splits"]
-    del expected["manifest.json"]
-    assert got == expected
-
-
-def test_the_chain_with_a_kill_equals_that_on_a_disk(world, store, tmp_path, capfd):
-    outcome = run(
-        capfd,
-        *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab", "--num_workers=2"),
-        *(f"--config={ROOT}/config.yaml", f"--output={ROOT}/data"),
-    )
-    assert outcome.status == 0, outcome.err
-    assert_same_data_set(world, "data")
-
-    kill_after_a_checkpoint(pretrain(ROOT, f"{ROOT}/data"), tmp_path)
-    steps = [
-        int(name[5:-5])
-        for name in in_bucket("model")
-        if name.startswith("ckpt-") and name.endswith(".json")
-    ]
-    assert 0 < max(steps) < STEPS
-    assert file_system.exists(f"{ROOT}/model/.lock")  # Of a process that has ended, on this host.
-    threading.Timer(5, lose, [store, 5]).start()
-    continued = run(capfd, *pretrain(ROOT, f"{ROOT}/data"))
-    assert continued.status == 0, continued.err
-    whole = run(capfd, *pretrain(world, world / "data"))
-    assert continued.result["step"] == whole.result["step"] == STEPS
-    assert continued.result["loss"] == pytest.approx(whole.result["loss"], abs=1e-5)
-    assert not file_system.exists(f"{ROOT}/model/.lock")
-
-    tuned = []
-    for root in (ROOT, world):
-        outcome = run(
-            capfd,
-            *("finetune", "--task=classification", f"--init_from={root}/model"),
-            *(f"--train={root}/train.tsv", f"--dev={root}/dev.tsv", f"--output={root}/tuned"),
-            *("--set=max_length=23", "--set=num_steps=4", "--set=checkpoint_steps=2"),
-            "--set=num_buckets=1",
-            *("--set=warmup_steps=0", "--set=training.batch_size=7", NOT_COMPILED),
-        )
-        assert outcome.status == 0, outcome.err
-        tuned.append(outcome.result)
-    assert tuned[0]["loss"] == pytest.approx(tuned[1]["loss"], abs=1e-5)
-    outcome = run(capfd, "export", f"--model={ROOT}/tuned", f"--output={ROOT}/exported")
-    assert outcome.status == 0, outcome.err
-    assert outcome.result["path"] == f"{ROOT}/exported/1"
-    assert "1/saved_model.pb" in in_bucket("exported")
-    outcome = run(
-        capfd,
-        *("predict", f"--model={ROOT}/tuned", f"--input={ROOT}/dev.tsv"),
-        f"--output={ROOT}/predictions.jsonl",
-    )
-    assert outcome.status == 0, outcome.err
-    lines = [  # Those of a disk are in what fine-tuning wrote.
-        [json.loads(line)["label"] for line in file_system.read_bytes(path).splitlines()]
-        for path in (f"{ROOT}/predictions.jsonl", str(world / "tuned/predictions.jsonl"))
-    ]
-    assert lines[0] == lines[1]
-
-    bulk = run(
-        capfd,
-        *("predict", f"--saved_model={ROOT}/exported/1", f"--input={ROOT}/text.jsonl"),
-        f"--output={ROOT}/bulk",
-    )
-    assert bulk.status == 0, bulk.err
-    texts = file_system.read_bytes(f"{ROOT}/text.jsonl").splitlines()
-    written = [
-        line
-        for name in file_system.names(ROOT)
-        if name.startswith("bulk-0")
-        for line in file_system.read_bytes(f"{ROOT}/{name}").splitlines()
-    ]
-    assert bulk.result["rows"] == len(texts) == len(written)
-    assert not any(name.startswith("bulk-wrong") for name in file_system.names(ROOT))
-
-
-def test_a_run_that_loses_its_bucket_goes_on(world, store, capfd, monkeypatch):
-    monkeypatch.setattr("data_prep.records.lane_files._CHUNK_TOKENS", 64)
-
-    threading.Timer(1, lose, [store, 10]).start()
-    outcome = run(
-        capfd,
-        *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab", "--num_workers=1"),
-        *(f"--config={ROOT}/config.yaml", f"--output={ROOT}/data2"),
-    )
-    assert outcome.status == 0, outcome.err
-    assert json.loads(file_system.read_bytes(f"{ROOT}/data2/manifest.json"))["splits"]
-
-
-def test_beam_reads_and_writes_the_store(world, capfd):
-    outcome = run(
-        capfd,
-        *("prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab"),
-        *(f"--config={ROOT}/config.yaml", f"--output={ROOT}/on_beam", "--runner=DirectRunner"),
-    )
-    assert outcome.status == 0, outcome.err
-    assert_same_data_set(world, "on_beam")
+    names = file_system.tree(url) if file_system.is_dir(url) else ()
+    return {name.partition(".out.tfevents")[0] for name in names}
 
 
 @pytest.mark.slow
-def test_dask_with_a_worker_killed_half_way_writes_the_same_to_the_store(world, tmp_path):
-    pytest.importorskip("distributed")
-    from data_prep.pipelines.prepare import prepare
-    from official.xlnet.configs.experiment import XLNetConfig
-
-    with dask_cluster(tmp_path) as (address_file, workers):
-
-        def kill_one_half_way():
-            while not any(name.endswith(".tfrecord.json") for name in in_bucket("dask/.prepare")):
-                time.sleep(0.05)
-            workers[0].kill()
-
-        killer = threading.Thread(target=kill_one_half_way, daemon=True)
-        killer.start()
-        prepare(
-            [f"{ROOT}/text.txt"],
-            f"{ROOT}/vocab",
-            XLNetConfig.load(f"{ROOT}/config.yaml"),
-            f"{ROOT}/dask",
-            beam_options=[
-                "--runner=DaskRunner",
-                f"--dask_scheduler_file={address_file}",
-                "--dask_npartitions=6",
-            ],
+def test_every_verb_gives_the_same_on_a_store_as_on_a_disk(local, capfd):
+    """No lock, no file of a stage and no checkpoint that retention removed is left there."""
+    for verb in VERBS.strip().splitlines():
+        first, second = (
+            run(capfd, *(word.format(root, NOT_COMPILED) for word in verb.split()))
+            for root in (local, ROOT)
         )
-        killer.join()
-        assert workers[0].wait() == -signal.SIGKILL
-    assert_same_data_set(world, "dask")
+        assert (first.status, second.status) == (0, 0), (verb, first.err, second.err)
+        assert "xlnet-" not in second.out, verb  # No path of a stage.
+        expected = json.loads(json.dumps(first.result).replace(str(local), ROOT))
+        for name in expected.keys() - VARYING:
+            assert second.result[name] == expected[name], verb
+    for name in SAME:
+        assert file_system.read_bytes(f"{ROOT}/{name}") == (local / name).read_bytes(), name
+    for folder in ("model", "task", "exported", "again", "tf1", "report", "data", "on_beam"):
+        on_disk = filter(pathlib.Path.is_file, (local / folder).rglob("*"))
+        names = {str(path.relative_to(local / folder)) for path in on_disk}
+        assert in_bucket(folder) == {x.partition(".out.tfevents")[0] for x in names}, folder
 
 
-def test_a_store_that_is_not_there_is_one_sentence(store, capfd, monkeypatch):
-    monkeypatch.setattr(file_system, "PATIENCE_SECONDS", 1)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    import fsspec
+# `xlnet`, with slow steps, so that a kill is in the middle.
+SLOW = """
+import sys, time
+from official.xlnet import cli
+from official.xlnet.files import mirror
+from official.xlnet.training.loop import Loop
+mirror.PASS_SECONDS, begin = 0.2, Loop.on_train_batch_begin
+Loop.on_train_batch_begin = lambda *arguments: (time.sleep(0.2), begin(*arguments))
+sys.exit(cli.main())
+"""
 
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    outcome = run(capfd, "score", "--model=s3://elsewhere/model", "--text=the")
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    assert "could not be reached in" in refused(outcome)
-    assert "s3://elsewhere/model" in outcome.err
 
-
-def test_a_bucket_that_does_not_exist_is_one_sentence(store, capfd):
-    outcome = run(capfd, "score", "--model=s3://no-such-bucket/model", "--text=the")
-    assert "s3://no-such-bucket/model" in refused(outcome)
-    text = ["vocab", "--input=s3://no-such-bucket/*.txt", f"--output={ROOT}/v", "--size=99"]
-    assert "s3://no-such-bucket/*.txt" in refused(run(capfd, *text))
+@pytest.mark.slow
+def test_a_run_that_is_killed_and_loses_its_network_ends_as_if_nothing_had_been(
+    local, world, store, tmp_path, capfd
+):
+    upload(world.data, f"{ROOT}/world")
+    arguments = ["pretrain", f"--config={ROOT}/config.yaml", f"--data={ROOT}/world"]
+    arguments.append(f"--model_dir={ROOT}/killed")
+    variables = {**os.environ, "TMPDIR": str(tmp_path)}  # It leaves its files there.
+    with subprocess.Popen([sys.executable, "-c", SLOW, *arguments], env=variables) as process:
+        while "ckpt-7.json" not in in_bucket("killed"):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.kill()
+    assert file_system.exists(f"{ROOT}/killed/.lock")  # Of a process that has ended, on this host.
+    assert "ckpt-60.json" not in in_bucket("killed")
+    # The server stands still for a while, as behind a lost network.
+    threading.Timer(5, store.send_signal, [signal.SIGSTOP]).start()
+    threading.Timer(10, store.send_signal, [signal.SIGCONT]).start()
+    assert run(capfd, *arguments).result["step"] == 60
+    assert not file_system.exists(f"{ROOT}/killed/.lock")
+    lines = file_system.read_bytes(f"{ROOT}/killed/history.jsonl").splitlines()
+    losses = [
+        [x["loss"] for x in of] for of in (map(json.loads, lines), read_history(world.pretrained))
+    ]
+    np.testing.assert_allclose(*losses, rtol=0, atol=1e-5)

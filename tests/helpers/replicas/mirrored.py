@@ -1,18 +1,16 @@
 """All that tests do on two logical devices of one process; a program, which prints its results."""
 
-import contextlib
-import io
 import json
 import sys
 
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet import cli
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.distribution import create_strategy
 from official.xlnet.training.optimization import OPTIMIZERS, create_optimizer
+from tests.helpers.world import command
 
 
 def sum_over_replicas(size, cpu_devices):
@@ -21,15 +19,6 @@ def sum_over_replicas(size, cpu_devices):
     add = lambda: tf.distribute.get_replica_context().all_reduce("SUM", tf.ones([size]))  # noqa: E731
     total = tf.function(lambda: strategy.run(add))()
     return strategy.experimental_local_results(total)[0].numpy().tolist()
-
-
-def pretrain(config, data_dir, model_dir, num_steps):
-    """What `xlnet pretrain` prints."""
-    flags = [f"--config={config}", f"--data={data_dir}", f"--model_dir={model_dir}"]
-    devices = ["--strategy=mirrored", "--cpu_devices=2"]
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert cli.main(["pretrain", *flags, f"--steps={num_steps}", *devices]) == 0
-    return json.loads(out.getvalue().splitlines()[-1])
 
 
 def differing_after_updates(optimizer, path):
@@ -60,9 +49,10 @@ def differing_after_updates(optimizer, path):
 
 
 if __name__ == "__main__":
-    config, data_dir, model_dir, num_steps = sys.argv[1:]
+    config, data, model_dir, steps = sys.argv[1:]
     sums = [sum_over_replicas(size, devices) for size, devices in ((3, 2), (5, 1), (2, 1))]
-    results = pretrain(config, data_dir, model_dir, num_steps)
+    flags = {"config": config, "data": data, "model_dir": model_dir, "steps": steps}
+    results = command("pretrain", "--strategy=mirrored", "--cpu_devices=2", **flags)
     names = [name for name in OPTIMIZERS if name != "adamw"]
     differing = {name: differing_after_updates(name, config) for name in names}
     print(json.dumps({**results, "sums": sums, "differing": differing}))

@@ -1,81 +1,44 @@
-"""Fine-tuning, evaluation and prediction from paths and plain tuples."""
+"""Fine-tuning, evaluation and prediction from paths and plain rows; baselines beside the result."""
 
 import dataclasses
 import json
-import random
+import pathlib
+import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from data_prep.tasks.task_data import read_task
 from official import xlnet
-from official.xlnet import cli
+from official.xlnet.api.baselines import add_baselines
 from official.xlnet.api.finetuning import task_configuration
-from official.xlnet.checkpoints.convert import convert, open_source
-from official.xlnet.checkpoints.convert.variable_map import Weights
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
-from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.serving.export import export
-from tests.helpers.corpora import vocabulary_dir
-from tests.helpers.task_corpora import labelled, task_config, write_table
+from tests.helpers.world import command
 
-SETTINGS = (
-    *("num_steps=90", "warmup_steps=0", "learning_rate=0.01", "checkpoint_steps=30"),
-    *("batch_size=7", "task.max_length=23"),
-)
+SHORT = ["num_steps=3", "checkpoint_steps=3", "warmup_steps=0", "learning_rate=0.01"]
+SHORT += ["batch_size=7", "task.max_length=23", "task.num_buckets=1"]
+SHORT += ["model.dropout=0", "model.dropatt=0"]
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return [(text, label) for label, text in labelled(random.Random(0), 240)]
+def rows_of(path, *columns):
+    return list(pd.read_csv(path, sep="\t")[[*columns]].itertuples(index=False, name=None))
 
 
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    directory = str(tmp_path_factory.mktemp("base"))
-    tf_keras.utils.set_random_seed(3)
-    encoder = XLNetEncoder(task_config())
-    encoder.build()
-    xlnet.save_pretrained(encoder, directory, f"{vocabulary_dir()}/spiece.model")
-    return directory
-
-
-@pytest.fixture(scope="module")
-def tuned(base, rows, tmp_path_factory):
-    """(model directory, metrics)"""
-    output = str(tmp_path_factory.mktemp("tuned") / "model")
-    return output, xlnet.finetune(base, rows[20:], rows[:20], output, overrides=SETTINGS)
-
-
-SHORT = [*SETTINGS, "num_steps=3", "checkpoint_steps=3"]
-
-
-@pytest.fixture(scope="module")
-def short(base, rows, tmp_path_factory):
-    """(model directory, metrics) of a few steps on few rows."""
-    output = str(tmp_path_factory.mktemp("short") / "model")
-    return output, xlnet.finetune(base, rows[20:60], rows[:20], output, overrides=SHORT)
-
-
-def test_predictions(tuned, rows):
-    output, metrics = tuned
-    texts = [text for text, _ in rows[:20]]
-    predictions = xlnet.predict(output, [*texts, ""])
-    assert [row["id"] for row in predictions] == [str(n) for n in range(1, 22)]
-    right = [p["label"] == label for p, (_, label) in zip(predictions, rows[:20], strict=False)]
-    assert sum(right) / 20 == metrics["accuracy"]
-    assert xlnet.predict(output, texts[3])["probabilities"] == pytest.approx(
-        predictions[3]["probabilities"], abs=1e-5
-    )
-    predictor = xlnet.Predictor(output)
-    assert predictor([]) == [] and predictor("")["label"] == predictions[20]["label"]
-    predictor(texts)
+def test_predictions(world):
+    task = world.task("classification")
+    texts = [text for (text,) in rows_of(task.dev, "text")]
+    predictor = xlnet.Predictor(task.model)
+    found = predictor([*texts, ""])
+    assert [row["id"] for row in found] == [str(n) for n in range(1, len(texts) + 2)]
+    for row, expected in zip(found, task.predictions(), strict=False):
+        assert row["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
+    assert predictor([]) == [] and predictor("")["label"] == found[-1]["label"]
     (forward,) = predictor._ensemble._forwards
     num_graphs = forward.experimental_get_tracing_count()
-    predictor(texts[::-1])
+    predictor([*texts, ""][::-1])
     assert forward.experimental_get_tracing_count() == num_graphs
     with pytest.raises(TypeError, match="example 2: expected strings"):
         predictor(["now", 3])
@@ -83,115 +46,64 @@ def test_predictions(tuned, rows):
         predictor([("now", "then")])
 
 
-@pytest.mark.slow
-def test_files_and_lists_give_the_same_model(base, short, rows, tmp_path):
-    train, dev = (
-        write_table(tmp_path / f"{name}.tsv", ["text", "label"], part)
-        for name, part in (("train", rows[20:60]), ("dev", rows[:20]))
-    )
-    output, from_lists = short
-    assert xlnet.finetune(base, train, dev, f"{tmp_path}/x", overrides=SHORT) == from_lists
-    assert xlnet.evaluate(output, dev) == xlnet.evaluate(output, rows[:20])
-
-
-def numbered(rows, scale, offset):
-    """Regression examples: numbers around `offset` that follow from the text."""
-    return [(text, scale * (len(text) / 20 + (label == "good")) + offset) for text, label in rows]
-
-
-REGRESSION = [*SETTINGS, "num_steps=40", "checkpoint_steps=40"]
-
-
-def tune_regression(base, data, output):
-    return xlnet.finetune(base, data[20:], data[:20], output, "regression", overrides=REGRESSION)
-
-
 def scores(model, texts):
     return np.array([prediction["score"] for prediction in xlnet.predict(model, texts)])
 
 
-@pytest.fixture(scope="module")
-def plain_regression(base, rows, tmp_path_factory):
-    """Scores and metrics of a model of labels around 0."""
-    output = str(tmp_path_factory.mktemp("plain") / "model")
-    metrics = tune_regression(base, numbered(rows, 1.0, 0.0), output)
-    return scores(output, [text for text, _ in rows[:20]]), metrics
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("scale", "offset"), [(1e7, -1e9), (0.003, 5.0)])
-def test_a_regression_answers_in_the_units_of_its_labels(
-    base, rows, plain_regression, scale, offset, tmp_path
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 0.0), (1e7, -1e9), (0.003, 5.0)])
+def test_rows_give_the_model_of_their_file_and_answers_in_the_units_of_their_labels(
+    world, scale, offset, tmp_path
 ):
-    """Linear labels change nothing but the units, in every place that answers."""
-    (expected, metrics), model = plain_regression, f"{tmp_path}/scaled"
-    scaled, texts = numbered(rows, scale, offset), [text for text, _ in rows[:20]]
-    others = tune_regression(base, scaled, model)
-    found = scores(model, texts)
+    task, columns = world.task("regression"), ("a", "b", "c", "label")
+    train, dev = (
+        [(*x, y * scale + offset) for *x, y in rows_of(path, *columns)]
+        for path in (task.train, task.dev)
+    )
+    texts = [tuple(row) for *row, _ in dev]
+    arguments = {"task": "regression", "overrides": SHORT}
+    found = xlnet.finetune(world.pretrained, train, dev, f"{tmp_path}/model", **arguments)
+    expected = scores(task.model, texts) * scale + offset
     tolerance = abs(scale) * 2e-3 + abs(offset) * 2e-7
-    np.testing.assert_allclose(found, expected * scale + offset, atol=tolerance)
-    assert others["pearson"] == pytest.approx(metrics["pearson"], abs=1e-3)
-    assert others["loss"] == pytest.approx(metrics["loss"], rel=0.02)
+    np.testing.assert_allclose(scores(f"{tmp_path}/model", texts), expected, atol=tolerance)
+    metrics = task.json("metrics.json")
+    assert found["pearson"] == pytest.approx(metrics["pearson"], abs=5e-3)
+    assert found["loss"] == pytest.approx(metrics["loss"], rel=0.02)
     squared_error = metrics["mean_squared_error"] * scale**2
-    assert others["mean_squared_error"] == pytest.approx(squared_error, rel=0.02)
-    assert xlnet.evaluate(model, scaled[:20])["pearson"] == pytest.approx(others["pearson"])
-    if scale == 700:
-        assert_same_in_every_form(model, texts, found, tmp_path)
-
-
-def assert_same_in_every_form(directory, texts, expected, tmp_path):
-    np.testing.assert_allclose(scores([directory, directory], texts), expected, rtol=1e-6)
-    model, _ = load_task(directory)
-    assert type(model).from_config(model.get_config()).head.scale == model.head.scale
-    for form in ("hf", "tf1", "xlnet"):
-        convert(directory, f"{tmp_path}/{form}", form, ["model.activation=gelu"])
-        # TF1 has no place for the summary that the network uses.
-        if form != "tf1":
-            np.testing.assert_allclose(scores(f"{tmp_path}/{form}", texts), expected, rtol=1e-5)
-    tf1, hf = (open_source(f"{tmp_path}/{form}") for form in ("tf1", "hf"))
-    for name in ("kernel", "bias"):
-        ours, theirs = (Weights(x, "xlnet").read(f"head/logits/{name}") for x in (tf1, hf))
-        np.testing.assert_array_equal(ours, theirs)
-    export(directory, f"{tmp_path}/exported")
-    service = tf.saved_model.load(f"{tmp_path}/exported/1").signatures["serving_default"]
-    np.testing.assert_allclose(service(text=tf.constant(texts))["score"], expected, rtol=1e-5)
-
-
-def test_labels_that_float32_cannot_tell_apart_are_refused(base, rows, tmp_path):
-    data = numbered(rows, 1.0, 1e9)
-    with pytest.raises(DataError, match=r"standard deviation is at least 1e\+04.* subtract"):
-        xlnet.finetune(base, data, data, f"{tmp_path}/x", "regression", overrides=SETTINGS)
+    assert found["mean_squared_error"] == pytest.approx(squared_error, rel=0.02)
+    again = xlnet.evaluate(f"{tmp_path}/model", dev)
+    assert again["pearson"] == pytest.approx(found["pearson"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("several", [{}, {"num_runs": 2}, {"search": 2}], ids=str)
-def test_other_inputs_than_those_of_the_run_are_refused(base, short, rows, several, tmp_path):
+def test_other_inputs_than_those_of_the_run_are_refused(world, several, tmp_path):
     """The same command means the same input; nothing is trained, or told, for another one."""
-    output, first = (f"{tmp_path}/model", None) if several else short
-    inputs = {"model": base, "train": rows[20:60], "dev": rows[:20]}
-    settings = list(SHORT)
+    files = world.files("classification")
+    train, dev = (rows_of(path, "text", "label")[:20] for path in files.values())
+    inputs, settings = {"model": world.pretrained, "train": train, "dev": dev}, list(SHORT)
 
     def tune(**changes):
-        return xlnet.finetune(**(inputs | changes), output=output, overrides=settings, **several)
+        return xlnet.finetune(
+            **(inputs | changes), output=f"{tmp_path}/model", overrides=settings, **several
+        )
 
-    first = first or tune()
-    other = f"{tmp_path}/other"
-    encoder = xlnet.load_encoder(base)
+    first = tune()
+    encoder = xlnet.load_encoder(world.pretrained)
     encoder.trainable_variables[0].assign_add(tf.ones_like(encoder.trainable_variables[0]))
-    xlnet.save_pretrained(encoder, other, f"{vocabulary_dir()}/spiece.model")
-    corrected = [*inputs["train"][:-1], (inputs["train"][-1][0], "bad")]
-    assert corrected != inputs["train"]
+    xlnet.save_pretrained(encoder, f"{tmp_path}/other", f"{world.vocab}/spiece.model")
+    other_label = {"good": "bad", "bad": "good"}[train[-1][1]]
     for changes, what in (
-        ({"train": corrected}, "training examples"),
-        ({"train": [*inputs["train"], ("now", "good")]}, "training examples"),
-        ({"train": inputs["train"][::-1]}, "training examples"),
-        ({"dev": inputs["dev"][1:]}, "validation examples"),
-        ({"model": other}, "initial weights"),
+        ({"train": [*train[:-1], (train[-1][0], other_label)]}, "training examples"),
+        ({"train": [*train, ("now", "good")]}, "training examples"),
+        ({"train": train[::-1]}, "training examples"),
+        ({"dev": dev[1:]}, "validation examples"),
+        ({"model": f"{tmp_path}/other"}, "initial weights"),
     ):
         with pytest.raises(ConfigError, match=f"expected the {what} .*; choose another output"):
             tune(**changes)
+    settings.append("weight_decay=0.5")
     with pytest.raises(ConfigError, match=r"weight_decay|expected the configuration"):
-        settings.append("weight_decay=0.5")
         tune()
     settings.pop()
     assert tune() == first
@@ -199,10 +111,12 @@ def test_other_inputs_than_those_of_the_run_are_refused(base, short, rows, sever
 
 @pytest.mark.parametrize("network", ["xlnet", "gpt"])
 def test_the_model_says_its_objective_and_its_longest_input(tmp_path, network):
-    model = {"network": network, "attention_type": "uni", "max_positions": 71, "mem_len": 0}
-    sections = {"data": {"seq_len": 71, "reuse_len": 63, "num_predict": 7, "bidirectional": False}}
-    sections["objective"] = {"kind": "causal"}
-    xlnet.XLNetConfig.from_dict({"model": model, **sections}).save(str(tmp_path))
+    tree = {
+        "model": {"network": network, "attention_type": "uni", "max_positions": 71, "mem_len": 0},
+        "data": {"seq_len": 71, "reuse_len": 63, "num_predict": 7, "bidirectional": False},
+        "objective": {"kind": "causal"},
+    }
+    xlnet.XLNetConfig.from_dict(tree).save(str(tmp_path))
     config = task_configuration("classification", None, [], str(tmp_path))
     assert config.objective.kind == "causal"  # What `task.lm_weight` reads follows from it.
     assert config.task.max_length == (71 if network == "gpt" else 128)
@@ -211,71 +125,76 @@ def test_the_model_says_its_objective_and_its_longest_input(tmp_path, network):
         task_configuration("classification", None, overrides, str(tmp_path))
 
 
-def test_wrong_arguments_are_named(base, rows, tmp_path):
-    with pytest.raises(DataError, match=r"task 'classificatoin': .* did you mean 'classification'"):
-        xlnet.finetune(base, rows, rows, f"{tmp_path}/x", "classificatoin")
+ROWS = [("now", "good"), ("then", "bad")]
+LARGE = [(text, 1e9 + n) for n, (text, _) in enumerate(ROWS)]
+
+
+@pytest.mark.parametrize(
+    ("train", "task", "error", "message"),
+    [
+        (ROWS, "classificatoin", DataError, "task 'classificatoin': .* mean 'classification'"),
+        (("now", "good"), "classification", TypeError, "examples: expected a list"),
+        (LARGE, "regression", DataError, r"standard deviation is at least 1e\+04.* subtract"),
+    ],
+)
+def test_wrong_arguments_are_named(world, train, task, error, message, tmp_path):
+    with pytest.raises(error, match=message):
+        xlnet.finetune(world.pretrained, train, train, f"{tmp_path}/x", task, overrides=SHORT)
     with pytest.raises(ConfigError, match="expected a fine-tuned model, got one without a task"):
-        xlnet.predict(base, ["now"])
-    with pytest.raises(TypeError, match="examples: expected a list"):
-        xlnet.finetune(base, ("now", "good"), rows, f"{tmp_path}/x")
-
-
-def squad_file(path, questions):
-    """A file in the form of SQuAD: the answer to each question is a word of its text."""
-    paragraphs = [
-        {
-            "context": text,
-            "qas": [
-                {
-                    "id": str(n),
-                    "question": question,
-                    "answers": [{"text": answer, "answer_start": text.index(answer)}],
-                }
-            ],
-        }
-        for n, (text, question, answer) in enumerate(questions)
-    ]
-    path.write_text(json.dumps({"version": "1.1", "data": [{"paragraphs": paragraphs}]}))
-    return str(path)
+        xlnet.predict(world.pretrained, ["now"])
 
 
 @pytest.mark.slow
-def test_further_training_files_count_by_their_weights(base, tmp_path, capfd):
+def test_further_training_files_count_by_their_weights(world, tmp_path):
     """A step on two files moves the weights as one on the examples with their weights does.
 
     Files are given to the command or, with another weight, to the function.
     """
-    own = squad_file(tmp_path / "own.json", [("the people of the house", "who ?", "people")] * 3)
-    more = squad_file(tmp_path / "more.json", [("this is a time of war", "when ?", "war")] * 5)
-    settings = ("num_steps=1", "warmup_steps=0", "checkpoint_steps=1", "batch_size=8")
-    settings = (*settings, "task.max_length=23", "model.dropout=0.0", "model.dropatt=0.0")
+    own, more = world.files("question_answering").values()
+    settings = [*SHORT, "num_steps=1", "checkpoint_steps=1", "batch_size=30", "task.query_length=7"]
+    arguments = {"task": "squad", "overrides": settings}
+    task = task_configuration("squad", None, settings, world.pretrained).task
+    weighted = [dataclasses.replace(e, weight=0.25) for e in read_task(more, task)[0]]
+    examples = [*read_task(own, task)[0], *weighted]
 
-    def run(name, train, **extra):
-        output = str(tmp_path / name)
-        metrics = xlnet.finetune(
-            base, train, own, output, task="squad", overrides=settings, **extra
-        )
-        assert metrics["train_examples"] == 8
-        return load_task(output)[0].head.get_weights()
+    def weights(name):
+        return load_task(str(tmp_path / name))[0].head.get_weights()
 
-    task = task_configuration("squad", None, settings, base).task
-    examples = [
-        *read_task(own, task)[0],
-        *(dataclasses.replace(e, weight=0.25) for e in read_task(more, task)[0]),
-    ]
-    expected = run("examples", examples)
-    unweighted = run("unweighted", own, extra_train={more: 1.0})
-    assert max(np.abs(a - b).max() for a, b in zip(expected, unweighted, strict=True)) > 1e-5
-
-    arguments = ["finetune", "--task=squad", f"--init_from={base}", f"--dev={own}"]
-    arguments += [f"--train={own}", f"--output={tmp_path / 'command'}"]
-    arguments += [f"--set={setting}" for setting in settings]
-    assert cli.main([*arguments, f"--extra_train={more}=0.25"]) == 0
-    found = load_task(str(tmp_path / "command"))[0].head.get_weights()
+    start, output = world.pretrained, f"{tmp_path}/examples"
+    assert xlnet.finetune(start, examples, own, output, **arguments)["train_examples"] == 30
+    output = f"{tmp_path}/unweighted"
+    xlnet.finetune(start, own, own, output, extra_train={more: 1.0}, **arguments)
+    flags = {"task": "squad", "init_from": start, "train": own, "dev": own}
+    sets = [f"--set={setting}" for setting in settings]
+    output, extra = f"{tmp_path}/command", f"{more}=0.25"
+    command("finetune", *sets, **flags, output=output, extra_train=extra)
+    found, expected = weights("command"), weights("examples")
     for one, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, wanted, atol=1e-6)
-    assert cli.main([*arguments, f"--extra_train={more}=-1"]) == 2
-    assert "expected a weight above 0, got -1.0" in capfd.readouterr().err
-    for rows in ([("a", "b")], []):
-        with pytest.raises(ConfigError, match="a task whose examples have weights, got class"):
-            xlnet.finetune(base, rows, [("a", "b")], "x", extra_train={more: 1.0})
+    other = zip(weights("unweighted"), expected, strict=True)
+    assert max(np.abs(a - b).max() for a, b in other) > 1e-5
+    with pytest.raises(ConfigError, match="a task whose examples have weights, got class"):
+        xlnet.finetune(start, [("a", "b")], [("a", "b")], "x", extra_train={more: 1.0})
+
+
+@pytest.mark.parametrize("kind", ["classification", "question_answering"])
+def test_baselines_are_shown_and_added_to_the_metrics(kind, world, tmp_path, capfd):
+    task = world.task(kind)
+    for name in ("config.yaml", "spiece.model", "metrics.json"):
+        shutil.copy(f"{task.model}/{name}", tmp_path)
+    model_dir, settings = str(tmp_path), load_task(task.model)[1].config.task
+    examples = [read_task(path, settings)[0] for path in (task.train, task.dev)]
+    found = add_baselines(model_dir, {"accuracy": 0.25, "f1": 0.25}, *examples)
+    saved = json.loads(pathlib.Path(tmp_path, "metrics.json").read_text())
+    assert saved == {**task.json("metrics.json"), "baselines": found}
+    said = capfd.readouterr().err
+    if kind == "question_answering":
+        assert found is None
+        assert "model 0.2500 (no bag of words to compare with in question_answering)" in said
+        return
+    linear = found["bag_of_words"]["accuracy"]
+    assert linear > 0.8
+    assert f"accuracy: model 0.2500, bag of words {linear:.4f}, majority class or" in said
+    assert said.endswith("; the model is behind the bag of words\n")
+    add_baselines(model_dir, {"accuracy": 1.0}, *examples)
+    assert "behind" not in capfd.readouterr().err

@@ -1,6 +1,7 @@
 """Nothing keeps a model alive that its user has let go of: no registry, no cache, no thread."""
 
 import gc
+import pathlib
 import random
 import weakref
 
@@ -11,9 +12,7 @@ import tf_keras
 from tensorflow.python.framework import ops
 
 from official import xlnet
-from tests.helpers.corpora import vocabulary_dir
-from tests.helpers.small_language_model import random_model
-from tests.helpers.task_corpora import labelled, task_config
+from tests.helpers.task_corpora import labelled
 from tests.helpers.tiny import random_inputs, random_windows, tiny_config
 
 ROWS = [(text, label) for label, text in labelled(random.Random(0), 14)]
@@ -22,23 +21,17 @@ TEXTS = ["now and then", "the water they find", "now"]
 
 
 @pytest.fixture(scope="module")
-def paths(tmp_path_factory):
-    """Model directories by kind; each may be written once more beside `root`."""
-    root = tmp_path_factory.mktemp("models")
-    vocab = f"{vocabulary_dir()}/spiece.model"
-    encoder = xlnet.XLNetEncoder(task_config())
-    encoder.build()
-    xlnet.save_pretrained(encoder, f"{root}/encoder", vocab)
-    vocab_size = xlnet.Tokenizer(vocab).vocab_size
-    xlnet.save_pretrained(random_model(vocab_size=vocab_size), f"{root}/lm", vocab)
-    xlnet.finetune(f"{root}/encoder", ROWS, ROWS, f"{root}/tuned", overrides=SETTINGS)
-    return {name: f"{root}/{name}" for name in ("encoder", "lm", "tuned")}
+def paths(world):
+    return {"lm": world.pretrained, "tuned": world.task("classification").model}
 
 
-def fit(**arguments):
-    model = xlnet.XLNetPretrainer(tiny_config(dropout=0.1, dropatt=0.1, recompute="attention"))
+def fit(config, **arguments):
+    model = xlnet.XLNetPretrainer(config)
     model.compile("adam", **arguments)
     model.fit(tf.data.Dataset.from_tensors(random_windows(0, context_length=0)), verbose=0)
+
+
+RECOMPUTED = tiny_config(dropout=0.1, dropatt=0.1, recompute="attention")
 
 
 def differentiate(run):
@@ -55,7 +48,7 @@ def differentiate(run):
 
 def classify(paths, path):
     """Fits, predicts, saves and loads a Keras model."""
-    model = xlnet.XLNetClassifier(xlnet.load_encoder(paths["encoder"]), 2)
+    model = xlnet.XLNetClassifier(xlnet.load_encoder(paths["lm"]), 2)
     model.compile("adam", "sparse_categorical_crossentropy")
     ids = np.random.default_rng(0).integers(9, 200, [6, 11]).astype(np.int32)
     inputs = {"token_ids": ids, "is_padding": np.zeros([6, 11], bool)}
@@ -66,7 +59,7 @@ def classify(paths, path):
 
 
 CASES = {
-    "load_encoder": lambda paths, _: xlnet.load_encoder(paths["encoder"]),
+    "load_encoder": lambda paths, _: xlnet.load_encoder(paths["lm"]),
     "load_pretrainer": lambda paths, _: xlnet.load_pretrainer(paths["lm"]),
     "score": lambda paths, _: xlnet.score(paths["lm"], TEXTS),
     "score, pseudo": lambda paths, _: xlnet.score(paths["lm"], TEXTS, "pseudo"),
@@ -78,10 +71,10 @@ CASES = {
     "evaluate": lambda paths, _: xlnet.evaluate(paths["tuned"], ROWS),
     "export": lambda paths, path: xlnet.export(paths["tuned"], f"{path}/export"),
     "finetune": lambda paths, path: xlnet.finetune(
-        paths["encoder"], ROWS, ROWS, f"{path}/model", overrides=SETTINGS
+        paths["lm"], ROWS, ROWS, f"{path}/model", overrides=SETTINGS
     ),
-    "pretrainer, fit": lambda *_: fit(),
-    "pretrainer, run_eagerly": lambda *_: fit(run_eagerly=True),
+    "pretrainer, fit": lambda *_: fit(RECOMPUTED),
+    "pretrainer, run_eagerly": lambda *_: fit(RECOMPUTED, run_eagerly=True),
     "classifier": classify,
     "tape, eager": lambda *_: differentiate(lambda step: step),
     "tape, graph": lambda *_: differentiate(tf.function),
@@ -110,18 +103,10 @@ def test_nothing_is_left(name, paths, tmp_path):
 @pytest.mark.slow
 def test_memory_of_the_process_does_not_grow_by_a_model_a_run():
     """A model of 26 MB, with Adam's moments 80 MB, trained four times."""
-    config = tiny_config(num_layers=1, vocab_size=300_007)
-
-    def resident():
-        gc.collect()
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * 4096 / 1e6
-
     sizes = []
     for _ in range(4):
-        model = xlnet.XLNetPretrainer(config)
-        model.compile("adam")
-        model.fit(tf.data.Dataset.from_tensors(random_windows(0, context_length=0)), verbose=0)
-        del model
-        sizes.append(resident())
+        fit(tiny_config(num_layers=1, vocab_size=300_007))
+        gc.collect()
+        pages = pathlib.Path("/proc/self/statm").read_text().split()[1]
+        sizes.append(int(pages) * 4096 / 1e6)
     assert sizes[3] - sizes[1] < 80, sizes

@@ -1,5 +1,6 @@
 """Signatures of every task against offline prediction and the Python tokenizer."""
 
+import functools
 import pathlib
 
 import numpy as np
@@ -9,6 +10,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from official.xlnet.checkpoints.model_directory import save_pretrained
 from official.xlnet.data.examples import TextExample
+from official.xlnet.inference.scoring import score
 from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.serving.export import write_version
@@ -18,9 +20,10 @@ from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService
 from official.xlnet.tasks.batching import collate
 from official.xlnet.tasks.ranking.examples import RankingExample
-from official.xlnet.tokenization.graph.packing import pack_columns
+from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.oracles.tokenizer_oracle import nasty_lines, real_lines
 from tests.helpers.served_models import (
     by_label,
     examples_of,
@@ -30,10 +33,11 @@ from tests.helpers.served_models import (
     service_of,
     tokenizers,
 )
+from tests.helpers.small_language_model import random_model
 from tests.helpers.tiny import tiny_encoder
 
-SETTINGS = Settings(lengths=(11, 23), max_characters=5000)
-ONE_LENGTH = Settings(lengths=(23,), max_characters=5000)
+slow = pytest.mark.slow
+LENGTHS = {"classification": (11, 23), "question_answering": (11, 23)}
 
 
 @pytest.fixture(scope="module")
@@ -46,81 +50,103 @@ def graph_tokenizer():
     return tokenizers()[1]
 
 
-@pytest.fixture(scope="module")
-def served(tokenizer, graph_tokenizer):
+@functools.cache
+def served(name, settings=(), num_texts=1, number=19, weights="float32"):
     """(service, outputs for texts, examples, predictions of Keras) of a kind of task."""
-    known = {}
-
-    def make(name, number=19, settings=ONE_LENGTH, **task):
-        key = name, *sorted(task.items())
-        if key not in known:
-            model, python_task = random_task(name, **task)
-            service = task_service(model, graph_tokenizer, settings)
-            examples = examples_of(name, number)
-            inputs = {n: tf.constant(x) for n, x in inputs_of(examples).items()}
-            outputs = {n: x.numpy() for n, x in service.serve_texts(**inputs).items()}
-            expected = list(predict_examples(model, python_task, examples))
-            known[key] = service, outputs, examples, expected
-        return known[key]
-
-    return make
-
-
-@pytest.mark.parametrize("name", ["classification", "multi_label"])
-def test_classes(served, name):
-    _, outputs, _, expected = served(name, settings=SETTINGS)
-    for row, prediction in enumerate(expected):
-        assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
-        if name == "classification":
-            assert outputs["label"][row].decode() == prediction["label"]
+    model, task = random_task(name, **dict(settings))
+    examples = examples_of(name, number)
+    inputs = inputs_of(examples)
+    columns = ("text",)
+    if num_texts > 1:
+        columns = tuple(f"text{i}" for i in range(num_texts))
+        texts = [mixed_texts(number, seed=i)[:: (-1) ** i] for i in range(num_texts)]
+        examples = [TextExample(str(n), row) for n, row in enumerate(zip(*texts, strict=True))]
+        inputs = dict(zip(columns, texts, strict=True))
+    serving = Settings(
+        LENGTHS.get(name, (23,)), max_characters=5000, text_columns=columns, weights=weights
+    )
+    service = task_service(model, tokenizers()[1], serving)
+    outputs = service.serve_texts(**{n: tf.constant(x) for n, x in inputs.items()})
+    outputs = {n: x.numpy() for n, x in outputs.items()}
+    return service, outputs, examples, list(predict_examples(model, task, examples))
 
 
-LONG_TEXTS = (
-    dict(long_texts="windows", max_windows=3, window_stride=7, truncation_side="left"),
-    dict(long_texts="memory", max_windows=3, truncation_side="left"),
+SERVED = {"label", "answer", "best_span", "choice", "score", "words", "tags"}
+
+
+def assert_served(outputs, row, prediction, prefix="", atol=1e-5):
+    """A row of outputs is the prediction; what is longer is padded with empty strings."""
+    for name in {"label", "answer", "best_span", "choice", "score", "words", "tags"} & {
+        *prediction
+    }:
+        expected, found = prediction[name], outputs[prefix + name][row]
+        if isinstance(expected, float):
+            assert found == pytest.approx(expected, abs=atol)
+        elif isinstance(expected, list):
+            decoded = [word.decode() for word in found]
+            assert decoded == expected + [""] * (len(decoded) - len(expected))
+        else:
+            assert (found.decode() if isinstance(found, bytes) else found) == expected
+    if expected := prediction.get("probabilities"):
+        is_by_label = isinstance(expected, dict)
+        found = outputs["probabilities"][row, : len(expected)] if not is_by_label else None
+        found = by_label(outputs, row, prefix) if is_by_label else found
+        assert found == pytest.approx(expected, abs=atol)
+
+
+WINDOWS = {"long_texts": "windows", "max_windows": 3, "window_stride": 7}
+MEMORY = {"long_texts": "memory", "max_windows": 3, "truncation_side": "left"}
+RANKING = {"query_length": 7}
+LEFT = (("truncation_side", "left"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "num_texts"),
+    [
+        ("classification", {}, 1),
+        ("multi_label", {}, 1),
+        ("regression", {"summary": "mean"}, 1),
+        ("multiple_choice", {"truncation_side": "left"}, 1),
+        ("ranking", {"scoring": "kernel", **RANKING}, 1),
+        ("ranking", {"scoring": "summary", "truncation_side": "left", **RANKING}, 1),
+        ("token_classification", {}, 1),
+        pytest.param("classification", {**WINDOWS, "truncation_side": "left"}, 1, marks=slow),
+        pytest.param("classification", MEMORY, 1, marks=slow),
+        # From four texts on, the segment of padding lies between theirs and that of CLS.
+        pytest.param("classification", {**WINDOWS, "max_windows": 2}, 2, marks=slow),
+        pytest.param("classification", {}, 4, marks=slow),
+        pytest.param("classification", MEMORY, 5, marks=slow),
+        pytest.param("classification", {"both_orders": True}, 2, marks=slow),
+    ],
+    ids=str,
 )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("settings", LONG_TEXTS)
-def test_long_texts(served, settings):
-    _, outputs, _, expected = served("classification", **settings)
+def test_served_texts_equal_keras(name, settings, num_texts):
+    if settings.get("both_orders"):
+        settings = {**settings, "text_columns": ("text0", "text1")}
+    _, outputs, _, expected = served(name, tuple(settings.items()), num_texts)
     for row, prediction in enumerate(expected):
-        assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
+        assert_served(outputs, row, prediction)
 
 
-@pytest.mark.slow
-def test_memory_in_few_bytes(served, graph_tokenizer):
-    _, _, examples, expected = served("classification", **LONG_TEXTS[1])
-    model, _ = random_task("classification", **LONG_TEXTS[1])
-    service = task_service(model, graph_tokenizer, Settings((23,), weights="bfloat16"))
-    outputs = service.serve_texts(text=tf.constant([example.texts[0] for example in examples]))
-    outputs = {name: x.numpy() for name, x in outputs.items()}
+@slow
+def test_memory_in_few_bytes():
+    _, outputs, _, expected = served("classification", tuple(MEMORY.items()), weights="bfloat16")
     for row, prediction in enumerate(expected):
         assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=0.03)
 
 
-@pytest.mark.slow
-def test_both_orders(graph_tokenizer):
-    model, task = random_task("classification", both_orders=True, text_columns=("a", "b"))
-    settings = Settings((23,), text_columns=("a", "b"))
-    service = task_service(model, graph_tokenizer, settings)
-    a, b = mixed_texts(13), mixed_texts(13, seed=1)
-    examples = [TextExample(str(n), pair) for n, pair in enumerate(zip(a, b, strict=True))]
-    (units,) = task.units([examples[12]])
-    first, second = units[0].sequences
-    for ids, other in ((0, 1), (1, 0)):
-        np.testing.assert_array_equal(
-            first["token_ids"][:-1][first["segment_ids"][:-1] == ids],
-            second["token_ids"][:-1][second["segment_ids"][:-1] == other],
-        )
-    outputs = service.serve_texts(a=tf.constant(a), b=tf.constant(b))
-    mirrored = service.serve_texts(a=tf.constant(b), b=tf.constant(a))
+@slow
+def test_both_orders_give_the_mean_of_each_by_itself():
+    """W · (summary(A | B) + summary(B | A)) / 2 + b, whichever text comes first."""
+    columns = ("text0", "text1")
+    settings = {"both_orders": True, "text_columns": columns}
+    service, outputs, examples, _ = served("classification", tuple(settings.items()), 2)
+    texts = [tf.constant(column) for column in zip(*(e.texts for e in examples), strict=True)]
+    mirrored = service.serve_texts(**dict(zip(columns, texts[::-1], strict=True)))
     np.testing.assert_allclose(outputs["logits"], mirrored["logits"], atol=1e-5)
-    for row, prediction in enumerate(predict_examples(model, task, examples)):
-        assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
-    # W · (summary(A | B) + summary(B | A)) / 2 + b, of GPT's two inputs by themselves.
-    batch = collate(units, 23, 1)
+    model, task = random_task("classification", **settings)
+    [units] = task.units([examples[12]])
+    batch = collate(units[:1], 23, 1)
     alone = [
         model({name: tf.constant(x[:, [s]]) for name, x in batch.items() if x.ndim == 3})["logits"]
         for s in (0, 1)
@@ -128,69 +154,8 @@ def test_both_orders(graph_tokenizer):
     np.testing.assert_allclose(outputs["logits"][12], np.mean(alone, axis=0)[0], atol=1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "long_texts"), [(2, "windows"), (4, "truncate"), (5, "memory")])
-def test_several_texts(tokenizer, graph_tokenizer, number, long_texts):
-    """From four texts on, the segment of padding lies between theirs and that of CLS."""
-    model, task = random_task("classification", long_texts=long_texts, max_windows=2)
-    names = tuple(f"text{i}" for i in range(number))
-    service = task_service(model, graph_tokenizer, Settings((23,), text_columns=names))
-    columns = [mixed_texts(19, seed=i)[:: (-1) ** i] for i in range(number)]
-    examples = [TextExample("", texts) for texts in zip(*columns, strict=True)]
-    texts = dict(zip(names, map(tf.constant, columns), strict=True))
-    asked = [service.serve_texts(**texts)]
-    if long_texts == "truncate":
-        ids = [[tokenizer.encode(text) for text in column] for column in columns]
-        packed = pack_columns(ids, 23)
-        inputs = {key: tf.constant(packed[key]) for key in ("token_ids", "segment_ids")}
-        asked.append(service.serve_tokens(**inputs))
-    expected = list(predict_examples(model, task, examples))
-    for outputs in asked:
-        for row, prediction in enumerate(expected):
-            assert by_label(outputs, row) == pytest.approx(prediction["probabilities"], abs=1e-5)
-
-
-def test_numbers(served):
-    _, outputs, _, expected = served("regression", summary="mean")
-    np.testing.assert_allclose(outputs["score"], [p["score"] for p in expected], atol=1e-5)
-
-
-def test_choices(served):
-    _, outputs, examples, expected = served("multiple_choice", truncation_side="left")
-    for row, (example, prediction) in enumerate(zip(examples, expected, strict=True)):
-        found = outputs["probabilities"][row, : len(example.choices)]
-        np.testing.assert_allclose(found, prediction["probabilities"], atol=1e-5)
-        assert outputs["choice"][row] == prediction["choice"]
-
-
-@pytest.mark.parametrize(("scoring", "side"), [("kernel", "right"), ("summary", "left")])
-def test_ranking(served, scoring, side):
-    settings = {"query_length": 7, "truncation_side": side}
-    _, outputs, _, expected = served("ranking", scoring=scoring, **settings)
-    np.testing.assert_allclose(outputs["score"], [p["score"] for p in expected], atol=1e-5)
-
-
-def test_tags(served):
-    _, outputs, examples, expected = served("token_classification")
-    for row, (example, prediction) in enumerate(zip(examples, expected, strict=True)):
-        number = len(example.words)
-        words = [word.decode() for word in outputs["words"][row]]
-        tags = [tag.decode() for tag in outputs["tags"][row]]
-        assert words[:number] == list(example.words) and not any(words[number:])
-        assert tags[:number] == prediction["tags"] and not any(tags[number:])
-
-
-@pytest.mark.slow
-def test_several_tasks(served):
-    _, outputs, _, expected = served("multitask")
-    for row, prediction in enumerate(expected):
-        found = by_label(outputs, row, "tone_")
-        assert found == pytest.approx(prediction["probabilities"], abs=1e-5)
-    assert outputs["length_score"].shape == (len(expected),)
-
-
-@pytest.mark.slow
-def test_tasks_of_mt_dnn(graph_tokenizer):
+@slow
+def test_tasks_of_mt_dnn_read_their_own_texts(graph_tokenizer):
     columns = ("one", "two"), ("document", "query")
     texts = [f"{name}/{x}" for name, of in zip(("nli", "found"), columns, strict=True) for x in of]
     model, task = random_task(
@@ -210,42 +175,34 @@ def test_tasks_of_mt_dnn(graph_tokenizer):
     pairs = list(zip(*texts, strict=True))
     nli = [TextExample(str(n), pair, subtask="nli") for n, pair in enumerate(pairs)]
     found = [RankingExample(str(n), "q", b, a, subtask="found") for n, (a, b) in enumerate(pairs)]
-    for row, prediction in enumerate(predict_examples(model, task, nli)):
-        assert by_label(outputs, row, "nli_") == pytest.approx(
-            prediction["probabilities"], abs=1e-5
-        )
-    scores = [prediction["score"] for prediction in predict_examples(model, task, found)]
-    np.testing.assert_allclose(outputs["found_score"], scores, atol=1e-5)
-    assert np.ptp(scores) > 1e-3
+    for prefix, examples in (("nli_", nli), ("found_", found)):
+        for row, prediction in enumerate(predict_examples(model, task, examples)):
+            assert_served(outputs, row, prediction, prefix)
+    assert np.ptp(outputs["found_score"]) > 1e-3
 
 
-def test_answers(served):
+def test_answers():
+    settings = {"query_length": 5, "window_stride": 5, "answer_length": 7}
     _, outputs, examples, expected = served(
-        "question_answering",
-        number=31,
-        settings=SETTINGS,
-        query_length=5,
-        window_stride=5,
-        answer_length=7,
+        "question_answering", tuple(settings.items()), number=31
     )
     for row, (example, prediction) in enumerate(zip(examples, expected, strict=True)):
+        assert_served(outputs, row, prediction)
         assert outputs["null_score"][row] == pytest.approx(prediction["no_answer_score"], abs=1e-5)
-        assert outputs["best_span"][row].decode() == prediction["best_span"], example.context
-        assert outputs["answer"][row].decode() == prediction["answer"]
-        if prediction["n_best"]:
-            best = prediction["n_best"][0]
+        for best in prediction["n_best"][:1]:
             assert outputs["score"][row] == pytest.approx(best["log_probability"], abs=1e-5)
+        start, end = outputs["start"][row], outputs["end"][row]
         if prediction["answer"]:
-            start, end = outputs["start"][row], outputs["end"][row]
             assert example.context[start:end] == prediction["answer"]
             assert start == prediction["start"]
         else:
-            assert outputs["start"][row] == outputs["end"][row] == -1
+            assert start == end == -1
 
 
-def test_examples_signature(served):
+def test_examples_signature():
     for name in ("classification", "multiple_choice"):
-        service, outputs, examples, _ = served(name)
+        settings = LEFT if name == "multiple_choice" else ()
+        service, outputs, examples, _ = served(name, settings, 1)
         serialized = []
         inputs = inputs_of(examples)
         for row in range(len(examples)):
@@ -272,8 +229,8 @@ def test_an_export_holds_the_network_of_each_length_once(tmp_path):
     assert sum("_in_buckets_" in name for name in names) == 1
 
 
-def test_token_ids_signature(served, tokenizer):
-    service, outputs, examples, _ = served("classification")
+def test_token_ids_signature(tokenizer):
+    service, outputs, examples, _ = served("classification", (), 1)
     ids = [tokenizer.encode(example.texts[0])[:21] for example in examples]
     longest = max(map(len, ids)) + 2
     token_ids = [[7] * (longest - 2 - len(row)) + row + [4, 3] for row in ids]
@@ -294,26 +251,22 @@ WRONG_TOKENS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def serve_tokens(served):
-    service = served("classification")[0]
+def test_wrong_tokens():
+    service = served("classification", (), 1)[0]
     function = tf.function(service.serve_tokens, autograph=False)
-    return function.get_concrete_function(**service.token_specs())
+    serve = function.get_concrete_function(**service.token_specs())
+    for token_ids, segment_ids, message in WRONG_TOKENS:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            serve(token_ids=tf.constant(token_ids), segment_ids=tf.constant(segment_ids))
 
 
-@pytest.mark.parametrize(("token_ids", "segment_ids", "message"), WRONG_TOKENS)
-def test_wrong_tokens(serve_tokens, token_ids, segment_ids, message):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        serve_tokens(token_ids=tf.constant(token_ids), segment_ids=tf.constant(segment_ids))
-
-
-def test_wrong_texts(served):
-    service = served("classification")[0]
+def test_wrong_texts():
+    service = served("classification", (), 1)[0]
     with pytest.raises(tf.errors.InvalidArgumentError, match="up to 5000 characters, got 5001"):
         service.serve_texts(text=tf.constant(["the", "é" * 5001]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="text"):
         service.texts_of(tf.constant([tf.train.Example().SerializeToString()]))
-    service = served("multiple_choice")[0]
+    service = served("multiple_choice", LEFT, 1)[0]
     texts = {"passage": tf.constant(["a", "b"]), "question": tf.constant(["a"])}
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"equal numbers of rows, got 1, 2, 1"):
         service.serve_texts(choices=tf.constant([["a", "b"]]), **texts)
@@ -322,14 +275,9 @@ def test_wrong_texts(served):
         service.serve_texts(choices=tf.constant([["a"] * 5]), **texts)
 
 
-@pytest.fixture(scope="module")
-def embedding(graph_tokenizer):
+def test_embeddings(graph_tokenizer):
     encoder = tiny_encoder(vocab_size=211)
-    return encoder, EncoderService(encoder, graph_tokenizer, SETTINGS)
-
-
-def test_embeddings(embedding, graph_tokenizer):
-    encoder, service = embedding
+    service = EncoderService(encoder, graph_tokenizer, Settings((11, 23)))
     texts = mixed_texts(13)
     outputs = service.serve_texts(text=tf.constant(texts))
     packed = graph_tokenizer.pack([graph_tokenizer(tf.constant(texts))], 23)
@@ -349,13 +297,10 @@ def test_embeddings(embedding, graph_tokenizer):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["permutation", "causal"])
 def test_language_model(tokenizer, graph_tokenizer, kind):
-    from official.xlnet.inference.scoring import score
-    from tests.helpers.small_language_model import random_model
-
     # A causal model's memory holds what the service reads in one window.
     model = random_model(vocab_size=211, clamp_len=9, mem_len=23, kind=kind)
     pieces = [tokenizer.id_to_piece(i) for i in range(211)]
-    service = LanguageModelService(model, pieces, graph_tokenizer, ONE_LENGTH)
+    service = LanguageModelService(model, pieces, graph_tokenizer, Settings((23,)))
     texts = [text for text in mixed_texts(17) if 0 < len(tokenizer.encode(text)) <= 23]
     outputs = service.serve_texts(text=tf.constant([*texts, "", "of " * 40]))
     for row, expected in enumerate(score(model, texts, tokenizer=tokenizer)):
@@ -371,9 +316,6 @@ def test_language_model(tokenizer, graph_tokenizer, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["permutation", "causal"])
 def test_language_model_reads_one_window_of_training(tmp_path, vocab_file, kind):
-    from official.xlnet.inference.scoring import score
-    from tests.helpers.small_language_model import random_model
-
     vocab_size = Tokenizer(vocab_file).vocab_size
     model = random_model(vocab_size=vocab_size, seq_len=23, reuse_len=7, mem_len=3, kind=kind)
     save_pretrained(model, str(tmp_path), vocab_file)
@@ -407,13 +349,12 @@ def test_stored_matrix(storage, error, axis):
 
 @pytest.mark.slow
 def test_offsets_of_real_text(vocab_file):
-    from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
-    from tests.helpers.oracles.tokenizer_oracle import nasty_lines, real_lines
-
     for lowercase, keep_accents in ((False, False), (True, True)):
         tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
         offsets = tf.function(OffsetTokenizer(tokenizer, GraphTokenizer(tokenizer)).__call__)
-        for lines, share in ((real_lines(2000), 0.999), (nasty_lines(2000), 0.7)):
+        # Hundreds of zeros in a row have several segmentations that are equally likely.
+        nasty = [line for line in nasty_lines(2000) if "0" * 200 not in line]
+        for lines, share in ((real_lines(2000), 0.999), (nasty, 0.7)):
             ids, starts, ends = (x.to_list() for x in offsets(tf.constant(lines)))
             same = 0
             for row, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""docs/onnx.md: the converted model gives what the model gives, for other sizes than any traced."""
+"""tf2onnx converts our model as docs/onnx.md says, and onnxruntime gives its outputs."""
 
 import subprocess
 import sys
