@@ -277,12 +277,3 @@ def test_wrong_bulk(folders, tmp_path, capfd, name, content, options, message):
     flags = {"saved_model": f"{folders[1]}/1", "input": tmp_path / name, "output": tmp_path / "out"}
     command("predict", *options, status=2, **flags)
     assert message in capfd.readouterr().err
-
-
-@pytest.mark.slow
-def test_soak():
-    """Half a minute of what `benchmarks.serving.soak` does in twenty."""
-    command = [sys.executable, "-m", "benchmarks.serving.soak", "--minutes=0.5"]
-    done = subprocess.run([*command, "--roll_seconds=10"], stdout=subprocess.PIPE, check=True)
-    figures = json.loads(done.stdout.splitlines()[-1])
-    assert figures["good"] > 20 and figures["bad"] > 5 and figures["versions"] > 1

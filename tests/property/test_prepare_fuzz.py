@@ -138,6 +138,6 @@ def test_mutated_inputs(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_ten_thousand_mutated_inputs(tmp_path, monkeypatch):
-    outcomes = run_fuzz(range(1000, 11000), tmp_path, monkeypatch)
-    assert min(outcomes.values()) > 1000, outcomes
+def test_six_hundred_mutated_inputs(tmp_path, monkeypatch):
+    outcomes = run_fuzz(range(1000, 1600), tmp_path, monkeypatch)
+    assert min(outcomes.values()) > 60, outcomes
