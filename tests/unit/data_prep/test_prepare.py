@@ -110,10 +110,12 @@ def test_a_finished_data_set_is_left_alone_and_no_other_is_overwritten(tmp_path,
     # What is missing is written again, by renames: training keeps the files that it has opened.
     os.unlink(out / "manifest.json")
     os.unlink(out / "train-00001-of-00006.tfrecord")
-    prepare(text, out)
-    assert contents(out) == before
     name = "train-00000-of-00006.tfrecord"
-    assert (out / name).stat().st_ino != inodes[out / name]
+    with open(out / name, "rb") as opened:
+        prepare(text, out)
+        assert contents(out) == before
+        assert (out / name).stat().st_ino != inodes[out / name]
+        assert os.fstat(opened.fileno()).st_nlink == 0
 
 
 def test_equal_documents_are_on_one_side_of_the_split(tmp_path):
