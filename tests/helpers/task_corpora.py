@@ -69,10 +69,6 @@ def task_config(vocab_size=211, mem_len=0, **task):
     )
 
 
-def random_rng(seed=0):
-    return random.Random(seed)
-
-
 # Kinds of tasks with the ending of their files.
 KINDS = {
     "classification": ".tsv",
