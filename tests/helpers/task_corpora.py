@@ -2,7 +2,6 @@
 
 import csv
 import json
-import random
 
 from official.xlnet.configs.experiment import XLNetConfig
 from tests.helpers.corpora import WORDS
