@@ -57,9 +57,11 @@ fuzz: $(ENVIRONMENT)  ## Try N wrong inputs (N=10000).
 	XLNET_FUZZ_CASES=$(N) $(IN_VENV) -m pytest -s tests/property/test_wrong_input_fuzz.py \
 		tests/property/test_wrong_request_fuzz.py $(PYTEST_FLAGS)
 
+journeys: N := 40
 journeys: $(ENVIRONMENT)  ## Make N journeys of right input through the verbs (N=40).
 	XLNET_JOURNEYS=$(N) $(IN_VENV) -m pytest $(WORKERS) -m slow tests/property/test_journeys.py $(PYTEST_FLAGS)
 
+mutants: N := 150
 mutants: $(ENVIRONMENT)  ## Change N places of the product, one at a time, and count those that tests notice.
 	$(MAKE) test PYTEST_FLAGS="--cov=official/xlnet --cov=data_prep --cov-context=test --cov-report="
 	$(IN_VENV) -m tools.mutants --number=$(N) --coverage=.coverage --output=build/mutants.jsonl

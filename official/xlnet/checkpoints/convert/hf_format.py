@@ -143,7 +143,7 @@ class HfSource:
         if os.path.exists(tokenizer):
             settings = read_json(tokenizer, dict[str, Any], parse_data)
             read_settings(config, _TOKENIZER_SETTINGS, settings, tokenizer)
-            if str(settings.get("model_max_length")).isdigit():
+            if str(settings.get("model_max_length")).isdecimal():
                 settings["model_max_length"] = float(settings["model_max_length"])
             length = value_of(settings, "model_max_length", tokenizer, float, default=0)
             if 0 < length < _UNLIMITED:
