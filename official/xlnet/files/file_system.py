@@ -262,23 +262,23 @@ def download(url: str, local: str) -> None:
         shutil.copyfileobj(source, target, _BLOCK_BYTES)
 
 
-def create(url: str, content: bytes) -> bool:
-    """Writes a remote file that is not there yet; returns False if it is.
+def create(path: str, content: bytes) -> None:
+    """Writes a file that is not there yet, and does nothing if it is.
 
-    It is one step on object stores with conditional writes (S3, GCS); on others, two writers within
-    the same moment may both succeed.
+    It is one step on disks and on object stores with conditional writes (S3, GCS); on others, the
+    later of two writers within the same moment wins.
     """
 
-    def pipe(system: fsspec.AbstractFileSystem, name: str) -> bool:
-        if system.exists(name):
-            return False
-        try:
+    def pipe(system: fsspec.AbstractFileSystem, name: str) -> None:
+        if not system.exists(name):
             system.pipe_file(name, content, mode="create")
-        except FileExistsError:
-            return False
-        return True
 
-    return _call(url, pipe)
+    with contextlib.suppress(FileExistsError):
+        if is_remote(path):
+            _call(path, pipe)
+        else:
+            with builtins.open(path, "xb") as file:
+                file.write(content)
 
 
 class _RemoteFile(io.RawIOBase):

@@ -1,45 +1,33 @@
-"""One writer for each directory: a lock file that names its holder.
+"""One writer for each directory, by the file `.lock` in it.
 
-On a local file system the kernel locks the file for its holder (`flock`) and gives it up when the
-process ends, however it ends. A lock file that this machine has left there is free; one of another
-machine, which may write through a network file system, is left alone.
-
-Other file systems may know the locks of one host alone. There the file itself is the lock, made by
-a hard link (or by an exclusive open where there are none), which is one step on network file
-systems, too. A lock whose process has ended is removed by one process, and taken over. A process is
-known by its number, its start, its namespace, which containers do not share, and its host by its
-name and the boot of its kernel; of another host it cannot be known whether a process has ended, and
-the error says which file to remove.
-
-On a bucket, the lock is an object that is written only if there is none, which is one step where
-the store has conditional writes; see `file_system.create`.
+On a file system of this machine the kernel locks the file, and gives it up when the process ends,
+however it ends. On network file systems and buckets the file is a lease: its holder writes it again
+every half minute, and whoever sees it unchanged for five minutes takes it over.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import socket
-import stat
+import threading
+import time
 import uuid
 from collections.abc import Iterator
-from typing import Any
+
+import filelock
+from absl import logging
 
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
-from official.xlnet.files.atomic import remove_unfinished
-from official.xlnet.files.json_files import json_text, parse_json
-from official.xlnet.files.schema import conform
+from official.xlnet.files.atomic import remove_unfinished, write_bytes
 
 LOCK_FILE = ".lock"
-_NO_LINKS = (OSError, NotImplementedError)  # Other than FileExistsError.
-_MAX_BYTES = 4096  # Of a lock file.
-_ATTEMPTS = 100  # To hold a lock that others give up and take at the same time.
+RENEWAL_SECONDS = 30.0
+EXPIRY_SECONDS = 300.0
+
 # File systems of this machine, whose kernel knows their locks.
 _LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
-
-_Owner = dict[str, object]
 
 
 @contextlib.contextmanager
@@ -51,87 +39,126 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
       is_writer: whether this process writes; False does nothing, for workers other than the chief.
 
     Raises:
-      DataError: another process writes there, or did so on another host and left its lock.
+      DataError: another process writes there.
     """
     if not is_writer:
         yield
         return
     is_remote = file_system.is_remote(directory)
     is_new = not is_remote and not os.path.exists(directory)
+    file_system.make_dirs(directory)
     path = os.path.join(directory, LOCK_FILE)
-    owner = {**_this_process(), "lock": uuid.uuid4().hex}
-    descriptor = None
-    if not is_remote and _is_local(directory):
-        descriptor = _lock(path, owner)
-    else:
-        _create(path, owner)
+    has_kernel_locks = not is_remote and _is_local(directory)
     try:
-        if not is_remote:
-            remove_unfinished(directory)
-        yield
+        with _kernel_lock(path) if has_kernel_locks else _lease(path):
+            if not is_remote:
+                remove_unfinished(directory)
+            yield
     finally:
-        _remove(path, owner)
-        if descriptor is not None:
-            os.close(descriptor)  # After the removal: whoever waits for it finds that it is gone.
         if is_new:
             with contextlib.suppress(OSError):  # It is not empty.
                 os.rmdir(directory)
 
 
-def _lock(path: str, owner: _Owner) -> int:
-    """A descriptor of the lock file, which the kernel has locked for it.
+@contextlib.contextmanager
+def _kernel_lock(path: str) -> Iterator[None]:
+    try:
+        with filelock.FileLock(path, blocking=False):
+            try:
+                yield
+            finally:
+                os.unlink(path)  # While it is held: a file without a name is no lock.
+    except filelock.Timeout:
+        raise _held(path, "") from None
+
+
+@contextlib.contextmanager
+def _lease(path: str) -> Iterator[None]:
+    holder = f"process {os.getpid()} on {socket.gethostname()}"
+    lease = f"{holder}\n{uuid.uuid4().hex}\n"
+    is_taken_over = _wait_until_free(path)
+    file_system.create(path, lease.encode())
+    if is_taken_over:  # Another process may now remove this lease instead of the expired one.
+        time.sleep(EXPIRY_SECONDS / 100)
+    _require_own(path, lease)
+    is_over = threading.Event()
+    renewal = threading.Thread(target=_renew, args=(path, lease, is_over), daemon=True)
+    renewal.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        renewal.join()
+        if _read(path).startswith(lease):
+            file_system.remove(path)
+
+
+def _wait_until_free(path: str) -> bool:
+    """Removes a lease that has not changed for a while; returns whether there was one.
 
     Raises:
-      DataError: another process holds it, or may do so (`_may_write`).
+      DataError: its holder has renewed it.
     """
-    for _ in range(_ATTEMPTS):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor = _open(path)
-        if descriptor is None:
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(descriptor, path):
-                if _may_write(_parsed(os.read(descriptor, _MAX_BYTES))):
-                    raise BlockingIOError
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, (json_text(owner) + "\n").encode(), 0)
-                return descriptor
-            os.close(descriptor)  # Its holder has just removed it.
-        except BlockingIOError:
-            other = _parsed(os.pread(descriptor, _MAX_BYTES, 0))
-            os.close(descriptor)
-            raise _held(path, other) from None
-        except BaseException:
-            os.close(descriptor)
-            raise
-    raise _held(path, {})
-
-
-def _open(path: str) -> int | None:
-    """The lock file, made if it is not there; None if the directory has just been removed."""
-    try:
-        descriptor = os.open(
-            path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644
-        )
-    except FileNotFoundError:
-        return None
-    except OSError:
-        if os.path.islink(path):
-            raise DataError(f"{path}: expected a file, got a symbolic link; remove it") from None
-        raise
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise DataError(f"{path}: expected a regular file, got another kind; remove it")
-
-
-def _is_at(descriptor: int, path: str) -> bool:
-    """Whether a path leads to an open file."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
-    except FileNotFoundError:
+    lease = _read(path)
+    if not lease:
         return False
+    logging.warning(
+        "%s: %s was writing there; waiting for up to %d s to see whether it still is",
+        os.path.dirname(path),
+        _holder(lease),
+        EXPIRY_SECONDS,
+    )
+    expiry = time.monotonic() + EXPIRY_SECONDS
+    while time.monotonic() < expiry:
+        time.sleep(RENEWAL_SECONDS / 10)
+        now = _read(path)
+        if not now:
+            return True
+        if now != lease:
+            raise _held(path, now)
+    with contextlib.suppress(FileNotFoundError):
+        file_system.remove(path)
+    return True
+
+
+def _renew(path: str, lease: str, is_over: threading.Event) -> None:
+    """Writes the lease again and again; ends the process if another one has taken it over."""
+    number = 0
+    while not is_over.wait(RENEWAL_SECONDS):
+        try:
+            _require_own(path, lease)
+            number += 1
+            write_bytes(path, f"{lease}{number}\n".encode())
+        except DataError as error:
+            logging.error("%s", error)
+            os._exit(2)  # At once, and whatever signals the process ignores: nothing is written more.
+        except OSError as error:
+            logging.warning("%s: %s; trying again", path, error)
+
+
+def _require_own(path: str, lease: str) -> None:
+    found = _read(path)
+    if not found.startswith(lease):
+        raise _held(path, found)
+
+
+def _read(path: str) -> str:
+    """The lease; empty if there is none."""
+    with contextlib.suppress(FileNotFoundError):
+        return file_system.read_bytes(path).decode(errors="replace")
+    return ""
+
+
+def _holder(lease: str) -> str:
+    first = lease.partition("\n")[0]
+    return first if first.startswith("process ") else "another process"
+
+
+def _held(path: str, lease: str) -> DataError:
+    return DataError(
+        f"{os.path.dirname(path)}: {_holder(lease)} is writing there; wait for it, or choose "
+        "another directory"
+    )
 
 
 def _is_local(directory: str) -> bool:
@@ -148,160 +175,3 @@ def _is_local(directory: str) -> bool:
         if path.startswith(place) and len(place) >= longest:
             longest, kind = len(place), rest.split()[0]
     return kind in _LOCAL
-
-
-def _held(path: str, other: _Owner) -> DataError:
-    who = f"process {other['pid']} on {other.get('host')}" if "pid" in other else "another process"
-    return DataError(
-        f"{os.path.dirname(path)}: {who} is writing there; wait for it, choose another directory, "
-        f"or, if it has ended, remove {path}"
-    )
-
-
-def _create(path: str, owner: _Owner) -> None:
-    """Makes the lock file, which is the lock itself.
-
-    Raises:
-      DataError: another process holds it.
-    """
-    for _ in range(_ATTEMPTS):
-        if _is_created(path, owner):
-            return
-        other = _read(path)
-        if other is not None:
-            if not _has_ended(other):
-                raise _held(path, other)
-            _remove_ended(path, other)
-    raise _held(path, {})
-
-
-def _is_created(path: str, owner: _Owner) -> bool:
-    """Makes the lock file, whole; False where there is one, or it has to be tried again."""
-    own = f"{path}.{uuid.uuid4().hex}"
-    text = json_text(owner) + "\n"
-    if file_system.is_remote(path):
-        # Ours, too, where the answer to an attempt was lost and the next one found it there.
-        return file_system.create(path, text.encode()) or _read(path) == owner
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    try:
-        with open(own, "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileNotFoundError:
-        return False  # Another writer has just removed the directory, in which it wrote nothing.
-    try:
-        os.link(own, path)
-    except FileExistsError:
-        return False
-    except _NO_LINKS:
-        try:
-            with open(path, "x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            return False
-    finally:
-        os.unlink(own)
-    return True
-
-
-def _remove_ended(path: str, other: _Owner) -> None:
-    """Removes the lock file of a process that has ended, if it is still that one.
-
-    Between the look and the removal nobody else may do the same, or it could be the lock of the
-    next holder that is removed. So whoever removes this lock holds one of its own meanwhile.
-    """
-    claim = f"{path}.{uuid.uuid5(uuid.NAMESPACE_OID, json_text(other)).hex}"
-    this = {**_this_process(), "lock": uuid.uuid4().hex}
-    if _is_created(claim, this):
-        _remove(path, other)
-        _remove(claim, this)
-        return
-    claimant = _read(claim)
-    if claimant is not None and _has_ended(claimant):
-        _remove_ended(claim, claimant)
-
-
-def _read(path: str) -> _Owner | None:
-    """Who holds a lock; None where it has just been given up. An unreadable one has no host."""
-    try:
-        with file_system.open(path, "rb") as file:
-            return _parsed(file.read(_MAX_BYTES))
-    except FileNotFoundError:
-        return None
-
-
-def _parsed(content: bytes) -> _Owner:
-    try:
-        return conform(parse_json(content.decode(), LOCK_FILE), dict[str, Any], LOCK_FILE)
-    except (DataError, UnicodeDecodeError):
-        return {}
-
-
-def _has_ended(owner: _Owner) -> bool:
-    """Whether a holder, a process of this host and namespace, is known to have ended."""
-    this = _this_process()
-    same = (owner.get(key, this[key]) == this[key] for key in ("boot", "namespace"))
-    is_here = owner.get("host") == this["host"] and isinstance(owner.get("pid"), int) and all(same)
-    return is_here and owner.get("started") != _started(owner["pid"])
-
-
-def _may_write(owner: _Owner) -> bool:
-    """Whether a process may hold a lock that this kernel does not know of.
-
-    It is of another machine, or of an earlier version, which does not use `flock`.
-    """
-    this = _this_process()
-    if "host" not in owner or owner.get("boot") == this["boot"]:
-        return False
-    if owner["host"] != this["host"]:
-        return True
-    return "boot" not in owner and owner.get("started") == _started(owner.get("pid"))
-
-
-def _remove(path: str, owner: _Owner) -> None:
-    """Removes a lock if it is still the owner's."""
-    if _read(path) == owner:
-        with contextlib.suppress(FileNotFoundError):
-            file_system.remove(path)
-
-
-def _this_process() -> _Owner:
-    pid = os.getpid()
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
-            boot = file.read().strip()
-        namespace = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        boot = namespace = ""
-    return {
-        "host": socket.gethostname(),
-        "boot": boot,
-        "namespace": namespace,
-        "pid": pid,
-        "started": _started(pid),
-    }
-
-
-def _started(pid: object) -> str:
-    """When a process began, as the system counts; empty for one that has ended.
-
-    It tells apart two processes that had the same number one after the other.
-    """
-    if not os.path.isdir("/proc/self"):
-        return _is_alive(pid)
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            state, *fields = file.read().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if state == "Z" else fields[18]
-
-
-def _is_alive(pid: object) -> str:
-    """The same where the system has no /proc: only whether there is such a process."""
-    try:
-        os.kill(int(str(pid)), 0)
-    except ProcessLookupError:
-        return ""
-    except PermissionError:
-        pass
-    return "running"

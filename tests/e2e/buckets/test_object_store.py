@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from official import xlnet
-from official.xlnet.files import file_system
+from official.xlnet.files import file_system, locks
 from official.xlnet.runtime.history import read_history
 from tests.helpers.file_systems.object_store import BUCKET, object_store
 from tests.helpers.world import command
@@ -181,8 +181,9 @@ sys.exit(cli.main())
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_and_loses_its_network_ends_as_if_nothing_had_been(
-    local, world, store, tmp_path, capfd
+    local, world, store, tmp_path, capfd, monkeypatch
 ):
+    monkeypatch.setattr(locks, "EXPIRY_SECONDS", 2)
     upload(world.data, f"{ROOT}/world")
     arguments = ["pretrain", f"--config={ROOT}/config.yaml", f"--data={ROOT}/world"]
     arguments.append(f"--model_dir={ROOT}/killed")
@@ -192,7 +193,7 @@ def test_a_run_that_is_killed_and_loses_its_network_ends_as_if_nothing_had_been(
             assert process.poll() is None
             time.sleep(0.1)
         process.kill()
-    assert file_system.exists(f"{ROOT}/killed/.lock")  # Of a process that has ended, on this host.
+    assert file_system.exists(f"{ROOT}/killed/.lock")  # A lease that nobody renews.
     assert "ckpt-60.json" not in in_bucket("killed")
     # The server stands still for a while, as behind a lost network.
     threading.Timer(5, store.send_signal, [signal.SIGSTOP]).start()

@@ -12,7 +12,7 @@ import fsspec
 import pytest
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.files import file_system, mirror
+from official.xlnet.files import file_system, locks, mirror
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.mirror import Mirror, NotUploadedError
@@ -89,7 +89,8 @@ def test_files_are_replaced_whole_or_stay(root):
     assert sorted(file_system.names(f"{root}/a")) == ["b", "x.txt", "y.txt"]
 
 
-def test_one_writer_for_each_directory(root):
+def test_one_writer_for_each_directory(root, monkeypatch):
+    monkeypatch.setattr(locks, "RENEWAL_SECONDS", 0.2)
     second = only_writer(f"{root}/out")
     with (
         only_writer(f"{root}/out"),

@@ -1,10 +1,11 @@
 """One writer for each directory."""
 
-import json
 import os
-import socket
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -12,11 +13,13 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import locks
 from official.xlnet.files.locks import LOCK_FILE, only_writer
 
-IMPORT = """
+RENEWAL = 0.2
+IMPORT = f"""
 import os, sys, time
 from official.xlnet.errors import DataError
 from official.xlnet.files import locks
 from official.xlnet.files.locks import only_writer
+locks.RENEWAL_SECONDS, locks.EXPIRY_SECONDS = {RENEWAL}, 1
 """
 HOLD = """
 with only_writer(sys.argv[1]):
@@ -27,8 +30,10 @@ with only_writer(sys.argv[1]):
 
 @pytest.fixture(params=["local", "network"])
 def file_system(request, monkeypatch):
-    """Where the kernel locks files for all, and where the file itself is the lock."""
+    """Where the kernel locks files for all, and where the file is a lease."""
     monkeypatch.setattr(locks, "_is_local", lambda _: request.param == "local")
+    monkeypatch.setattr(locks, "RENEWAL_SECONDS", RENEWAL)
+    monkeypatch.setattr(locks, "EXPIRY_SECONDS", 1)
     return request.param
 
 
@@ -42,30 +47,60 @@ def other(file_system, tmp_path):
         yield process
 
 
-def test_one_holder_until_it_ends_or_is_killed(other, tmp_path):
+def test_one_holder_until_it_ends_or_is_killed(other, file_system, tmp_path):
     folder = tmp_path / "d"
-    message = f"process {other.pid} on {socket.gethostname()} is writing"
-    with pytest.raises(DataError, match=message), only_writer(str(folder)):
-        pass
+    who = {"local": "another process", "network": f"process {other.pid} on .*"}[file_system]
+    for _ in range(2):  # Renewed in between.
+        with pytest.raises(DataError, match=f"{who} is writing there"), only_writer(str(folder)):
+            pass
     with only_writer(str(folder), is_writer=False):  # As workers that are not the chief do.
         assert os.listdir(folder) == [LOCK_FILE]
     other.kill()
     other.wait(60)
     with only_writer(str(folder)):
-        assert json.loads((folder / LOCK_FILE).read_text())["pid"] == os.getpid()
+        assert os.listdir(folder) == [LOCK_FILE]
     assert os.listdir(folder) == []
 
 
+@pytest.mark.parametrize("file_system", ["network"], indirect=True)
+def test_a_holder_that_stood_still_until_its_lease_was_taken_over_ends(other, tmp_path):
+    other.send_signal(signal.SIGSTOP)
+    with only_writer(str(tmp_path / "d")):
+        other.send_signal(signal.SIGCONT)
+        assert other.wait(60) == 2
+        time.sleep(3 * RENEWAL)
+        assert f"process {os.getpid()} on" in (tmp_path / "d" / LOCK_FILE).read_text()
+
+
+@pytest.mark.parametrize("file_system", ["network"], indirect=True)
+def test_of_two_that_take_over_the_same_lease_one_holds_it(file_system, tmp_path):
+    (tmp_path / LOCK_FILE).write_text("process 1 on a host that is gone\n")
+    held, refused = [], []
+
+    def hold():
+        try:
+            with only_writer(str(tmp_path)):
+                held.append(time.monotonic())
+                time.sleep(5 * RENEWAL)
+        except DataError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=hold) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(held) == 1 and len(refused) == 2
+
+
 ROUNDS = """
-locks._is_local = lambda _: sys.argv[2] == "local"
+locks._is_local = lambda _: True
 mark = os.path.join(sys.argv[1], "held")
 
 def hold(number):
     with only_writer(os.path.join(sys.argv[1], "d")):
         os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
         os.unlink(mark)
-        if number % 10 == 9 and os.fork() == 0:
-            os._exit(0)
         if number % 50 == 49:
             os.kill(os.getpid(), 9)
 
@@ -78,7 +113,7 @@ def work():
         except DataError:
             time.sleep(0.001)
 
-processes = int(sys.argv[3])
+processes = int(sys.argv[2])
 for number in range(processes + 4):
     if number >= 4:
         status = os.wait()[1]
@@ -90,9 +125,9 @@ for number in range(processes + 4):
 NUM_ROUNDS = int(os.environ.get("XLNET_LOCK_ROUNDS", "400"))
 
 
-def test_many_at_once_hold_it_one_after_the_other(file_system, tmp_path):
+def test_many_at_once_hold_it_one_after_the_other(tmp_path):
     """Holders are killed while they hold it; the file `held` is there for one of them at a time."""
     (tmp_path / "d").mkdir()
-    arguments = [str(tmp_path), file_system, str(NUM_ROUNDS // 50)]
+    arguments = [str(tmp_path), str(NUM_ROUNDS // 50)]
     done = subprocess.run([sys.executable, "-c", IMPORT + ROUNDS, *arguments], capture_output=True)
     assert done.returncode == 0 and not done.stderr, done.stderr.decode()
