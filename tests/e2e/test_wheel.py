@@ -86,9 +86,6 @@ def test_installed_wheel_and_tf_models_official_both_import(wheel, tmp_path):
         archive.extractall(tmp_path)
     program = (
         "import official.xlnet, official.modeling, data_prep.settings;"
-        "from official.xlnet.configs.experiment import XLNetConfig;"
-        "from official.modeling import hyperparams;"
-        "assert issubclass(XLNetConfig, hyperparams.Config);"
         "print(official.__file__, official.xlnet.__file__, data_prep.settings.__file__)"
     )
     done = subprocess.run(

@@ -24,7 +24,7 @@ SENTENCES = ['a fine film, with "quotes"', "", "naïve\nlines", "标题 \u00a0",
 
 
 def task_of(name="classification", **settings):
-    return TaskConfig.of({"name": name, **settings})
+    return TaskConfig(name=name, **settings)
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def examples_of(frame, first=1):
 
 
 def task_of(name="classification", **settings):
-    return TaskConfig.of({"name": name, **settings})
+    return TaskConfig(name=name, **settings)
 
 
 def write_excel(frame, path):

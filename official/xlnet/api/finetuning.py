@@ -191,7 +191,7 @@ def task_configuration(
         known = ", ".join(TASKS.names())
         raise ConfigError(f"task: expected one of {known} or a data set, got none")
     settings = task_settings(task, TASKS.names())
-    base.task = TaskConfig.of({"pooled_segments": "all", **settings})
+    base.task = TaskConfig(**{"pooled_segments": "all", **settings})
     if base.model.longest_input is not None:
         base.task.max_length = min(base.task.max_length, base.model.longest_input)
     if path is None:

@@ -1,60 +1,32 @@
-"""Base classes of the configuration: tf-models' `hyperparams.Config`, without TensorFlow.
-
-The modules of `hyperparams` import TensorFlow and Keras for functions that read and write files,
-which are not used here. While they are imported, placeholders replace both packages; a placeholder
-imports its package when an attribute is first used. Loading a configuration then takes 0.1 seconds
-and 40 MB instead of 3 seconds and 630 MB.
-"""
+"""Sections of the configuration: dataclasses of plain values, to which extensions add keys."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import difflib
 import functools
-import importlib
 import inspect
-import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.validation import Allowed, check_values, require
+from official.xlnet.errors import ConfigError
+from official.xlnet.files.schema import shown
 
 
-class _LazyModule(types.ModuleType):
-    """A placeholder that imports its module when an attribute is first used."""
-
-    def __getattr__(self, attribute: str) -> Any:
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), attribute)
-
-
-@contextlib.contextmanager
-def _deferred(*names: str) -> Iterator[None]:
-    """Makes `import name` return a placeholder, unless the module is already loaded."""
-    placeholders = {name: _LazyModule(name) for name in names if name not in sys.modules}
-    sys.modules.update(placeholders)
-    try:
-        yield
-    finally:
-        for name, placeholder in placeholders.items():
-            if sys.modules.get(name) is placeholder:
-                del sys.modules[name]
-
-
-with _deferred("tensorflow", "tf_keras"):
-    from official.modeling import hyperparams
-
-Config = hyperparams.Config
-
-
-class Section(hyperparams.Config):
+class Section:
     """A section of the configuration, to which extensions add keys (`register_settings`).
 
-    A section takes the class of an extension when a name of the extension is chosen in it, or when
-    one of its keys is set: it then has these keys, and the extension's checks.
+    A section that is created with a name of an extension, or with one of its keys, has the class of
+    the extension, too: its keys and its checks.
+
+    Example:
+      >>> type(ModelConfig(network="bert")).mro()[:2]
+      [<class '….BertModelConfig'>, <class '….ModelConfig'>]
     """
 
     section: ClassVar[str]
@@ -62,6 +34,20 @@ class Section(hyperparams.Config):
     allowed: ClassVar[Mapping[str, Allowed]] = {}
     # {key: (another key, values of that one with which nothing reads the first)}
     unread_with: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {}
+
+    def __new__(cls, **values: Any) -> Section:
+        """Creates a section of the class that its values choose."""
+        return object.__new__(cls._class_with(values))
+
+    @classmethod
+    def _class_with(cls, values: Mapping[str, Any]) -> Any:
+        kind: Any = cls
+        for key, value in values.items():
+            names = value if isinstance(value, tuple) else (value,)
+            own = () if key in cls.__dataclass_fields__ else (key,)  # type: ignore[attr-defined]
+            for what in (*own, *(f"{key}={name}" for name in names)):
+                kind = _joined(cls.settings_with(what), kind)
+        return kind
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
@@ -101,51 +87,68 @@ class Section(hyperparams.Config):
         added = [name.removeprefix(f"{self.section}.") for name in SETTINGS.names()]
         return list(dict.fromkeys([*own, *filter(str.isidentifier, added)]))
 
-    def settings_with(self, key: str) -> Any:
+    @classmethod
+    def settings_with(cls, key: str) -> Any:
         """Returns the class of this section with a key of an extension; None for other keys."""
-        name = f"{self.section}.{key}"
+        name = f"{cls.section}.{key}"
         if "=" not in key and name not in SETTINGS:
-            for known in [each for each in SETTINGS.modules if each.startswith(f"{self.section}.")]:
+            for known in [each for each in SETTINGS.modules if each.startswith(f"{cls.section}.")]:
                 SETTINGS.load(known)
         return SETTINGS[name] if name in SETTINGS.names() else None
 
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Any:
-        """Creates a section.
+    def updated(self, values: Mapping[str, Any], source: str) -> Any:
+        """Returns a section with other values, of the class that they choose.
 
         Args:
-          values: {key: value}, keys of extensions and tasks included.
+          values: {key: value} as YAML and JSON have them.
+          source: where they are from, for error messages.
+
+        Raises:
+          ConfigError: a key is unknown or a value has the wrong type.
         """
-        section = cls()
+        plain = self._plain()
+        kept = {field.name for field in dataclasses.fields(plain)}
+        found = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            if field.name in kept or getattr(self, field.name) != field.default
+        }
         for key, value in values.items():
-            setattr(section, key, value)
-        return section
+            where = f"{source}{self.section}.{key}"
+            owner = plain if key in kept else self.settings_with(key)
+            if owner is None:
+                known = nearest(key, self.known_keys())
+                raise ConfigError(f"{source}unknown key {f'{self.section}.{key}'!r}{known}")
+            value = _decoded(value, _types(owner)[key], where)
+            if owner is plain or value != getattr(owner, key) or key in found:
+                found[key] = value  # Old files have the keys of all extensions.
+        return plain(**found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns {key: value}."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def __reduce__(self) -> tuple:
-        # A class that joins extensions has no name: pickle keeps the section's and sets its keys.
-        plain: list[Any] = [part for part in type(self).__mro__ if "section" in vars(part)]
-        return plain[-1].of, (self.as_dict(),)
+        # A class that joins extensions has no name.
+        return functools.partial(self._plain(), **self.as_dict()), ()
 
     @classmethod
-    def _get_annotations(cls) -> dict[str, Any]:
-        # The model garden reads them each time that a key is set.
-        return _annotations(cls)  # type: ignore[arg-type]
+    def _plain(cls) -> Any:
+        """The class without extensions."""
+        return next(part for part in reversed(cls.__mro__) if "section" in vars(part))
 
     def __getattr__(self, key: str) -> Any:
-        settings = self.settings_with(key)
-        return super().__getattr__(key) if settings is None else getattr(settings, key)
+        if settings := self.settings_with(key):  # The default of a key of an extension.
+            return getattr(settings, key)
+        raise AttributeError(f"{self.section}: no key {key!r}")
 
-    def _set(self, key: str, value: Any) -> None:
-        super()._set(key, value)
-        names = value if isinstance(value, tuple) else (value,)
-        own = () if key in type(self).__dataclass_fields__ else (key,)
-        for what in (*own, *(f"{key}={name}" for name in names)):
-            settings = self.settings_with(what)
-            if settings is not None and not isinstance(self, settings):
-                joined = _joined(settings, type(self))  # type: ignore[arg-type]
-                object.__setattr__(self, "__class__", joined)
-                for field in dataclasses.fields(settings):
-                    self.__dict__.setdefault(field.name, field.default)
+    def __setattr__(self, key: str, value: Any) -> None:
+        if key not in self.__dataclass_fields__ or self._class_with({key: value}) != type(self):
+            raise AttributeError(
+                f"{self.section}.{key}: expected a key of this section with a value of the same "
+                f"extension, got {value!r}; for others: config.set('{self.section}.{key}=…')"
+            )
+        object.__setattr__(self, key, value)
 
 
 def register_settings(
@@ -182,13 +185,53 @@ def register_settings(
 
 
 @functools.cache
-def _annotations(section: Any) -> dict[str, Any]:
-    return super(Section, section)._get_annotations()
-
-
-@functools.cache
 def _joined(settings: Any, section: Any) -> Any:
     """The class of a section with the keys and methods of another class of it, too."""
+    if settings is None or issubclass(section, settings):
+        return section
     if issubclass(settings, section):
         return settings
     return dataclasses.dataclass(type(section.__name__, (settings, section), {}))
+
+
+@functools.cache
+def _types(section: Any) -> dict[str, Any]:
+    return typing.get_type_hints(section)
+
+
+def _decoded(value: Any, kind: Any, where: str) -> Any:
+    """A value as YAML or JSON has it, as one of a type: a list as a tuple, `1e-4` as a number."""
+    if isinstance(kind, types.UnionType):
+        if value is None:  # What may be left open.
+            return None
+        kind = typing.get_args(kind)[0]
+    expected = typing.get_origin(kind) or kind
+    if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError, OverflowError):
+            value = float(value)  # YAML parses 1e-4 as a string.
+    if expected is tuple and isinstance(value, list):
+        value = _items(value, float in typing.get_args(kind), where)
+    if type(value) is not expected:
+        raise ConfigError(f"{where}: expected {expected.__name__}, got {shown(value)}")
+    return value
+
+
+def _items(values: list[Any], are_numbers: bool, where: str) -> tuple[float | str, ...]:
+    """The values of a list as numbers or as strings."""
+    allowed, has_bool = int | float if are_numbers else str | int | float, bool in map(type, values)
+    if has_bool or not all(isinstance(value, allowed) for value in values):
+        advice = "YAML reads yes, no, on and off as true and false: write them in quotes"
+        raise ConfigError(
+            f"{where}: expected a list of {'numbers' if are_numbers else 'strings'}, got "
+            f"{shown(values)}{f'; {advice}' if has_bool and not are_numbers else ''}"
+        )
+    return tuple(map(float if are_numbers else str, values))
+
+
+def nearest(key: str, known: Collection[str]) -> str:
+    """Returns the end of a message about an unknown key: the one that it may stand for."""
+    matches = difflib.get_close_matches(key, list(known), n=1, cutoff=0.6)
+    if matches:
+        return f"; did you mean {matches[0]!r}?"
+    hint = "keys of an extension require importing its module (--import=MODULE)"
+    return f"; known keys: {', '.join(known)}; {hint}"

@@ -1,6 +1,6 @@
 """`XLNetConfig`: the configuration of an experiment, read by every command.
 
-A `hyperparams.Config` of tf-models-official with five sections:
+A dataclass with five sections:
 
 * `model`: hyperparameters of the network (section 2 and table 7 of the paper);
 * `data`: preprocessing of text into windows, and sampling of prediction targets;
@@ -17,14 +17,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-import difflib
 import os
 from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
-from official.xlnet.configs.base import Config, Section
+from official.xlnet.configs.base import nearest
 from official.xlnet.configs.data import TEXT_SETTINGS, DataConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.objective import ObjectiveConfig
@@ -48,8 +47,8 @@ _NOT_OF_WEIGHTS = (
 )
 
 
-@dataclasses.dataclass
-class XLNetConfig(Config):
+@dataclasses.dataclass(slots=True)
+class XLNetConfig:
     """Configuration of an XLNet experiment.
 
     Attributes:
@@ -131,15 +130,20 @@ class XLNetConfig(Config):
         """
         require_type(source, tree, dict)
         config = cls() if base is None else copy.deepcopy(base)
-        sections = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
         for name, values in tree.items():
-            if name not in sections:
-                raise ConfigError(f"{source}: unknown key {name!r}{_nearest(name, sections)}")
+            if name not in config.__dataclass_fields__:
+                known = nearest(name, config.__dataclass_fields__)
+                raise ConfigError(f"{source}: unknown key {name!r}{known}")
             if not isinstance(values, dict):
                 raise ConfigError(f"{source}: {name}: expected a mapping, got {shown(values)}")
-            for key, value in values.items():
-                _assign(sections[name], name, key, value, source)
+            setattr(config, name, getattr(config, name).updated(values, f"{source}: "))
         return config
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """Returns {section: {key: value}}."""
+        return {
+            field.name: getattr(self, field.name).as_dict() for field in dataclasses.fields(self)
+        }
 
     @classmethod
     def of(cls, config: XLNetConfig | dict[str, Any]) -> XLNetConfig:
@@ -189,14 +193,15 @@ class XLNetConfig(Config):
                 )
             if not owners:
                 known = [known for value in keys.values() for known in value]
-                raise ConfigError(f"--set={override}: unknown key {key!r}{_nearest(key, known)}")
+                raise ConfigError(f"--set={override}: unknown key {key!r}{nearest(key, known)}")
             section, name = owners[0], key
         elif section not in sections:
             raise ConfigError(
-                f"--set={override}: unknown section {section!r}{_nearest(section, sections)}"
+                f"--set={override}: unknown section {section!r}{nearest(section, sections)}"
             )
         value = parse_yaml(text, f"--set={override}")
-        _assign(sections[section], section, name, value, f"--set={override}")
+        updated = sections[section].updated({name: value}, f"--set={override}: ")
+        setattr(self, section, updated)
         return section, name
 
     @property
@@ -251,46 +256,3 @@ class XLNetConfig(Config):
                     f"{expected!r}, which the weights beside it were made with ({WEIGHTS_FILE})",
                     found.get(key),
                 )
-
-
-def _assign(section: Section, name: str, key: str, value: Any, source: str) -> None:
-    owner = section if key in section else section.settings_with(key) or section
-    fields = {field.name: field for field in dataclasses.fields(owner)}
-    if key not in fields:
-        known = section.known_keys()
-        raise ConfigError(f"{source}: unknown key {name + '.' + key!r}{_nearest(key, known)}")
-    default, where = fields[key].default, f"{source}: {name}.{key}"
-    if default is None and value is None:  # What may be left open.
-        setattr(section, key, None)
-        return
-    open_type = bool if "bool" in str(fields[key].type) else float
-    expected = open_type if default is None else type(default)
-    if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
-        with contextlib.suppress(ValueError, OverflowError):
-            value = float(value)  # YAML parses 1e-4 as a string.
-    if expected is tuple and isinstance(value, list):
-        value = _items(value, "float" in str(fields[key].type), where)
-    if type(value) is not expected:
-        raise ConfigError(f"{where}: expected {expected.__name__}, got {shown(value)}")
-    if owner is section or value != default:  # Old files have the keys of all extensions.
-        setattr(section, key, value)
-
-
-def _items(values: list[Any], are_numbers: bool, where: str) -> tuple[float | str, ...]:
-    """The values of a list as numbers or as strings."""
-    allowed, has_bool = int | float if are_numbers else str | int | float, bool in map(type, values)
-    if has_bool or not all(isinstance(value, allowed) for value in values):
-        advice = "YAML reads yes, no, on and off as true and false: write them in quotes"
-        raise ConfigError(
-            f"{where}: expected a list of {'numbers' if are_numbers else 'strings'}, got "
-            f"{shown(values)}{f'; {advice}' if has_bool and not are_numbers else ''}"
-        )
-    return tuple(map(float if are_numbers else str, values))
-
-
-def _nearest(key: str, known: Any) -> str:
-    matches = difflib.get_close_matches(key, list(known), n=1, cutoff=0.6)
-    if matches:
-        return f"; did you mean {matches[0]!r}?"
-    hint = "keys of an extension require importing its module (--import=MODULE)"
-    return f"; known keys: {', '.join(known)}; {hint}"

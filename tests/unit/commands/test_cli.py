@@ -188,22 +188,6 @@ def test_help_tokenizers_and_records_do_not_wait_for_tensorflow(world, tmp_path)
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("is_first", [True, False])
-def test_configurations_are_those_of_the_model_garden(is_first, tmp_path):
-    """Before TensorFlow is imported, and after."""
-    XLNetConfig.from_dict({"data": {"lowercase": True}}).save(str(tmp_path))
-    ours = "from official import xlnet\nconfig = xlnet.XLNetConfig()\n"
-    theirs = (
-        "import tensorflow as tf\nfrom official.modeling import hyperparams\n"
-        f"tree = hyperparams.read_yaml_to_params_dict({str(tmp_path / 'config.yaml')!r})\n"
-        "assert tree.data.lowercase and tf.constant(3).numpy() == 3\n"
-    )
-    program = ours + theirs if is_first else theirs + ours
-    program += "assert isinstance(config, hyperparams.Config)"
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
 # Interrupts at the first import of the package, at the last, in the work, and while one is handled.
 INTERRUPTS = {
     "at the start": "official.xlnet.modeling",

@@ -24,7 +24,7 @@ RECIPES = sorted(
 def chosen(num_examples, *overrides, recipe="base", num_replicas=1):
     config = XLNetConfig.load(str(CONFIGS / f"{recipe}.yaml"))
     config.training = type(config.training)(num_steps=1000, warmup_steps=0, batch_size=32)
-    config.task.name = "classification"
+    config.set("task.name=classification")
     for override in overrides:
         config.set(override)
     complete_settings(config, given_settings(None, overrides), num_examples, num_replicas)

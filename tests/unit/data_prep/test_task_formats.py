@@ -19,7 +19,7 @@ JSON_LINES = '{"text": "a", "label": "b"}\n' * 2
 
 
 def task_of(name="classification", **settings):
-    return TaskConfig.of({"name": name, **settings})
+    return TaskConfig(name=name, **settings)
 
 
 def texts_and_labels(examples):

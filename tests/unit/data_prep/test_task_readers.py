@@ -19,7 +19,7 @@ from official.xlnet.tasks.token_classification.examples import TaggedExample
 
 
 def read(path, task="classification", strict=False, with_labels=True, **changes):
-    settings = TaskConfig.of({**DATASETS.get(task, {"name": task}), **changes})
+    settings = TaskConfig(**{**DATASETS.get(task, {"name": task}), **changes})
     reading = Reading(str(path), settings, strict, with_labels)
     return list(read_examples(reading)), reading.counts
 
@@ -277,7 +277,7 @@ def test_answers_lose_what_is_invisible_at_their_ends(left, right, tmp_path):
 )
 def test_questions_that_contradict_themselves(question, message, tmp_path):
     path = write(tmp_path / "a.json", squad(SQUAD, {"id": "b", "question": "Who?", **question}))
-    task = TaskConfig.of({"name": "question_answering"})
+    task = TaskConfig(name="question_answering")
     with pytest.raises(DataError, match=message):
         read_task(str(path), task)
     if " 1" in message:

@@ -6,6 +6,7 @@ file. PyTorch is not required.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 from collections.abc import Iterable
@@ -152,10 +153,10 @@ class HfSource:
         return config
 
     def _read_task(self, tree: dict[str, Any], path: str, config: XLNetConfig) -> None:
-        task = config.task
-        task.name = self._kind_of_head(tree)
-        if not task.name:
+        name = self._kind_of_head(tree)
+        if not name:
             return
+        config.task = task = dataclasses.replace(config.task, name=name)
         head = FORMATS[task.name]
         read_settings(config, head.hf_settings, tree, path)
         if any("summary" in row.xlnet.name for row in head.rows):

@@ -9,7 +9,6 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.base import Config
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3, require_legacy_keras
@@ -50,7 +49,7 @@ class TrainableModel(CheckedFit):
       config: the configuration, which a saved model keeps.
     """
 
-    config: Config
+    config: Any
 
     def __init__(self, precision: str, **kwargs):
         if precision != "float32":

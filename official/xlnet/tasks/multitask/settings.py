@@ -56,7 +56,7 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             own["answer_module"] = "summary"
         apart = {"subtasks", "regressions", "rankings"}
         shared = {key: value for key, value in self.as_dict().items() if key not in apart}
-        return TaskConfig.of(shared | own)
+        return TaskConfig(**shared | own)
 
     def columns_of(self, subtask: str) -> tuple[str, ...]:
         """Returns the text columns of a subtask: those that begin with its name.
@@ -114,7 +114,7 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
                 "multitask data: expected data of classification, regression or ranking, got "
                 f"{name} ({known['name']})"
             )
-        return TaskConfig.of(known | ({"text_columns": own} if own else {}))
+        return TaskConfig(**known | ({"text_columns": own} if own else {}))
 
     def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:
         for name, path, settings, examples in parts:

@@ -94,7 +94,7 @@ def test_loss_by_hand(kind, sequences):
 def test_a_step_minimizes_the_sum_of_both_losses(slices):
     batch = make_batch()
     model, plain = make_model(), make_model(lm_weight=0.0)
-    model.config.training.override(slices)
+    vars(model.config.training).update(slices)
     for variable, other in zip(plain.head.variables, model.head.variables, strict=True):
         variable.assign(other)
     for variable, other in zip(plain.encoder.variables, model.encoder.variables, strict=True):

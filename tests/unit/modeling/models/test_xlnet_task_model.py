@@ -94,7 +94,7 @@ def test_a_batch_in_slices_gives_the_same_step():
     weights = []
     for slices in ({}, {"accumulate_steps": 2}, {"parallel_slices": 2}):
         model = model_of()
-        model.config.training.override(slices)
+        vars(model.config.training).update(slices)
         model.fit(dataset(batch), verbose=0)  # In a graph, as slices are made to run.
         weights.append([variable.numpy() for variable in model.variables])
     for variable in zip(*weights, strict=True):
