@@ -84,8 +84,9 @@ def paths(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
 
 
 def modules() -> set[str]:
-    """Paths of the packaged modules, relative to the checkout."""
+    """Paths of the packaged modules and recipes, relative to the checkout."""
     files = [*(ROOT / "official/xlnet").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")]
+    files += (ROOT / "official/xlnet/recipes").rglob("*.yaml")  # A link to `configs`.
     return {path.relative_to(ROOT).as_posix() for path in files}
 
 

@@ -18,6 +18,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.schema import shown
 
 
+@dataclasses.dataclass
 class Section:
     """A section of the configuration, to which extensions add keys (`register_settings`).
 
@@ -44,7 +45,7 @@ class Section:
         kind: Any = cls
         for key, value in values.items():
             names = value if isinstance(value, tuple) else (value,)
-            own = () if key in cls.__dataclass_fields__ else (key,)  # type: ignore[attr-defined]
+            own = () if key in cls.__dataclass_fields__ else (key,)
             for what in (*own, *(f"{key}={name}" for name in names)):
                 kind = _joined(cls.settings_with(what), kind)
         return kind
@@ -110,7 +111,7 @@ class Section:
         kept = {field.name for field in dataclasses.fields(plain)}
         found = {
             field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            for field in dataclasses.fields(self)
             if field.name in kept or getattr(self, field.name) != field.default
         }
         for key, value in values.items():
@@ -143,7 +144,7 @@ class Section:
         raise AttributeError(f"{self.section}: no key {key!r}")
 
     def __setattr__(self, key: str, value: Any) -> None:
-        if key not in self.__dataclass_fields__ or self._class_with({key: value}) != type(self):
+        if key not in self.__dataclass_fields__ or self._class_with({key: value}) is not type(self):
             raise AttributeError(
                 f"{self.section}.{key}: expected a key of this section with a value of the same "
                 f"extension, got {value!r}; for others: config.set('{self.section}.{key}=…')"

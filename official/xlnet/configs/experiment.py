@@ -40,11 +40,27 @@ from official.xlnet.files.yaml_files import parse_yaml, read_yaml
 
 CONFIG_FILE = "config.yaml"
 WEIGHTS_FILE = "weights.json"
+_RECIPES = os.path.join(os.path.dirname(os.path.dirname(__file__)), "recipes")  # `configs/`.
 # Keys of `model` that change a training run alone, or how much is kept of the text before.
 _NOT_OF_WEIGHTS = (
     *("activation_dropout", "attention_init", "dropatt", "dropout", "init_std"),
     *("mem_len", "recompute"),
 )
+
+
+def recipe_path(path: str) -> str:
+    """Returns the path of a recipe of this package, if a path is its name and is no other file.
+
+    Args:
+      path: a path of any kind.
+
+    Example:
+      >>> recipe_path("tiny"), recipe_path("configs/tiny.yaml")  # Outside the checkout.
+      ('…/official/xlnet/recipes/tiny.yaml', '…/official/xlnet/recipes/tiny.yaml')
+    """
+    name = path.removeprefix("configs/").removesuffix(".yaml")
+    recipe = os.path.join(_RECIPES, f"{name}.yaml")
+    return recipe if os.path.isfile(recipe) and not file_system.exists(path) else path
 
 
 @dataclasses.dataclass(slots=True)
@@ -81,7 +97,8 @@ class XLNetConfig:
         """Loads and validates a configuration from a YAML file or a model directory.
 
         Args:
-          path: a YAML file, or a directory that contains `config.yaml`.
+          path: a YAML file, a directory that contains `config.yaml`, or the name of a recipe of
+            this package, e.g. `tiny` or `configs/tiny.yaml`.
           overrides: `key=value` strings applied after loading. A key is `section.name`, or just
             `name` if only one section has it; the value is parsed as YAML.
           base: configuration that supplies the keys missing from the file; by default, the
@@ -94,13 +111,15 @@ class XLNetConfig:
           ConfigError: the file is missing or is not a YAML mapping, a key is unknown, or values
             are out of range, incompatible, or not those that the weights were made with.
         """
+        path = recipe_path(path)
         is_model = file_system.is_dir(path)
         if is_model:
             path = os.path.join(path, CONFIG_FILE)
         if not file_system.is_file(path):
             raise ConfigError(
-                f"no configuration at {path!r}: expected a YAML file or a model directory; "
-                "xlnet.load_config also reads HF folders and TF1 releases"
+                f"no configuration at {path!r}: expected a YAML file, a model directory or the "
+                "name of a recipe, e.g. tiny; xlnet.load_config also reads HF folders and TF1 "
+                "releases"
             )
         tree = read_yaml(path) or {}
         if not isinstance(tree, dict):

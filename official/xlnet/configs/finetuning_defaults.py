@@ -21,7 +21,7 @@ import math
 import os
 from collections.abc import Collection, Sequence
 
-from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
+from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, recipe_path
 from official.xlnet.files.yaml_files import read_yaml
 
 _BASE_RATE, _BASE_PARAMETERS, _EXPONENT, _MAX_RATE = 3e-5, 118e6, 0.95, 3e-3
@@ -98,9 +98,10 @@ def given_settings(path: str | None, overrides: Sequence[str]) -> set[str]:
       ['epochs', 'learning_rate']
     """
     keys = {override.partition("=")[0].rpartition(".")[2] for override in overrides}
-    if path is not None and os.path.isdir(path):
+    path = recipe_path(path or "")
+    if os.path.isdir(path):
         path = os.path.join(path, CONFIG_FILE)
-    if path is not None and os.path.isfile(path):
+    if os.path.isfile(path):
         for section in (read_yaml(path) or {}).values():
             keys.update(section)
     return keys

@@ -131,7 +131,9 @@ def _renew(path: str, lease: str, is_over: threading.Event) -> None:
             write_bytes(path, f"{lease}{number}\n".encode())
         except DataError as error:
             logging.error("%s", error)
-            os._exit(2)  # At once, and whatever signals the process ignores: nothing is written more.
+            os._exit(
+                2
+            )  # At once, and whatever signals the process ignores: nothing is written more.
         except OSError as error:
             logging.warning("%s: %s; trying again", path, error)
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from official.nlp.tools import squad_evaluate_v2_0
+from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.tasks.question_answering.examples import QuestionExample
@@ -160,7 +160,7 @@ def test_the_beam_finds_what_brute_force_finds():
 @pytest.mark.parametrize("seed", range(3))
 def test_figures_are_the_official_ones_and_the_threshold_is_the_best(vocab_file, seed):
     task, rng = qa_task(vocab_file), np.random.default_rng(seed)
-    words = ["the", "owners", "of", "a", "café", "met", "in", "Zürich"]
+    words = ["the", "Owners", "of", "a", "café", "met.", "in", "Zürich", "(an)"]
     examples, predictions = [], []
     for n in range(37):
         answer = " ".join(rng.choice(words, 3))
@@ -188,3 +188,18 @@ def test_figures_are_the_official_ones_and_the_threshold_is_the_best(vocab_file,
         {p["id"]: p["no_answer_score"] for p in predictions},
     )
     assert chosen == pytest.approx(official["final_f1"])
+    found = task.evaluate(examples, [p | {"answer": p["best_span"]} for p in predictions])
+    names = {"exact_match": "exact", "f1": "f1", "unanswerable_f1": "NoAns_f1"}
+    names |= {"answerable_exact_match": "HasAns_exact", "answerable_f1": "HasAns_f1"}
+    expected = squad_evaluate_v2_0.evaluate(
+        [{"paragraphs": [{"qas": qas}]}], {p["id"]: p["best_span"] for p in predictions}
+    )
+    assert found == pytest.approx({name: expected[theirs] for name, theirs in names.items()})
+    alone = [example for example in examples if example.answers]
+    found = task.evaluate(alone, [p | {"answer": p["best_span"]} for p in predictions])
+    of_alone = [qa for qa in qas if qa["answers"]]
+    expected = squad_evaluate_v1_1.evaluate(
+        [{"paragraphs": [{"qas": of_alone}]}], {p["id"]: p["best_span"] for p in predictions}
+    )
+    assert found["exact_match"] == pytest.approx(100 * expected["exact_match"])
+    assert found["f1"] == pytest.approx(100 * expected["final_f1"])

@@ -6,6 +6,7 @@ from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.validation import COUNT, require
+from official.xlnet.runtime.extras import require_extra
 
 _NETWORKS = ("bert", "gpt", "gpt2")
 
@@ -56,6 +57,7 @@ class BertModelConfig(ModelConfig):
         super().check()
         if not self._is_chosen:
             return
+        require_extra("official.nlp", "garden", f"model.network={self.network}")
         only_xlnet = {"mem_len": 0, "clamp_len": 0, "recompute": "none", "depth": "stacked"}
         only_gpt = {"attention_type": "uni"} if self.network != "bert" else {}
         for key, expected in (only_xlnet | only_gpt).items():

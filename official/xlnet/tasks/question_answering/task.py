@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +12,7 @@ import tensorflow as tf
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tasks.question_answering.examples import QuestionExample
+from official.xlnet.tasks.question_answering.metrics import exact_match, word_f1
 from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tasks.task import Prediction, Task, register_task
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of
@@ -130,25 +130,16 @@ class QuestionAnswering(Task):
 
         Those of SQuAD 2.0 if any question is unanswerable, else those of SQuAD 1.1.
         """
-        from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
-
-        dataset = _as_squad(examples)
-        answers = {p["id"]: p["answer"] for p in predictions}
-        if all(example.answers for example in examples):
-            metrics = squad_evaluate_v1_1.evaluate(dataset, answers)
-            return {
-                "exact_match": 100 * metrics["exact_match"],
-                "f1": 100 * metrics["final_f1"],
-            }
-        metrics = squad_evaluate_v2_0.evaluate(dataset, answers)
-        names = {
-            "exact_match": "exact",
-            "f1": "f1",
-            "answerable_exact_match": "HasAns_exact",
-            "answerable_f1": "HasAns_f1",
-            "unanswerable_f1": "NoAns_f1",
-        }
-        return {name: metrics[theirs] for name, theirs in names.items() if theirs in metrics}
+        answers = {prediction["id"]: prediction["answer"] for prediction in predictions}
+        scores = np.array([_scores(answers[example.id], example) for example in examples])
+        is_answerable = np.array([bool(example.answers) for example in examples])
+        means = {"exact_match": scores[:, 0], "f1": scores[:, 1]}
+        if not is_answerable.all():
+            means["unanswerable_f1"] = scores[~is_answerable, 1]
+            if is_answerable.any():
+                means["answerable_exact_match"] = scores[is_answerable, 0]
+                means["answerable_f1"] = scores[is_answerable, 1]
+        return {name: 100 * float(np.mean(values)) for name, values in means.items()}
 
     def finish(self, examples, predictions):
         """Sets `task.null_threshold` to the threshold with the best F1.
@@ -170,7 +161,7 @@ class QuestionAnswering(Task):
         """
         gain = np.array(
             [
-                _f1(p["best_span"], example) - (0.0 if example.answers else 1.0)
+                _scores(p["best_span"], example)[1] - (0.0 if example.answers else 1.0)
                 for example, p in zip(examples, predictions, strict=True)
             ]
         )
@@ -243,31 +234,7 @@ def _labels(answer: tuple[int, int] | None, first: int, length: int, sequence: A
     }
 
 
-def _as_squad(examples: Sequence[QuestionExample]) -> list[dict[str, Any]]:
-    """Converts examples to the JSON structure of SQuAD, one paragraph for each question."""
-    return [
-        {
-            "paragraphs": [
-                {
-                    "qas": [
-                        {
-                            "id": example.id,
-                            "answers": [
-                                {"text": text, "answer_start": start}
-                                for text, start in example.answers
-                            ],
-                        }
-                    ]
-                }
-            ]
-        }
-        for example in examples
-    ]
-
-
-def _f1(answer: str, example: QuestionExample) -> float:
-    """Returns the official SQuAD F1 of one answer, in [0, 1]."""
-    from official.nlp.tools import squad_evaluate_v2_0
-
-    metrics = squad_evaluate_v2_0.evaluate(_as_squad([example]), {example.id: answer})
-    return metrics["f1"] / 100
+def _scores(answer: str, example: QuestionExample) -> tuple[float, float]:
+    """Exact match and F1 of an answer, in [0, 1]."""
+    expected = [text for text, _ in example.answers]
+    return exact_match(answer, expected), word_f1(answer, expected)
