@@ -21,7 +21,7 @@ from data_prep.tasks.rows import Row, listed
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
 from official.xlnet.files.compression import without_compression
-from official.xlnet.files.json_files import parse_data
+from official.xlnet.files.json_files import parse_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.files.text import open_text
 
@@ -211,13 +211,13 @@ def _json_rows(reading: Reading, file) -> Iterator[Row]:
             reading.counts["blank_lines"] += 1
             continue
         try:
-            yield conform(parse_data(line, where), dict[str, Any], where)
+            yield conform(parse_json(line, where), dict[str, Any], where)
         except DataError as error:
             reading.reject("malformed_rows", str(error))
 
 
 def _json_array(reading: Reading, text: str) -> Iterator[Row]:
-    tree = conform(parse_data(text, reading.path), list[Any], reading.path)
+    tree = conform(parse_json(text, reading.path), list[Any], reading.path)
     for number, row in enumerate(tree, start=1):
         if isinstance(row, dict):
             yield row

@@ -253,7 +253,8 @@ class XLNetConfig:
         path, record = (os.path.join(directory, name) for name in (CONFIG_FILE, WEIGHTS_FILE))
         with contextlib.suppress(FileNotFoundError):
             file_system.remove(record)  # A kill leaves no record rather than another one's.
-        write_bytes(path, yaml.safe_dump(self.as_dict(), sort_keys=False).encode())
+        tree = parse_json(json_text(self.as_dict()), path)  # Lists of their own, for no aliases.
+        write_bytes(path, yaml.safe_dump(tree, sort_keys=False).encode())
         write_json(record, self._of_weights())
 
     def _of_weights(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.compression import without_compression
-from official.xlnet.files.json_files import json_text, parse_data, print_json
+from official.xlnet.files.json_files import json_text, parse_json, print_json
 from official.xlnet.files.text import open_text
 
 
@@ -60,7 +60,7 @@ def read_rows(path: str) -> list[str]:
 
 def _text_of(line: str, where: str) -> str:
     """Returns the value of `text` in a JSON object."""
-    tree = parse_data(line, where)
+    tree = parse_json(line, where)
     text = tree.get("text") if isinstance(tree, dict) else None
     if not isinstance(text, str):
         raise DataError(f"{where}: expected a JSON object with a string 'text', got {line:.60}")

@@ -40,7 +40,7 @@ def conform(tree: Any, schema: Any, where: str) -> Any:
     expected = origin or schema
     if expected is float and type(tree) is int:
         return float(tree)
-    if type(tree) is not expected:
+    if type(tree) is not expected or tree != tree:  # NaN.
         raise DataError(f"{where}: expected {_NAMES[expected]}, got {shown(tree)}")
     if origin is list:
         return [conform(value, parts[0], f"{where}[{n}]") for n, value in enumerate(tree)]

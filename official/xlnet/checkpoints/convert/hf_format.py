@@ -32,7 +32,7 @@ from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
-from official.xlnet.files.json_files import parse_data, read_json, write_json
+from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, VOCAB_FILE
 
@@ -42,7 +42,7 @@ WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")
 _PREFIX = "transformer."  # Prefix of encoder variables, except in files of `XLNetModel`.
 _EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
 _LAYER_NORM_EPSILON = 1e-12
-# HF writes int(1e30) as the length of a tokenizer without a limit; `parse_data` gives its digits.
+# HF writes int(1e30) as the length of a tokenizer without a limit.
 _UNLIMITED = 1_000_000
 _BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 
@@ -142,10 +142,8 @@ class HfSource:
         data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # It has to be greater.
         tokenizer = os.path.join(self.path, TOKENIZER_FILE)
         if os.path.exists(tokenizer):
-            settings = read_json(tokenizer, dict[str, Any], parse_data)
+            settings = read_json(tokenizer, dict[str, Any])
             read_settings(config, _TOKENIZER_SETTINGS, settings, tokenizer)
-            if str(settings.get("model_max_length")).isdecimal():
-                settings["model_max_length"] = float(settings["model_max_length"])
             length = value_of(settings, "model_max_length", tokenizer, float, default=0)
             if 0 < length < _UNLIMITED:
                 config.task.max_length = int(length)

@@ -31,7 +31,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.checksums import check_checksums
 from official.xlnet.files.compression import without_compression
-from official.xlnet.files.json_files import json_text, parse_data, read_json
+from official.xlnet.files.json_files import json_text, parse_json, read_json
 from official.xlnet.files.paths import is_plain, plain_folder
 from official.xlnet.files.schema import conform
 from official.xlnet.files.staging import local_copy
@@ -217,7 +217,7 @@ def _check_writable(prefix: str) -> None:
 
 def _parse(line: bytes) -> Any:
     try:
-        row = parse_data(line.decode("utf-8-sig"), "row")
+        row = parse_json(line.decode("utf-8-sig"), "row")
         if isinstance(row, dict):
             return row
     except (DataError, UnicodeDecodeError):
