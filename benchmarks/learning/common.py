@@ -90,11 +90,13 @@ def accuracy(model: str, tables: Sequence[str], output: str, overrides: Sequence
     """
     from data_prep.tasks.task_data import read_task
     from official.xlnet.api.finetuning import task_configuration
-    from official.xlnet.training.finetuning import finetune
+    from official.xlnet.runtime.distribution import prepare_devices
+    from official.xlnet.training.finetuning import Start, run_finetuning
 
     config = task_configuration("classification", None, overrides, model)
     train, dev = (read_task(table, config.task)[0] for table in tables)
-    return float(finetune(config, train, dev, output, init_from=model)["accuracy"])
+    start = Start(prepare_devices(config.training), model)
+    return float(run_finetuning(config, train, dev, output, start)["accuracy"])
 
 
 def sampled_table(path: str, number: int, sample: str) -> str:

@@ -180,6 +180,7 @@ def _parquet_shards(path: str, shard_size: int) -> list[Shard]:
 
 
 def _tfds_shards(name: str) -> list[Shard]:
+    require_extra("tensorflow_datasets", "tfds", "tfds:")
     import tensorflow_datasets as tfds
 
     dataset, _, split = name[len(_TFDS_PREFIX) :].partition(":")

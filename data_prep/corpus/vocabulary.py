@@ -21,7 +21,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import sentencepiece
@@ -67,7 +66,13 @@ def train_vocabulary(
     *,
     lowercase: bool = False,
     keep_accents: bool = False,
-    **options: Any,
+    sample_bytes: int = SampleOptions.sample_bytes,
+    seed: int = SampleOptions.seed,
+    progress: bool = SampleOptions.progress,
+    format: str = SampleOptions.format,
+    text_field: str = SampleOptions.text_field,
+    on_bad_utf8: str = SampleOptions.on_bad_utf8,
+    max_lost: float = SampleOptions.max_lost,
 ) -> dict[str, float]:
     """Trains a SentencePiece unigram vocabulary and writes `output_dir/spiece.model`.
 
@@ -77,14 +82,13 @@ def train_vocabulary(
       size: vocabulary size V, including the 9 special tokens.
       lowercase: whether to lower-case the text; use the same value for tokenization.
       keep_accents: whether to keep accents; use the same value for tokenization.
-      **options: fields of `data_prep.settings.SampleOptions`:
-        sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
-        seed: random seed of the sample.
-        progress: whether to show a progress bar, if standard error is a terminal.
-        format: input format, one of `settings.FORMATS`.
-        text_field: JSON field, Parquet column or TFDS feature that contains the text.
-        on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
-        max_lost: largest share of the records that may be unreadable or without text.
+      sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
+      seed: random seed of the sample.
+      progress: whether to show a progress bar, if standard error is a terminal.
+      format: input format, one of `settings.FORMATS`.
+      text_field: JSON field, Parquet column or TFDS feature that contains the text.
+      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+      max_lost: largest share of the records that may be unreadable or without text.
 
     Returns:
       A dictionary with:
@@ -105,7 +109,15 @@ def train_vocabulary(
             f"size: expected more than the {num_fixed} predefined pieces and at most "
             f"{MAX_VOCAB_SIZE:,}, got {size}"
         )
-    sampling = SampleOptions(**options)
+    sampling = SampleOptions(
+        sample_bytes=sample_bytes,
+        seed=seed,
+        progress=progress,
+        format=format,
+        text_field=text_field,
+        on_bad_utf8=on_bad_utf8,
+        max_lost=max_lost,
+    )
     inputs, output_dir = list_of_paths(inputs), os.fspath(output_dir)
     with only_writer(output_dir):
         sample = read_sample(inputs, sampling, lowercase, keep_accents)

@@ -41,7 +41,16 @@ def prepare(
     num_workers: int | None = None,
     progress: bool = False,
     beam_options: Sequence[str] | None = None,
-    **options: Any,
+    format: str = Settings.format,
+    text_field: str = Settings.text_field,
+    on_bad_utf8: str = Settings.on_bad_utf8,
+    document_start: str = Settings.document_start,
+    max_lost: float = Settings.max_lost,
+    min_words: int = Settings.min_words,
+    drop_low_quality: bool = Settings.drop_low_quality,
+    drop_duplicates: bool = Settings.drop_duplicates,
+    allow_fewer_lanes: bool = Settings.allow_fewer_lanes,
+    compress: bool = Settings.compress,
 ) -> dict[str, int]:
     """Prepares a pre-training data set from raw text.
 
@@ -56,19 +65,18 @@ def prepare(
       beam_options: command-line options of Apache Beam and its runner, to run on workers of Beam;
         the input and the output are then in a bucket, or on a file system that all workers mount:
         `["--runner=DaskRunner", "--dask_client_address=tcp://scheduler:8786"]`, for example.
-      **options: fields of `data_prep.settings.Settings` that are not in the `data` section:
-        format: input format, one of `settings.FORMATS`; `auto` detects it per file.
-        text_field: JSON field, Parquet column or TFDS feature that contains the text.
-        on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
-        document_start: regular expression of the beginning of a document's first line, in plain
-          text. Default: blank lines separate documents.
-        max_lost: largest share of the records that may be unreadable or without text; they are left
-          out and counted.
-        min_words: minimum number of words per document; shorter documents are dropped.
-        drop_low_quality: whether to drop documents that fail the quality heuristics.
-        drop_duplicates: whether to drop exact duplicates of documents.
-        allow_fewer_lanes: whether to write fewer lanes than configured for a small corpus.
-        compress: whether to compress record files with gzip.
+      format: input format, one of `settings.FORMATS`; `auto` detects it per file.
+      text_field: JSON field, Parquet column or TFDS feature that contains the text.
+      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+      document_start: regular expression of the beginning of a document's first line, in plain
+        text. Default: blank lines separate documents.
+      max_lost: largest share of the records that may be unreadable or without text; they are left
+        out and counted.
+      min_words: minimum number of words per document; shorter documents are dropped.
+      drop_low_quality: whether to drop documents that fail the quality heuristics.
+      drop_duplicates: whether to drop exact duplicates of documents.
+      allow_fewer_lanes: whether to write fewer lanes than configured for a small corpus.
+      compress: whether to compress record files with gzip.
 
     Returns:
       A dictionary of `documents`, `tokens`, `windows`, `dropped_tokens` and `heldout_windows`;
@@ -86,7 +94,19 @@ def prepare(
       1832
     """
     inputs, vocab, output_dir = list_of_paths(inputs), os.fspath(vocab), os.fspath(output_dir)
-    settings = Settings.from_config(config.data, **options)
+    settings = Settings.from_config(
+        config.data,
+        format=format,
+        text_field=text_field,
+        on_bad_utf8=on_bad_utf8,
+        document_start=document_start,
+        max_lost=max_lost,
+        min_words=min_words,
+        drop_low_quality=drop_low_quality,
+        drop_duplicates=drop_duplicates,
+        allow_fewer_lanes=allow_fewer_lanes,
+        compress=compress,
+    )
     if config.training.batch_size > settings.num_lanes:
         logging.warning(
             "data.num_lanes: expected at least training.batch_size, %d, got %d; pre-training on "

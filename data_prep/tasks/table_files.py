@@ -229,9 +229,9 @@ def _json_array(reading: Reading, text: str) -> Iterator[Row]:
 
 
 def _tfds_rows(path: str) -> Iterator[Row]:
+    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
     import tensorflow_datasets as tfds
 
-    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
     _, name, *split = path.split(":", 2)  # A slice has colons, too: `train[:80%]`.
     builder = tfds.builder(name)
     dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)

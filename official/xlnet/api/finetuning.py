@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from data_prep.tasks.datasets import task_settings
 from data_prep.tasks.task_data import read_task
 from official.xlnet.api.baselines import add_baselines
@@ -24,28 +26,18 @@ from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example
+from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tokenization.tokenizer import num_pieces
-from official.xlnet.training import finetuning
-from official.xlnet.training.finetuning import RunOptions
+from official.xlnet.training.finetuning import Start, run_finetuning, saved_configuration
 
 Rows = str | Iterable[Any]
 
 
-@dataclasses.dataclass(frozen=True)
-class FineTuningOptions(RunOptions):
-    """Options of `finetune`."""
-
-    num_runs: int = 1
-    extra_train: Mapping[str, float] | None = None
-    search: int = 0
-
-
 @checks_arguments(
     *("model", "train", "dev", "output", "config", "vocab", "extra_train"),
-    options=FineTuningOptions,
     cpu_devices=1,
     num_runs=1,
     search=0,
@@ -58,7 +50,13 @@ def finetune(
     task: str | None = "classification",
     config: str | None = None,
     overrides: Sequence[str] = (),
-    **options: Any,
+    vocab: str | None = None,
+    strategy: str | tf.distribute.Strategy = "one_device",
+    cpu_devices: int = 1,
+    num_runs: int = 1,
+    extra_train: Mapping[str, float] | None = None,
+    search: int = 0,
+    max_lost: float = MAX_LOST,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the best model to a new model directory.
 
@@ -77,19 +75,18 @@ def finetune(
       task: task type or data set. None to take it from `config`.
       config: path of a YAML file with a recipe.
       overrides: `key=value` strings, e.g. `task.epochs=3`; see `XLNetConfig.load`.
-      **options: fields of `FineTuningOptions`:
-        vocab: vocabulary file; needed only without `model`.
-        strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
-          one.
-        cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
-        num_runs: number of runs with different seeds; `output` gets the best of them, and the
-          metrics are those of all, see `finetune_repeatedly`.
-        extra_train: further training data for question answering, {path: weight of its examples
-          in the loss}.
-        search: number of learning rates and lengths of the run to compare; `output` gets the best
-          model, see `search_settings`. 0 for no search.
-        max_lost: largest share of a file's rows that may be unusable; these are left out, counted
-          and warned of.
+      vocab: vocabulary file; needed only without `model`.
+      strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
+        one.
+      cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
+      num_runs: number of runs with different seeds; `output` gets the best of them, and the
+        metrics are those of all, see `finetune_repeatedly`.
+      extra_train: further training data for question answering, {path: weight of its examples in
+        the loss}.
+      search: number of learning rates and lengths of the run to compare; `output` gets the best
+        model, see `search_settings`. 0 for no search.
+      max_lost: largest share of a file's rows that may be unusable; these are left out, counted
+        and warned of.
 
     Returns:
       The metrics on `dev`, counts of truncated or skipped examples, and `baselines`, see
@@ -106,22 +103,20 @@ def finetune(
       >>> finetune("runs/base", train, train, "runs/task", overrides=["task.epochs=3"])["accuracy"]
       1.0
     """
-    given = FineTuningOptions(**options)
-    vocab, max_lost, num_runs = given.vocab, given.max_lost, given.num_runs
-    if given.search and num_runs > 1:
+    if search and num_runs > 1:
         raise ConfigError(f"search: expected a single run with it, got num_runs={num_runs}")
     settings = task_configuration(task, config, overrides, model)
     if vocab and not model:
         settings.model.fit_vocabulary(num_pieces(vocab), vocab)
-    if given.extra_train and not settings.task.weighs_examples:
+    if extra_train and not settings.task.weighs_examples:
         raise ConfigError(
             f"extra_train: expected a task whose examples have weights, got {settings.task.name}; "
             "join the files of other tasks into one"
         )
     # First of all, as some readers use TensorFlow.
-    distribution = prepare_devices(settings.training, given.strategy, given.cpu_devices)
+    distribution = prepare_devices(settings.training, strategy, cpu_devices)
     train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
-    for examples, counts in _extra_examples(given.extra_train or {}, settings.task, max_lost):
+    for examples, counts in _extra_examples(extra_train or {}, settings.task, max_lost):
         train_examples += examples
         train_counts |= counts
     dev_counts: dict[str, int] = {}
@@ -131,21 +126,21 @@ def finetune(
     else:
         dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
     keys = given_settings(config, overrides)
-    saved = finetuning.saved_configuration(output)
+    saved = saved_configuration(output)
     if saved is not None and saved.task.name == settings.task.name:
         keep_settings(settings, keys, saved)
     else:
         num_replicas = distribution.num_replicas_in_sync
         complete_settings(settings, keys, len(train_examples), num_replicas)
     settings.check()
-    start = {"init_from": model, **vars(RunOptions(distribution, vocab=vocab, max_lost=max_lost))}
+    start = Start(distribution, model, vocab, max_lost)
     data = train_examples, dev_examples
-    if given.search:
-        metrics = SEVERAL_RUNS["search"](settings, *data, output, given.search, **start)
+    if search:
+        metrics = SEVERAL_RUNS["search"](settings, *data, output, search, start)
     elif num_runs > 1:
-        metrics = SEVERAL_RUNS["runs"](settings, *data, output, num_runs, **start)
+        metrics = SEVERAL_RUNS["runs"](settings, *data, output, num_runs, start)
     else:
-        metrics = finetuning.finetune(settings, *data, output, **start)
+        metrics = run_finetuning(settings, *data, output, start)
     if is_chief(distribution):
         metrics["baselines"] = add_baselines(output, metrics, *data)
     return metrics | train_counts | dev_counts

@@ -17,11 +17,19 @@ from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import new_folder
 
 
-@checks_arguments(
-    "model", "inputs", "output", options=SampleOptions, num_pieces=1, sample_bytes=1, seed=0
-)
+@checks_arguments("model", "inputs", "output", num_pieces=1, sample_bytes=1, seed=0)
 def extend_vocabulary(
-    model: str, inputs: Paths, output: str, num_pieces: int, **options: Any
+    model: str,
+    inputs: Paths,
+    output: str,
+    num_pieces: int,
+    sample_bytes: int = SampleOptions.sample_bytes,
+    seed: int = SampleOptions.seed,
+    progress: bool = SampleOptions.progress,
+    format: str = SampleOptions.format,
+    text_field: str = SampleOptions.text_field,
+    on_bad_utf8: str = SampleOptions.on_bad_utf8,
+    max_lost: float = SampleOptions.max_lost,
 ) -> dict[str, Any]:
     """Adds pieces of a domain to the vocabulary of a trained model; writes a model directory.
 
@@ -35,14 +43,13 @@ def extend_vocabulary(
       inputs: text of the domain: file names, glob patterns or `tfds:NAME:SPLIT`.
       output: output directory; must not exist or be empty.
       num_pieces: number of pieces to add.
-      **options: fields of `data_prep.settings.SampleOptions`:
-        sample_bytes: approximate amount of text to choose pieces from, in bytes, sampled by line.
-        seed: random seed of the sample.
-        progress: whether to show a progress bar, if standard error is a terminal.
-        format: input format, one of `settings.FORMATS`.
-        text_field: JSON field, Parquet column or TFDS feature that contains the text.
-        on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
-        max_lost: largest share of the records that may be unreadable or without text.
+      sample_bytes: approximate amount of text to choose pieces from, in bytes, sampled by line.
+      seed: random seed of the sample.
+      progress: whether to show a progress bar, if standard error is a terminal.
+      format: input format, one of `settings.FORMATS`.
+      text_field: JSON field, Parquet column or TFDS feature that contains the text.
+      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+      max_lost: largest share of the records that may be unreadable or without text.
 
     Returns:
       A dictionary with:
@@ -61,7 +68,15 @@ def extend_vocabulary(
       >>> extend_vocabulary("runs/general", ["corpus/*.txt"], "runs/extended", 2000)["vocab_size"]
       34000
     """
-    sampling = SampleOptions(**options)
+    sampling = SampleOptions(
+        sample_bytes=sample_bytes,
+        seed=seed,
+        progress=progress,
+        format=format,
+        text_field=text_field,
+        on_bad_utf8=on_bad_utf8,
+        max_lost=max_lost,
+    )
     with new_folder(output) as folder:
         source = open_source(model)
         check_extensible(source)

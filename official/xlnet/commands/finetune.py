@@ -33,7 +33,6 @@ from official.xlnet.commands import (
     integer,
     repeated,
     string,
-    values_of,
 )
 from official.xlnet.files.staging import on_local_disk
 
@@ -73,11 +72,8 @@ FLAGS = flag_table(
 @on_local_disk(FLAGS, reads=["train", "dev", "init_from", "vocab", "config"], resumes=["output"])
 def run() -> dict[str, Any]:
     """Returns the metrics on dev, those of baselines, and counts of skipped and truncated rows."""
-    from official.xlnet.api.finetuning import FineTuningOptions, finetune
+    from official.xlnet.api.finetuning import finetune
 
-    options = values_of(FLAGS, FineTuningOptions)
-    options |= {"num_runs": FLAGS.runs}
-    options |= {"extra_train": dict(map(_file_and_weight, FLAGS.extra_train))}
     return finetune(
         FLAGS.init_from,
         FLAGS.train,
@@ -86,7 +82,13 @@ def run() -> dict[str, Any]:
         task=FLAGS.task,
         config=FLAGS.config,
         overrides=FLAGS.set,
-        **options,
+        vocab=FLAGS.vocab,
+        strategy=FLAGS.strategy,
+        cpu_devices=FLAGS.cpu_devices,
+        num_runs=FLAGS.runs,
+        extra_train=dict(map(_file_and_weight, FLAGS.extra_train)),
+        search=FLAGS.search,
+        max_lost=FLAGS.max_lost,
     )
 
 

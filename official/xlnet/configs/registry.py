@@ -117,8 +117,8 @@ INPUTS: dict[tuple[str, ...], str] = {}
 ANSWER_MODULES = Registry[Any]("task.answer_module", summary="tasks.classification.head")
 # Functions (task, train, dev) to metrics of simpler models by name; None for other tasks.
 BASELINES = Registry[Any]("baseline")
-# Functions (config, train, dev, output, number, **start) that fine-tune several times, with the
-# arguments of `training.finetuning.finetune`. They keep `RunsFile` in NAME.json of their output.
+# Functions (config, train, dev, output, number, start) that fine-tune several times; see
+# `training.finetuning.run_finetuning`. They keep `RunsFile` in NAME.json of their output.
 SEVERAL_RUNS = Registry[Any]("several runs")
 # Classes of sections with the keys of an extension, by "section.key" and by "section.key=name".
 SETTINGS = Registry[Any]("key of an extension")

@@ -13,7 +13,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -159,7 +159,7 @@ class Records:
         return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
 
 
-@checks_arguments("path", "vocab", options=Records.batches, start_step=0, epochs=1)
+@checks_arguments("path", "vocab", start_step=0, epochs=1)
 def pretraining_dataset(
     path: str,
     batch_size: int,
@@ -167,7 +167,10 @@ def pretraining_dataset(
     config: XLNetConfig | None = None,
     vocab: str | None = None,
     phrases: Sequence[str] | None = None,
-    **options: Any,
+    start_step: int = 0,
+    epochs: int | None = None,
+    input_context: tf.distribute.InputContext | None = None,
+    position: Position | None = None,
 ) -> tf.data.Dataset:
     """Creates a `tf.data.Dataset` of pre-training batches, ordered for recurrent memory.
 
@@ -184,15 +187,14 @@ def pretraining_dataset(
         None skips the check.
       vocab: the model's vocabulary file, which is checked against that of the data set.
       phrases: phrases that are masked as a single word. Default: those of `config`, or none.
-      **options: arguments of `Records.batches`:
-        start_step: first step to read; earlier batches are skipped.
-        epochs: number of passes over the data. None repeats `train` indefinitely and reads any
-          other split once. B has to divide the total number of lanes over all epochs; see
-          `evaluation_batch_size`.
-        input_context: the argument of `strategy.distribute_datasets_from_function`. Each input
-          pipeline reads only its own block of rows, in batches of one replica's rows.
-        position: position of a run that is resumed with another batch size; `start_step` is
-          relative to it. Requires `epochs=None`.
+      start_step: first step to read; earlier batches are skipped.
+      epochs: number of passes over the data. None repeats `train` indefinitely and reads any other
+        split once. B has to divide the total number of lanes over all epochs; see
+        `evaluation_batch_size`.
+      input_context: the argument of `strategy.distribute_datasets_from_function`. Each input
+        pipeline reads only its own block of rows, in batches of one replica's rows.
+      position: position of a run that is resumed with another batch size; `start_step` is relative
+        to it. Requires `epochs=None`.
 
     Returns:
       A dataset of dictionaries with B rows (or the rows of one replica):
@@ -222,7 +224,8 @@ def pretraining_dataset(
       >>> batch["token_ids"].shape
       TensorShape([16, 512])
     """
-    return Records(path, config, vocab, phrases).batches(batch_size, split, **options)
+    records = Records(path, config, vocab, phrases)
+    return records.batches(batch_size, split, start_step, epochs, input_context, position)
 
 
 def evaluation_batch_size(

@@ -23,9 +23,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def checks_arguments(
-    *paths: str, options: Callable | None = None, **least: int
-) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """Decorator of public functions: arguments have the types of their annotations.
 
     Where a string is expected, a parameter of `paths` takes an `os.PathLike`; where a list is, any
@@ -34,8 +32,6 @@ def checks_arguments(
 
     Args:
       paths: the parameters that take a path, several in a list, or a dictionary by path.
-      options: dataclass whose fields are the keywords that the function takes as `**options`, or
-        another function, whose parameters they are.
       least: the least value of numbers, by their parameter.
 
     Raises:
@@ -50,18 +46,16 @@ def checks_arguments(
     """
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
-        signature = _signature(function, options)
+        signature = inspect.signature(function)
         assert {*paths, *least} <= signature.parameters.keys()
-        types_of = functools.cache(lambda: _types(function, options, signature))
+        types_of = functools.cache(lambda: _types(function, signature))
 
         @functools.wraps(function)
         def checked(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             try:
                 bound = signature.bind(*args, **kwargs)
-            except TypeError as error:
-                if options is None:
-                    return function(*args, **kwargs)  # Python's own error names the function.
-                raise TypeError(f"{function.__name__}() {error}") from None
+            except TypeError:
+                return function(*args, **kwargs)  # Python's own error names the function.
             expected = types_of()
             for name in sorted(bound.arguments, key=lambda name: name not in paths):
                 if name in expected:
@@ -78,26 +72,8 @@ def checks_arguments(
     return decorate
 
 
-def _signature(function: Callable, options: Callable | None) -> inspect.Signature:
-    """The signature of a function, with the parameters of another in place of `**options`."""
-    signature = inspect.signature(function)
-    if options is None:
-        return signature
-    *own, _ = signature.parameters.values()
-    others = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in inspect.signature(options).parameters.items()
-        if name not in ("self", *signature.parameters)
-    ]
-    return signature.replace(parameters=[*own, *others])
-
-
-def _types(
-    function: Callable, options: Callable | None, signature: inspect.Signature
-) -> dict[str, Any]:
+def _types(function: Callable, signature: inspect.Signature) -> dict[str, Any]:
     found = typing.get_type_hints(function)
-    if options is not None:
-        found |= typing.get_type_hints(options)
     for name, parameter in signature.parameters.items():
         if parameter.default not in (None, parameter.empty):
             found.setdefault(name, type(parameter.default))

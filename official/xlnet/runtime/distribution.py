@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 
 import tensorflow as tf
 from absl import logging
 
-from official.common import distribute_utils
 from official.xlnet.configs.choices import STRATEGIES
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.allocator import release_memory
 from official.xlnet.runtime.cores import num_cores, num_parallel_slices
 from official.xlnet.runtime.slurm import is_slurm_step, slurm_cluster
-
-# Names that differ in tf-models-official.
-_THEIR_NAME = {"multi_worker": "multi_worker_mirrored"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Devices:
-    """Where a run is computed; see `prepare_devices`."""
-
-    strategy: str | tf.distribute.Strategy = "one_device"
-    cpu_devices: int = 1
 
 
 def prepare_devices(
@@ -82,18 +69,17 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
         raise ConfigError(f"strategy: expected one of {', '.join(STRATEGIES)}, got {name!r}")
     _split_cpu(cpu_devices)
     num_gpus = len(tf.config.list_physical_devices("GPU"))
+    kind = "GPU" if num_gpus else "CPU"
     if name == "one_device":
-        num_gpus = min(1, num_gpus)
+        return tf.distribute.OneDeviceStrategy(f"device:{kind}:0")
     if name == "mirrored":
-        kind = "GPU" if num_gpus else "CPU"
         return _mirrored(tuple(device.name for device in tf.config.list_logical_devices(kind)))
-    cluster = slurm_cluster(num_gpus) if name == "multi_worker" and is_slurm_step() else None
     try:
-        if cluster is not None:
+        if name == "multi_worker":
+            cluster = slurm_cluster(num_gpus) if is_slurm_step() else None
             return tf.distribute.MultiWorkerMirroredStrategy(cluster)
-        return distribute_utils.get_distribution_strategy(
-            _THEIR_NAME.get(name, name), num_gpus, tpu_address=""
-        )
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu="")
+        return tf.distribute.TPUStrategy(resolver)
     except (tf.errors.OpError, RuntimeError, ValueError, KeyError) as error:
         message = str(error).strip().partition("\n")[0]
         raise ConfigError(f"strategy: {name} cannot be used here: {message}") from error

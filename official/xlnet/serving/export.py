@@ -18,6 +18,7 @@ from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.serving.factory import create_service
+from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.samples import write_samples
 from official.xlnet.serving.services.base import Service
 from official.xlnet.serving.warmup import write_warmup
@@ -27,14 +28,22 @@ _INCOMPLETE = ".incomplete-"  # Names of versions that are being written begin s
 
 @checks_arguments(
     *("model_dir", "output"),
-    options=create_service,
     version=1,
     max_length=1,
     max_characters=1,
     max_windows=1,
 )
 def export(
-    model_dir: str, output: str, version: int | None = None, **options: Any
+    model_dir: str,
+    output: str,
+    version: int | None = None,
+    head: str | None = None,
+    lengths: Sequence[int] = (),
+    max_length: int | None = None,
+    weights: str = "float32",
+    text_columns: Sequence[str] = (),
+    max_characters: int = Settings.max_characters,
+    max_windows: int = Settings.max_windows,
 ) -> dict[str, Any]:
     """Exports a model directory as the SavedModel `OUTPUT/<version>/`.
 
@@ -45,14 +54,14 @@ def export(
       model_dir: model directory to export.
       output: base path of the model on TF Serving; created if missing.
       version: version number. None: one more than the latest.
-      **options: arguments of `create_service`:
-        head: `task`, `encoder` (embeddings) or `lm` (log-likelihoods).
-        lengths: bucket lengths that inputs are padded to, in tokens, ascending.
-        max_length: maximum input length in tokens.
-        weights: storage dtype of matrices.
-        text_columns: names of the text inputs.
-        max_characters: maximum length of a text in code points.
-        max_windows: maximum number of windows of a text.
+      head: `task`, `encoder` (embeddings) or `lm` (log-likelihoods); this and what follows: see
+        `create_service`.
+      lengths: bucket lengths that inputs are padded to, in tokens, ascending.
+      max_length: maximum input length in tokens.
+      weights: storage dtype of matrices.
+      text_columns: names of the text inputs.
+      max_characters: maximum length of a text in code points.
+      max_windows: maximum number of windows of a text.
 
     Returns:
       A dictionary with
@@ -72,7 +81,10 @@ def export(
     with only_writer(output):
         for left in glob.glob(os.path.join(glob.escape(output), f"{_INCOMPLETE}*")):
             shutil.rmtree(left)  # By an export that was killed.
-        return write_version(create_service(model_dir, **options), output, version)
+        service = create_service(
+            model_dir, head, lengths, max_length, weights, text_columns, max_characters, max_windows
+        )
+        return write_version(service, output, version)
 
 
 def write_version(service: Service, output: str, version: int | None = None) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import weights_checksum
 from official.xlnet.checkpoints.checkpoint_files import has_records
@@ -24,7 +26,7 @@ from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
-from official.xlnet.runtime.distribution import Devices, prepare_devices, wait_for_workers
+from official.xlnet.runtime.distribution import wait_for_workers
 from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.reports import write_report
@@ -37,20 +39,29 @@ from official.xlnet.training.finetuning_loop import RUN_DIR, FineTuningLoop
 
 
 @dataclasses.dataclass(frozen=True)
-class RunOptions(Devices):
-    """Options of a fine-tuning run; see `finetune`."""
+class Start:
+    """What fine-tuning runs start from.
 
+    Attributes:
+      strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
+        number of replicas.
+      init_from: model directory to initialize the encoder from. None for random initialization.
+      vocab: vocabulary file; needed only without `init_from`.
+      max_lost: largest share of training examples that cannot be trained on.
+    """
+
+    strategy: tf.distribute.Strategy
+    init_from: str | None = None
     vocab: str | None = None
     max_lost: float = MAX_LOST
 
 
-def finetune(
+def run_finetuning(
     config: XLNetConfig,
     train: Sequence[Example],
     dev: Sequence[Example],
     output: str,
-    init_from: str | None = None,
-    **options: Any,
+    start: Start,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the checkpoint that is best on `dev`.
 
@@ -64,13 +75,7 @@ def finetune(
       train: training examples.
       dev: examples for evaluation and checkpoint selection.
       output: model directory to create, or to resume from.
-      init_from: model directory to initialize the encoder from. None for random initialization.
-      **options: fields of `RunOptions`:
-        vocab: vocabulary file; needed only without `init_from`.
-        max_lost: largest share of training examples that cannot be trained on.
-        strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
-          number of replicas.
-        cpu_devices: number of virtual CPU devices; see `create_strategy`.
+      start: what the run starts from.
 
     Returns:
       The metrics of the task and `loss` on `dev`, `step` of the best checkpoint, `steps` in
@@ -82,21 +87,19 @@ def finetune(
       DivergedError: the loss is not finite.
       PreemptedError: SIGTERM was received; a checkpoint was saved.
     """
-    start = RunOptions(**options)
-    distribution = prepare_devices(config.training, start.strategy, start.cpu_devices)
-    replicas = distribution.num_replicas_in_sync
+    replicas = start.strategy.num_replicas_in_sync
     rows = rows_at_once(config.training, replicas)
     require_memory(config.model, rows, config.task.max_length, training=True)
-    inputs = inputs_of(train, dev, init_from)
+    inputs = inputs_of(train, dev, start.init_from)
     if has_records(os.path.join(output, RUN_DIR)):
         TASKS[config.task.name].keep(config.task, XLNetConfig.load(output).task)
-    task, batches, counts = _prepare(config, train, dev, init_from, start)
+    task, batches, counts = _prepare(config, train, dev, start)
     config.training.require_shares(replicas)
-    loop = FineTuningLoop(task, batches, dev, len(train), output, distribution)
+    loop = FineTuningLoop(task, batches, dev, len(train), output, start.strategy)
     with only_writer(output, loop.is_chief):
-        loop.train(inputs, init_from)
+        loop.train(inputs, start.init_from)
         model = loop.state.model
-        wait_for_workers(distribution)  # The best model is written by the chief.
+        wait_for_workers(start.strategy)  # The best model is written by the chief.
         model_directory.restore(output, encoder=model.encoder, head=model.head)
         predictions, _ = evaluate_examples(model, task, dev)
         task.finish(dev, predictions)
@@ -119,8 +122,7 @@ def _prepare(
     config: XLNetConfig,
     train: Sequence[Example],
     dev: Sequence[Example],
-    init_from: str | None,
-    options: RunOptions,
+    start: Start,
 ) -> tuple[Task, TrainingBatches, dict[str, float]]:
     """Validates the input, completes the configuration and creates the task and its batches.
 
@@ -135,7 +137,8 @@ def _prepare(
     require_labels(dev)
     kind = TASKS[config.task.name]
     kind.complete(config, train)
-    vocab = os.path.join(init_from, VOCAB_FILE) if init_from else options.vocab
+    init_from = start.init_from
+    vocab = os.path.join(init_from, VOCAB_FILE) if init_from else start.vocab
     if vocab is None:
         raise ConfigError("expected init_from or a vocabulary file, got neither")
     tokenizer = Tokenizer(vocab, config.data.lowercase, config.data.keep_accents)
@@ -151,7 +154,7 @@ def _prepare(
     set_num_steps(config, batches.steps_per_epoch)
     config.check()
     lost = {name: task.counts[name] for name in UNUSABLE}
-    check_lost("training data", lost, len(train), options.max_lost, unit="examples")
+    check_lost("training data", lost, len(train), start.max_lost, unit="examples")
     counts = _counts_of("train", task)
     collections.deque(task.units(dev), maxlen=0)  # To count what happens to the examples.
     counts |= _counts_of("dev", task)
@@ -187,7 +190,7 @@ def saved_configuration(output: str) -> XLNetConfig | None:
 def inputs_of(
     train: Sequence[Example], dev: Sequence[Example], init_from: str | None
 ) -> dict[str, str | None]:
-    """Returns the checksums of the inputs of a run, for `check_inputs`; see `finetune`."""
+    """Returns the checksums of the inputs of a run, for `check_inputs`; see `run_finetuning`."""
     return {
         "training examples": examples_checksum(train),
         "validation examples": examples_checksum(dev),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.configs.experiment import XLNetConfig
@@ -14,7 +14,7 @@ from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.locks import only_writer
-from official.xlnet.runtime.distribution import Devices, prepare_devices
+from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -24,9 +24,7 @@ from official.xlnet.training.run_data import RunData
 _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
 
-@checks_arguments(
-    "config", "data_dir", "model_dir", "init_from", options=Devices, steps=1, minutes=0
-)
+@checks_arguments("config", "data_dir", "model_dir", "init_from", steps=1, minutes=0, cpu_devices=1)
 def pretrain(
     config: str | XLNetConfig,
     data_dir: str,
@@ -35,7 +33,8 @@ def pretrain(
     steps: int | None = None,
     minutes: float | None = None,
     init_from: str | None = None,
-    **devices: Any,
+    strategy: str | tf.distribute.Strategy = "one_device",
+    cpu_devices: int = 1,
 ) -> dict[str, float]:
     """Pre-trains a model, or resumes a pre-training run, and writes a model directory.
 
@@ -50,10 +49,9 @@ def pretrain(
       minutes: time limit in minutes. None for no limit.
       init_from: model directory to initialize the weights of a new run from. None for random
         initialization.
-      **devices: where the run is computed:
-        strategy: distribution strategy; see `create_strategy`. A run may be resumed with another
-          number of replicas.
-        cpu_devices: number of virtual CPU devices; see `create_strategy`.
+      strategy: distribution strategy; see `create_strategy`. A run may be resumed with another
+        number of replicas.
+      cpu_devices: number of virtual CPU devices; see `create_strategy`.
 
     Returns:
       A dictionary with
@@ -75,7 +73,7 @@ def pretrain(
     if isinstance(config, str):
         config = load_config(config, list(overrides))
     config.check()
-    distribution = prepare_devices(config.training, **devices)
+    distribution = prepare_devices(config.training, strategy, cpu_devices)
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     records = Records(data_dir, config, vocab if init_from else None)
     rows = rows_at_once(config.training, distribution.num_replicas_in_sync)

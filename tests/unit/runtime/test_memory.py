@@ -3,6 +3,7 @@
 from unittest import mock
 
 import pytest
+import tensorflow as tf
 
 from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
@@ -38,7 +39,9 @@ def test_a_model_that_no_machine_holds_is_a_sentence(sizes):
         load_pretrainer,
         load_task,
         lambda path: pretraining.pretrain(XLNetConfig.load(path), "data", path),
-        lambda path: finetuning.finetune(XLNetConfig.load(path), [], [], path),
+        lambda path: finetuning.run_finetuning(
+            XLNetConfig.load(path), [], [], path, finetuning.Start(tf.distribute.get_strategy())
+        ),
     ],
 )
 def test_functions_ask_for_memory_before_they_create_a_model(begin, tmp_path, monkeypatch):

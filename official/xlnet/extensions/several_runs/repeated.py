@@ -18,6 +18,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.data.examples import Example
 from official.xlnet.extensions.several_runs.runs import Run, several_runs, value_of
+from official.xlnet.training.finetuning import Start
 
 
 @SEVERAL_RUNS.register("runs")
@@ -27,7 +28,7 @@ def finetune_repeatedly(
     dev: Sequence[Example],
     output: str,
     num_runs: int,
-    **start: Any,
+    start: Start,
 ) -> dict[str, Any]:
     """Fine-tunes a model several times and keeps the one with the best metric on `dev`.
 
@@ -41,16 +42,17 @@ def finetune_repeatedly(
       dev: examples for evaluation and checkpoint selection.
       output: model directory of the best run.
       num_runs: number of runs.
-      **start: further arguments of `finetune`.
+      start: what each run starts from.
 
     Returns:
       The metrics of the best run, and `runs`, `best_run`, `metric` (the name of the metric that is
       compared), and its `median`, `lowest`, `highest` and `standard_deviation` over runs.
 
     Raises:
-      ConfigError: `output` holds something else than runs of this configuration; or see `finetune`.
-      DataError: see `finetune`.
-      PreemptedError: see `finetune`.
+      ConfigError: `output` holds something else than runs of this configuration; or see
+        `run_finetuning`.
+      DataError: see `run_finetuning`.
+      PreemptedError: see `run_finetuning`.
     """
     with several_runs("runs", "repeated runs", config, (train, dev), output, start) as runs:
         finished: list[Run] = []

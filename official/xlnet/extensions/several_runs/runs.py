@@ -29,9 +29,9 @@ from official.xlnet.errors import ConfigError, DivergedError
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
-from official.xlnet.runtime.distribution import is_chief, prepare_devices
+from official.xlnet.runtime.distribution import is_chief
 from official.xlnet.runtime.progress import Progress
-from official.xlnet.training.finetuning import RunsFile, finetune, inputs_of
+from official.xlnet.training.finetuning import RunsFile, Start, inputs_of, run_finetuning
 from official.xlnet.training.finetuning_loop import RUN_DIR, metric_of
 
 Run = dict[str, Any]
@@ -44,7 +44,7 @@ class Runs:
       path: the JSON file of the finished runs.
       config: the configuration of the command.
       data: training and dev examples.
-      start: further arguments of `finetune`.
+      start: what each run starts from.
       may_diverge: whether a run without a finite loss is a result, the worst, and not an error.
       writes: whether this process writes files.
 
@@ -57,7 +57,7 @@ class Runs:
         path: str,
         config: XLNetConfig,
         data: tuple[Sequence[Example], Sequence[Example]],
-        start: dict[str, Any],
+        start: Start,
         may_diverge: bool,
         writes: bool,
     ):
@@ -126,7 +126,7 @@ class Runs:
         start = time.monotonic()
         metric, metrics = None, {}
         try:
-            metrics = finetune(config, *self._data, directory, **self._start)
+            metrics = run_finetuning(config, *self._data, directory, self._start)
             metric = metric_of(TASKS[config.task.name](config, load_tokenizer(directory)), metrics)
         except DivergedError as error:
             if not self._may_diverge:
@@ -143,7 +143,7 @@ def several_runs(
     config: XLNetConfig,
     data: tuple[Sequence[Example], Sequence[Example]],
     output: str,
-    start: dict[str, Any],
+    start: Start,
     may_diverge: bool = False,
 ) -> Iterator[Runs]:
     """Context manager that holds a directory for several runs, with those that are finished.
@@ -154,21 +154,19 @@ def several_runs(
       config: the configuration; unchanged.
       data: training and dev examples.
       output: the directory.
-      start: further arguments of `finetune`.
+      start: what each run starts from.
       may_diverge: whether a run without a finite loss is a result, the worst, and not an error.
 
     Raises:
       ConfigError: the directory holds something else, runs with another configuration or runs on
         other data.
     """
-    start = {"strategy": "one_device", "cpu_devices": 1, **start}
-    start["strategy"] = prepare_devices(config.training, start["strategy"], start["cpu_devices"])
-    chief = is_chief(start["strategy"])
+    chief = is_chief(start.strategy)
     path = os.path.join(output, f"{name}.json")
     with only_writer(output, chief):
         runs = Runs(path, config, data, start, may_diverge, chief)
         runs.read(kind)
-        inputs = inputs_of(*data, start.get("init_from"))
+        inputs = inputs_of(*data, start.init_from)
         check_inputs(output, inputs, bool(runs.finished), chief)
         runs.write()
         yield runs

@@ -32,6 +32,7 @@ from official.xlnet.extensions.several_runs.search_report import (
     write_recipe,
 )
 from official.xlnet.runtime.progress import Progress
+from official.xlnet.training.finetuning import Start
 
 _KEPT = 3  # One candidate in so many goes on, with so many times the length.
 _MOST_ROUNDS = 3
@@ -45,7 +46,7 @@ def search_settings(
     dev: Sequence[Example],
     output: str,
     num_candidates: int,
-    **start: Any,
+    start: Start,
 ) -> dict[str, Any]:
     """Fine-tunes with several learning rates and lengths, and keeps the best model and its recipe.
 
@@ -58,7 +59,7 @@ def search_settings(
       dev: examples for evaluation and selection.
       output: model directory of the best run.
       num_candidates: number of candidates.
-      **start: further arguments of `finetune`.
+      start: what each run starts from.
 
     Returns:
       The metrics of the best run, its `learning_rate`, and `candidates`, `runs`, `metric` (the
@@ -67,8 +68,8 @@ def search_settings(
     Raises:
       ConfigError: `output` holds something else than a search from this configuration; or see
         `finetune`.
-      DataError: no run has a finite loss; or see `finetune`.
-      PreemptedError: see `finetune`.
+      DataError: no run has a finite loss; or see `run_finetuning`.
+      PreemptedError: see `run_finetuning`.
     """
     with several_runs("search", "a search", config, (train, dev), output, start, True) as runs:
 
