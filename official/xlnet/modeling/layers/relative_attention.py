@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import ATTENTION_INITS
 from official.xlnet.modeling.kernels.attention import (
     ProjectedDistances,
@@ -147,24 +145,6 @@ class TwoStreamRelativeAttention(LegacyLayer):
             self.biases = RelativeBiases(
                 num_heads, d_head, init_std, attention_init, dtype=policy, name="biases"
             )
-
-    @staticmethod
-    def settings_of(model: ModelConfig) -> dict[str, Any]:
-        """Returns the arguments of the layer in a network.
-
-        Args:
-          model: hyperparameters of the network.
-        """
-        return {
-            "num_heads": model.num_heads,
-            "d_head": model.d_head,
-            "dropatt": model.dropatt,
-            "untie_r": model.untie_r,
-            "attention_type": model.attention_type,
-            "init_std": model.init_std,
-            "recompute": model.recompute == "attention",
-            "attention_init": model.attention_init,
-        }
 
     def build(self, input_shape):
         d_model = input_shape[-1]

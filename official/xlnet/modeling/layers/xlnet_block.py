@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import types
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 import tf_keras
@@ -114,7 +112,6 @@ class XLNetBlock(LegacyLayer):
       recompute_attention: whether the backward pass computes attention probabilities again.
       activation_dropout: dropout rate behind the activation. Default: that of `dropout`.
       attention_init: see `TwoStreamRelativeAttention`.
-      attention: arguments of `TwoStreamRelativeAttention`, in the place of those above.
 
     Call arguments: those of `TwoStreamRelativeAttention`.
 
@@ -144,7 +141,6 @@ class XLNetBlock(LegacyLayer):
         recompute_attention: bool = False,
         activation_dropout: float | None = None,
         attention_init: str = "normal",
-        attention: dict[str, Any] | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -162,20 +158,19 @@ class XLNetBlock(LegacyLayer):
             "activation_dropout": activation_dropout,
             "attention_init": attention_init,
         }
-        # In a plain object, as Keras would track a dictionary in a dictionary.
-        self._given = types.SimpleNamespace(attention=attention)
         policy = self.dtype_policy
-        attention = attention or {
-            "num_heads": num_heads,
-            "d_head": d_head,
-            "dropatt": dropatt,
-            "untie_r": untie_r,
-            "attention_type": attention_type,
-            "init_std": init_std,
-            "recompute": recompute_attention,
-            "attention_init": attention_init,
-        }
-        self.attention = TwoStreamRelativeAttention(**attention, dtype=policy, name="attention")
+        self.attention = TwoStreamRelativeAttention(
+            num_heads,
+            d_head,
+            dropatt,
+            untie_r,
+            attention_type,
+            init_std,
+            recompute_attention,
+            attention_init,
+            dtype=policy,
+            name="attention",
+        )
         self.attention_norm = ResidualNorm(dropout, dtype=policy, name="attention_norm")
         inner_dropout = dropout if activation_dropout is None else activation_dropout
         self.feed_forward = FeedForward(
@@ -245,4 +240,12 @@ class XLNetBlock(LegacyLayer):
         return tf.TensorShape(input_shape)
 
     def get_config(self):
-        return {**super().get_config(), **self.settings, "attention": self._given.attention}
+        return {**super().get_config(), **self.settings}
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        config |= config.pop("attention", None) or {}  # Of files that had them apart.
+        if "recompute" in config:
+            config["recompute_attention"] = config.pop("recompute")
+        return cls(**config)

@@ -20,10 +20,10 @@ from official.xlnet.modeling.models.gradient_accumulation import (
 )
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
+from official.xlnet.modeling.networks.sequences import TOKEN_INPUTS, read_sequences
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 
 Batch = dict[str, tf.Tensor]
-_TOKEN_INPUTS = ("token_ids", "segment_ids", "is_padding")
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -102,36 +102,17 @@ class XLNetTaskModel(TrainableModel):
             seeds = [fold_in(dropout_seed, 0), fold_in(dropout_seed, 1)]
         # A frozen encoder is used as it is, without dropout.
         training = training and self.encoder.trainable
-        read = self._read_with_memory if self.with_memory else self._read
-        return self.head(read(inputs, seeds[0], training), inputs, seeds[1])
 
-    def _read(self, inputs, seed, training):
-        """Vectors [U, S, T, D] of sequences that do not see each other."""
-        sequences, tokens = inputs["token_ids"].shape[1:]
-        rows = {name: tf.reshape(inputs[name], [-1, tokens]) for name in _TOKEN_INPUTS}
-        content_XTD = self.encoder({**rows, "dropout_seed": seed}, training=training)["content"]
-        return tf.reshape(content_XTD, [-1, sequences, tokens, self.config.model.d_model])
+        def read(window, number):
+            seed = seeds[0]
+            if seed is not None and self.with_memory:
+                seed = fold_in(seed, number)
+            outputs = self.encoder({**window, "dropout_seed": seed}, training=training)
+            return outputs["content"], outputs.get("memory")
 
-    def _read_with_memory(self, inputs, seed, training):
-        """Vectors [U, S, T, D] of segments that see the earlier ones through memory.
-
-        S is 1 if only the last segment is pooled. Gradients do not flow into memory, so a segment
-        that is not pooled is not trained on.
-        """
-        num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
-        memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
-        memory, contents_UTD = None, []
-        for number in range(inputs["token_ids"].shape[1]):
-            window = {name: inputs[name][:, number] for name in _TOKEN_INPUTS}
-            if memory is not None:
-                window |= {"memory": memory, "memory_length": memory_length_US[:, number]}
-            if seed is not None:
-                window["dropout_seed"] = fold_in(seed, number)
-            outputs = self.encoder(window, training=training)
-            memory = outputs["memory"]
-            contents_UTD.append(outputs["content"])
-        is_pooled = slice(None if self.config.task.pooled_segments == "all" else -1, None)
-        return tf.stack(contents_UTD[is_pooled], axis=1)
+        pooled = self.config.task.pooled_segments
+        content_USTD = read_sequences(read, inputs, self.with_memory, pooled)
+        return self.head(content_USTD, inputs, seeds[1])
 
     def train_step(self, batch: Batch) -> Batch:
         """One update.
@@ -224,7 +205,7 @@ def _features(inputs: Batch | tf.Tensor) -> Features:
     """The features of a batch [U, S, …], with those that follow from `token_ids`."""
     features = Features.of(by_name(inputs))
     if len(features["token_ids"].shape) == 2:
-        of_tokens = {name: features[name][:, None] for name in _TOKEN_INPUTS if name in features}
+        of_tokens = {name: features[name][:, None] for name in TOKEN_INPUTS if name in features}
         features = Features(features | of_tokens)
     return Features(with_defaults(features))
 

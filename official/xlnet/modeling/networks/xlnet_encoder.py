@@ -14,7 +14,6 @@ from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.modeling.layers.embedding_lookup import look_up
 from official.xlnet.modeling.layers.relative_attention import (
     RelativeBiases,
-    TwoStreamRelativeAttention,
 )
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
@@ -124,9 +123,13 @@ class XLNetEncoder(Encoder):
             model.d_inner,
             activation=model.activation,
             dropout=model.dropout,
+            dropatt=model.dropatt,
+            untie_r=model.untie_r,
+            attention_type=model.attention_type,
             init_std=model.init_std,
+            recompute_attention=model.recompute == "attention",
             activation_dropout=model.activation_dropout,
-            attention=TwoStreamRelativeAttention.settings_of(model),
+            attention_init=model.attention_init,
             dtype=policy,
         )
         self.depth = DEPTHS[model.depth].from_model(model, name="depth")

@@ -75,7 +75,6 @@ LAYERS = {
         "recompute_attention": True,
         "activation_dropout": 0.1,
         "attention_init": "neighbors",
-        "attention": {"num_heads": 3, "d_head": 5, "dropatt": 0.3},
     },
     XLNetEncoder: {"config": CONFIG.as_dict(), "reuse_len": 3, "mem_len": 7},
     LMHead: {"vocab_size": 11, "embedding_rows": 13},
