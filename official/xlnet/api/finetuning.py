@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from data_prep.tasks.datasets import task_settings
 from data_prep.tasks.task_data import read_task
@@ -31,6 +32,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tokenization.tokenizer import num_pieces
+from official.xlnet.training.continued_head import take_head
 from official.xlnet.training.finetuning import Start, run_finetuning, saved_configuration
 
 Rows = str | Iterable[Any]
@@ -57,6 +59,7 @@ def finetune(
     extra_train: Mapping[str, float] | None = None,
     search: int = 0,
     max_lost: float = MAX_LOST,
+    new_head: bool = False,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the best model to a new model directory.
 
@@ -87,6 +90,8 @@ def finetune(
         model, see `search_settings`. 0 for no search.
       max_lost: largest share of a file's rows that may be unusable; these are left out, counted
         and warned of.
+      new_head: whether the head starts anew. By default, that of a fine-tuned `model` is taken if
+        its task, labels and summary fit, and a line says so or why not.
 
     Returns:
       The metrics on `dev`, counts of truncated or skipped examples, and `baselines`, see
@@ -125,7 +130,15 @@ def finetune(
         train_examples, dev_examples = held_out(train_examples, seed)
     else:
         dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
-    keys = given_settings(config, overrides)
+    keys, with_head = given_settings(config, overrides), False
+    if model and not new_head:
+        reason = take_head(settings, keys, model, train_examples)
+        with_head = reason is None
+        if with_head:
+            keys |= set(settings.task.of_head)
+            logging.info("the head is that of %s", model)
+        elif reason:
+            logging.warning("the head starts anew: %s", reason)
     saved = saved_configuration(output)
     if saved is not None and saved.task.name == settings.task.name:
         keep_settings(settings, keys, saved)
@@ -133,7 +146,7 @@ def finetune(
         num_replicas = distribution.num_replicas_in_sync
         complete_settings(settings, keys, len(train_examples), num_replicas)
     settings.check()
-    start = Start(distribution, model, vocab, max_lost)
+    start = Start(distribution, model, with_head, vocab, max_lost)
     data = train_examples, dev_examples
     if search:
         metrics = SEVERAL_RUNS["search"](settings, *data, output, search, start)

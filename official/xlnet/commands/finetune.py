@@ -28,6 +28,7 @@ from official.xlnet.commands import (
     MAX_LOST_ROWS,
     REQUIRED,
     SET,
+    boolean,
     config,
     flag_table,
     integer,
@@ -64,6 +65,11 @@ FLAGS = flag_table(
         text="Number of learning rates and lengths of the run to compare; 0 for no search.",
         most=1000,
     ),
+    boolean(
+        "new_head",
+        False,
+        "Start with a new head, whether or not that of a fine-tuned --init_from fits.",
+    ),
     MAX_LOST_ROWS,
     SET,
 )
@@ -89,6 +95,7 @@ def run() -> dict[str, Any]:
         extra_train=dict(map(_file_and_weight, FLAGS.extra_train)),
         search=FLAGS.search,
         max_lost=FLAGS.max_lost,
+        new_head=FLAGS.new_head,
     )
 
 

@@ -84,6 +84,8 @@ class TaskConfig(Section):
     # Keys that a resumed run may change, and those that follow from the data where not given.
     may_change: ClassVar[tuple[str, ...]] = ("patience",)
     from_data: ClassVar[tuple[str, ...]] = ("text_columns",)
+    # Keys that a trained head depends on, which a run that goes on with it takes from its model.
+    of_head: ClassVar[tuple[str, ...]] = ("labels", "summary")
     shortest_input: ClassVar[int] = 0  # Tokens of the shortest input that the head takes.
     weighs_examples: ClassVar[bool] = False  # Whether each example has a weight in the loss.
     has_text_columns: ClassVar[bool] = False  # Whether tables have texts and a label by these keys.

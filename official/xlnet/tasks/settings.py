@@ -27,6 +27,7 @@ class LabelConfig(TaskConfig):
     allowed = {"label_smoothing": RATE}
     unread_with = {"label_smoothing": ("name", ("regression", "multi_label"))}
     from_data = ("text_columns", "target_means", "target_scales")
+    of_head = (*TaskConfig.of_head, "target_means", "target_scales")
 
     label_smoothing: float = 0.0
     target_means: tuple[float, ...] = ()
@@ -61,6 +62,7 @@ class AnswerModuleConfig(LabelConfig):
 
     allowed = {"answer_module": ANSWER_MODULES}
     unread_with = {"answer_module": ("name", ("regression", "multi_label"))}
+    of_head = (*LabelConfig.of_head, "answer_module")
 
     answer_module: str = "summary"
 

@@ -46,12 +46,14 @@ class Start:
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
         number of replicas.
       init_from: model directory to initialize the encoder from. None for random initialization.
+      with_head: whether the head of `init_from` is taken, too; see `take_head`.
       vocab: vocabulary file; needed only without `init_from`.
       max_lost: largest share of training examples that cannot be trained on.
     """
 
     strategy: tf.distribute.Strategy
     init_from: str | None = None
+    with_head: bool = False
     vocab: str | None = None
     max_lost: float = MAX_LOST
 
@@ -95,7 +97,7 @@ def run_finetuning(
         TASKS[config.task.name].keep(config.task, XLNetConfig.load(output).task)
     task, batches, counts = _prepare(config, train, dev, start)
     config.training.require_shares(replicas)
-    loop = FineTuningLoop(task, batches, dev, len(train), output, start.strategy)
+    loop = FineTuningLoop(task, batches, dev, len(train), output, start.strategy, start.with_head)
     with only_writer(output, loop.is_chief):
         loop.train(inputs, start.init_from)
         model = loop.state.model

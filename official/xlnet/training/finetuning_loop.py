@@ -67,6 +67,7 @@ class FineTuningLoop(Loop):
       num_examples: number of training examples.
       output: model directory. The best model is saved there, the state of the run in `RUN_DIR`.
       strategy: distribution strategy.
+      with_head: whether a new run begins with the head of a model, too.
 
     Attributes:
       evaluations: the evaluation history.
@@ -82,6 +83,7 @@ class FineTuningLoop(Loop):
         num_examples: int,
         output: str,
         strategy: tf.distribute.Strategy,
+        with_head: bool = False,
     ):
         super().__init__(
             task.config,
@@ -92,7 +94,7 @@ class FineTuningLoop(Loop):
             folder=os.path.join(output, RUN_DIR),
         )
         self._task, self._batches, self._dev = task, batches, dev
-        self._num_examples = num_examples
+        self._num_examples, self._with_head = num_examples, with_head
         self.evaluations = EvaluationState()
         self.parts = {"state": self.evaluations}
 
@@ -100,6 +102,8 @@ class FineTuningLoop(Loop):
         model = XLNetTaskModel(self.config)
         if init_from:
             parts = {"encoder": model.encoder}
+            if self._with_head:
+                parts["head"] = model.head
             for loss, _ in model.auxiliary_losses:
                 parts |= loss.pretrained()
             model_directory.restore(init_from, **parts)

@@ -20,6 +20,8 @@ class StochasticAnswerConfig(AnswerModuleConfig):
     allowed = {"answer_steps": Range(1, 100), "answer_dropout": RATE}
     unread_with = dict.fromkeys(allowed, ("answer_module", ("summary",)))
 
+    of_head = (*AnswerModuleConfig.of_head, "answer_steps")
+
     answer_steps: int = 5
     answer_dropout: float = 0.1
 

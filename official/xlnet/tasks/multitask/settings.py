@@ -25,6 +25,8 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
       rankings: names of own data sets whose documents are ranked; those of the others are added.
     """
 
+    of_head = (*AnswerModuleConfig.of_head, "subtasks")
+
     subtasks: tuple[str, ...] = ()
     regressions: tuple[str, ...] = ()
     rankings: tuple[str, ...] = ()

@@ -19,5 +19,7 @@ class RankingConfig(CandidatesConfig):
 
     allowed = {"scoring": ("kernel", "summary"), "rerank_depth": COUNT_OR_NONE}
 
+    of_head = (*CandidatesConfig.of_head, "scoring")
+
     scoring: str = "kernel"
     rerank_depth: int = 0

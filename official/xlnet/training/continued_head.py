@@ -1,0 +1,47 @@
+"""The head of a fine-tuned model, which fine-tuning goes on with where it fits."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Collection, Sequence
+
+from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import TASKS
+from official.xlnet.data.examples import Example
+from official.xlnet.errors import DataError
+
+
+def take_head(
+    config: XLNetConfig, given: Collection[str], init_from: str, examples: Sequence[Example]
+) -> str | None:
+    """Takes the settings of the head of a model, among them its labels, if the head fits.
+
+    Args:
+      config: the configuration of the run, changed in place if it fits.
+      given: keys of the settings that a recipe or flag gives; see `given_settings`.
+      init_from: the model, in any format.
+      examples: the training examples.
+
+    Returns:
+      None if the head fits, else the reason why it does not; "" if the model has none.
+    """
+    task, saved = config.task, load_config(init_from).task
+    if saved.name != task.name:
+        return saved.name and f"that of {init_from} is of the task {saved.name}"
+    of_head = {key: getattr(saved, key) for key in saved.of_head}
+    defaults = {field.name: field.default for field in dataclasses.fields(task)}
+    for key, value in of_head.items():
+        own = getattr(task, key)
+        if own != value and (key in given or own != defaults[key]):
+            return f"task.{key} is {own!r}, and of {init_from} it is {value!r}"
+    merged = dataclasses.replace(task, **of_head)
+    TASKS[task.name].keep(merged, saved)
+    try:
+        trial = dataclasses.replace(config, task=copy.deepcopy(merged))
+        TASKS[task.name].complete(trial, examples)
+    except DataError as error:
+        return str(error)
+    config.task = merged
+    return None

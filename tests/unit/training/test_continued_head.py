@@ -1,0 +1,73 @@
+"""Fine-tuning that goes on from a fine-tuned model: with its head where it fits, or a word why not."""
+
+import json
+import pathlib
+
+import pytest
+
+from official import xlnet
+from official.xlnet.api.finetuning import task_configuration
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.examples import TextExample
+from official.xlnet.training.continued_head import take_head
+from tests.helpers.task_corpora import KINDS
+from tests.helpers.world import command
+
+STILL = ("num_steps=1", "checkpoint_steps=1", "warmup_steps=0", "learning_rate=1e-30")
+STILL += ("task.max_length=23", "task.num_buckets=1", "training.batch_size=7")
+FAST = ("regression",)
+
+
+def numbers(tree):
+    """All numbers in predictions, and the other values as they are."""
+    if isinstance(tree, dict):
+        return [x for key in sorted(tree) for x in numbers(tree[key])]
+    if isinstance(tree, list):
+        return [x for part in tree for x in numbers(part)]
+    return [pytest.approx(tree, abs=1e-4) if isinstance(tree, float) else tree]
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind in FAST else pytest.mark.slow) for kind in KINDS]
+)
+def test_a_run_without_learning_is_the_model_that_it_began_with(world, kind, tmp_path):
+    task = world.task(kind)
+    settings = [*STILL, *(["query_length=7"] if kind == "question_answering" else [])]
+    files = {"train": task.train, "dev": task.dev, "init_from": task.model}
+    sets = [f"--set={setting}" for setting in settings]
+    command("finetune", f"--task={kind}", *sets, output=tmp_path / "on", **files)
+    lines = pathlib.Path(tmp_path, "on/predictions.jsonl").read_text().splitlines()
+    assert numbers(list(map(json.loads, lines))) == numbers(task.predictions())
+    before, after = (XLNetConfig.load(str(path)) for path in (task.model, tmp_path / "on"))
+    for key in before.task.of_head:
+        assert getattr(after.task, key) == getattr(before.task, key), key
+
+
+def reason(model, labels, task="classification", given=()):
+    config = task_configuration(task, None, given, model)
+    examples = [TextExample(str(n), ("a",), label) for n, label in enumerate(labels)]
+    keys = {setting.partition("=")[0].rpartition(".")[2] for setting in given}
+    return take_head(config, keys, model, examples), config.task
+
+
+def test_a_head_that_does_not_fit_is_not_taken_and_the_reason_is_said(world):
+    model, labels = world.task("classification").model, ["bad", "good"]
+    names = XLNetConfig.load(model).task.labels
+    assert set(names) >= {*labels}
+    found, task = reason(model, labels)
+    assert found is None and task.labels == names
+    found, task = reason(model, [*labels, "new"])
+    assert "'new'" in found and task.labels == ()
+    assert "task.summary is 'attn'" in reason(model, labels, given=["task.summary=attn"])[0]
+    found, _ = reason(model, [0.5, 2.0], "regression")
+    assert "of the task classification" in found
+    assert reason(world.pretrained, labels)[0] == ""
+
+
+@pytest.mark.slow
+def test_a_new_head_may_be_asked_for(world, tmp_path):
+    task = world.task("classification")
+    given = {"config": None, "overrides": list(STILL), "new_head": True}
+    xlnet.finetune(task.model, task.train, task.dev, str(tmp_path), **given)
+    lines = pathlib.Path(tmp_path, "predictions.jsonl").read_text().splitlines()
+    assert numbers(list(map(json.loads, lines))) != numbers(task.predictions())
