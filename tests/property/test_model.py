@@ -67,24 +67,23 @@ def test_token_reaches_only_what_comes_after_it_in_the_order(encoder, kind, seed
         assert np.all(differs[target_order > step])
 
 
+def row_of(inputs, row):
+    """The inputs of one row, as a batch of its own."""
+    return {
+        name: value[:, row : row + 1] if name == "memory" else value[row : row + 1]
+        for name, value in inputs.items()
+    }
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rows_are_independent(encoder, seed):
     inputs = random_inputs(seed, memory=MEMORY, padding=True, directions=True)
     inputs["memory_length"] = np.random.default_rng(seed).integers(0, MEMORY + 1, BATCH)
-    other = random_inputs(seed + 50, memory=MEMORY, padding=True, directions=True)
-    other["memory_length"] = np.full(BATCH, MEMORY)
     whole = run(encoder, inputs)
     for row in range(BATCH):
-        mixed = {}
-        for name, value in inputs.items():
-            mixed[name] = other[name].copy()
-            mixed[name][(slice(None), row) if name == "memory" else row] = (
-                value[:, row] if name == "memory" else value[row]
-            )
-        got = run(encoder, mixed)
-        np.testing.assert_allclose(got["content"][row], whole["content"][row], **CLOSE)
-        np.testing.assert_allclose(got["query"][row], whole["query"][row], **CLOSE)
-        np.testing.assert_allclose(got["memory"][:, row], whole["memory"][:, row], **CLOSE)
+        alone = run(encoder, row_of(inputs, row))
+        for name, value in row_of(whole, row).items():
+            np.testing.assert_allclose(alone[name], value, **CLOSE)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -136,9 +135,9 @@ def test_memory_length_shows_the_newest_columns_only(encoder, seed):
     for name in ("content", "query"):
         np.testing.assert_array_equal(other[name], got[name])
     for row, length in enumerate(lengths):
-        alone = {name: x[row : row + 1] for name, x in inputs.items() if "memory" not in name}
-        if length:
-            alone["memory"] = inputs["memory"][:, row : row + 1, -length:]
+        alone = row_of(inputs, row)
+        del alone["memory_length"]
+        alone["memory"] = alone["memory"][:, :, MEMORY - length :]
         shorter = run(encoder, alone)
         for name in ("content", "query"):
             np.testing.assert_allclose(got[name][row], shorter[name][0], **CLOSE)
