@@ -31,6 +31,7 @@ class Case:
             "activation": str(rng.choice(["gelu", "gelu_exact", "relu"])),
             "attention_type": str(rng.choice(["bi", "uni"])),
             "mem_len": self.memory,
+            "depth": ("stacked", "stacked", "shared", "adaptive")[seed % 4],
         }
         self.encoder = tiny_encoder(seed, **settings)
         self.encoder.reuse_len = self.reuse
@@ -63,7 +64,7 @@ class Case:
         return {name: tf.constant(self.inputs[name]) for name in names}
 
 
-@pytest.fixture(scope="module", params=range(6))
+@pytest.fixture(scope="module", params=range(8))
 def case(request):
     return Case(request.param)
 
