@@ -146,3 +146,11 @@ def random_windows(seed, batch=4, tokens=TOKENS, context_length=None, epoch=0):
         "epoch": np.full(batch, epoch, np.int32),
     }
     return {name: tf.constant(value) for name, value in windows.items()}
+
+
+def stacked(*batches):
+    """A data set of batches."""
+    import tensorflow as tf
+
+    tensors = {name: tf.stack([batch[name] for batch in batches]) for name in batches[0]}
+    return tf.data.Dataset.from_tensor_slices(tensors)

@@ -31,6 +31,7 @@ class Case:
             "activation": str(rng.choice(["gelu", "gelu_exact", "relu"])),
             "attention_type": str(rng.choice(["bi", "uni"])),
             "mem_len": self.memory,
+            "depth": ("stacked", "stacked", "shared", "adaptive")[seed % 4],
         }
         self.encoder = tiny_encoder(seed, **settings)
         self.encoder.reuse_len = self.reuse
@@ -63,9 +64,13 @@ class Case:
         return {name: tf.constant(self.inputs[name]) for name in names}
 
 
-@pytest.fixture(scope="module", params=range(6))
+@pytest.fixture(scope="module", params=range(8))
 def case(request):
     return Case(request.param)
+
+
+def assert_close(found, expected, where=slice(None)):
+    np.testing.assert_allclose(np.array(found)[where], np.array(expected)[where], **CLOSE)
 
 
 def check_memory(case, found, expected):
@@ -78,21 +83,16 @@ def check_memory(case, found, expected):
     newest = min(reused.shape[1], case.memory)
     is_real[:, case.memory - newest :] = reused[:, reused.shape[1] - newest :]
     assert found.memory.shape == expected["memory"].shape
-    np.testing.assert_allclose(
-        found.memory.numpy()[:, is_real], expected["memory"].numpy()[:, is_real], **CLOSE
-    )
+    assert_close(found.memory, expected["memory"], (slice(None), is_real))
 
 
 def test_content_stream(case):
     inputs = case.of("segment_ids")
-    expected = case.encoder(inputs)
-    found = case.network(**inputs)
-    content = expected["content"].numpy()
-    np.testing.assert_allclose(found.vectors.numpy()[case.real], content[case.real], **CLOSE)
+    expected, found = case.encoder(inputs), case.network(**inputs)
+    assert_close(found.vectors, expected["content"], case.real)
     check_memory(case, found, expected)
-    last = case.network(**inputs, last_only=True).vectors.numpy()
-    ends = case.real[:, -1]
-    np.testing.assert_allclose(last[ends, 0], content[ends, -1], **CLOSE)
+    last = case.network(**inputs, last_only=True).vectors
+    assert_close(last[:, 0], expected["content"][:, -1], case.real[:, -1])
 
 
 def test_query_stream_in_any_order(case):
@@ -100,28 +100,18 @@ def test_query_stream_in_any_order(case):
     positions = tf.tile(tf.range(case.tokens)[None], [3, 1])
     expected = case.encoder({**inputs, "target_positions": positions})
     found = case.network.in_order(**inputs)
-    query = expected["query"].numpy()
-    np.testing.assert_allclose(found.vectors.numpy()[case.real], query[case.real], **CLOSE)
+    assert_close(found.vectors, expected["query"], case.real)
     check_memory(case, found, expected)
     last_three = last_positions(3, case.tokens)
-    last = case.network.in_order(**inputs, target_positions=last_three).vectors.numpy()
-    np.testing.assert_allclose(last[case.real[:, -3:]], query[:, -3:][case.real[:, -3:]], **CLOSE)
-
-
-def test_one_order_for_all_rows(case):
-    inputs = case.of()
-    order = np.arange(case.tokens, dtype=np.int32)[None]
-    positions = tf.tile(tf.range(case.tokens)[None], [3, 1])
-    left_to_right = {"order": tf.constant(np.tile(order, [3, 1])), "target_positions": positions}
-    expected = case.encoder({**inputs, **left_to_right})["query"].numpy()
-    found = case.network.in_order(**inputs, order=tf.constant(order)).vectors.numpy()
-    np.testing.assert_allclose(found[case.real], expected[case.real], **CLOSE)
-
-
-def test_targets_anywhere(case):
-    """Targets that differ between rows, each given all tokens before it in the order."""
-    inputs = case.of("order")
-    positions = tf.constant(np.random.default_rng(1).integers(0, case.tokens, [3, 2]), tf.int32)
-    expected = case.encoder({**inputs, "target_positions": positions})
-    found = case.network.in_order(**inputs, target_positions=positions)
-    np.testing.assert_allclose(found.vectors, expected["query"], **CLOSE)
+    found = case.network.in_order(**inputs, target_positions=last_three)
+    assert_close(found.vectors, expected["query"][:, -3:], case.real[:, -3:])
+    # Targets that differ between rows, each given all tokens before it in the order.
+    anywhere = tf.constant(np.random.default_rng(1).integers(0, case.tokens, [3, 2]), tf.int32)
+    expected = case.encoder({**inputs, "target_positions": anywhere})
+    found = case.network.in_order(**inputs, target_positions=anywhere)
+    assert_close(found.vectors, expected["query"])
+    # One order for all rows.
+    inputs["order"] = positions[:1]
+    found = case.network.in_order(**inputs)
+    expected = case.encoder({**inputs, "order": positions, "target_positions": positions})
+    assert_close(found.vectors, expected["query"], case.real)

@@ -14,6 +14,7 @@ from tests.helpers.tiny import (
     BATCH,
     LAYERS,
     MEMORY,
+    REUSE,
     TARGETS,
     TOKENS,
     VOCAB,
@@ -40,7 +41,7 @@ def run(encoder, inputs):
 
 
 def with_other_tokens(inputs, where, seed=99):
-    """The inputs with each token in `where` (bool [B, T]) replaced by another one."""
+    """The inputs with each token in `where` (bool, [B, T] or [T]) replaced by another one."""
     tokens = inputs["token_ids"]
     shift = np.random.default_rng(seed).integers(1, VOCAB, tokens.shape)
     return {**inputs, "token_ids": np.where(where, (tokens + shift) % VOCAB, tokens)}
@@ -67,24 +68,23 @@ def test_token_reaches_only_what_comes_after_it_in_the_order(encoder, kind, seed
         assert np.all(differs[target_order > step])
 
 
+def row_of(inputs, row):
+    """The inputs of one row, as a batch of its own."""
+    return {
+        name: value[:, row : row + 1] if name == "memory" else value[row : row + 1]
+        for name, value in inputs.items()
+    }
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rows_are_independent(encoder, seed):
     inputs = random_inputs(seed, memory=MEMORY, padding=True, directions=True)
     inputs["memory_length"] = np.random.default_rng(seed).integers(0, MEMORY + 1, BATCH)
-    other = random_inputs(seed + 50, memory=MEMORY, padding=True, directions=True)
-    other["memory_length"] = np.full(BATCH, MEMORY)
     whole = run(encoder, inputs)
     for row in range(BATCH):
-        mixed = {}
-        for name, value in inputs.items():
-            mixed[name] = other[name].copy()
-            mixed[name][(slice(None), row) if name == "memory" else row] = (
-                value[:, row] if name == "memory" else value[row]
-            )
-        got = run(encoder, mixed)
-        np.testing.assert_allclose(got["content"][row], whole["content"][row], **CLOSE)
-        np.testing.assert_allclose(got["query"][row], whole["query"][row], **CLOSE)
-        np.testing.assert_allclose(got["memory"][:, row], whole["memory"][:, row], **CLOSE)
+        alone = run(encoder, row_of(inputs, row))
+        for name, value in row_of(whole, row).items():
+            np.testing.assert_allclose(alone[name], value, **CLOSE)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -136,9 +136,9 @@ def test_memory_length_shows_the_newest_columns_only(encoder, seed):
     for name in ("content", "query"):
         np.testing.assert_array_equal(other[name], got[name])
     for row, length in enumerate(lengths):
-        alone = {name: x[row : row + 1] for name, x in inputs.items() if "memory" not in name}
-        if length:
-            alone["memory"] = inputs["memory"][:, row : row + 1, -length:]
+        alone = row_of(inputs, row)
+        del alone["memory_length"]
+        alone["memory"] = alone["memory"][:, :, MEMORY - length :]
         shorter = run(encoder, alone)
         for name in ("content", "query"):
             np.testing.assert_allclose(got[name][row], shorter[name][0], **CLOSE)
@@ -146,29 +146,21 @@ def test_memory_length_shows_the_newest_columns_only(encoder, seed):
     assert np.all(np.abs(longer["content"] - got["content"]).max(axis=(1, 2)) > 1e-6)
 
 
-def test_first_half_never_sees_the_second(encoder):
+@pytest.mark.parametrize("seed", SEEDS)
+def test_first_half_never_sees_the_second(encoder, seed):
     """With the orders that pre-training draws."""
-    config = tiny_config()
-    reuse_len = config.data.reuse_len
-    objective = permutation_objective(ObjectiveSections.of(config))
-    for seed in SEEDS:
-        task = objective(random_windows(seed))
-        inputs = {name: value.numpy() for name, value in task.inputs.items()}
-        positions = inputs["target_positions"]
-        in_first = (positions < reuse_len) & (task.mask_BP.numpy() > 0)
-        assert in_first.any()
-        before = run(encoder, inputs)
-        changed = np.broadcast_to(np.arange(TOKENS) >= reuse_len, inputs["token_ids"].shape)
-        after = run(encoder, with_other_tokens(inputs, changed))
-        np.testing.assert_array_equal(
-            after["content"][:, :reuse_len], before["content"][:, :reuse_len]
-        )
-        np.testing.assert_array_equal(after["query"][in_first], before["query"][in_first])
-        # And the second half sees all of the first.
-        changed = np.broadcast_to(np.arange(TOKENS) == 0, inputs["token_ids"].shape)
-        after = run(encoder, with_other_tokens(inputs, changed))
-        change = np.abs(after["content"] - before["content"]).max(axis=-1)
-        assert np.all(change[:, reuse_len:] > 1e-6)
+    task = permutation_objective(ObjectiveSections.of(tiny_config()))(random_windows(seed))
+    inputs = {name: value.numpy() for name, value in task.inputs.items()}
+    in_first = (inputs["target_positions"] < REUSE) & (task.mask_BP.numpy() > 0)
+    assert in_first.any()
+    before = run(encoder, inputs)
+    after = run(encoder, with_other_tokens(inputs, np.arange(TOKENS) >= REUSE))
+    np.testing.assert_array_equal(after["content"][:, :REUSE], before["content"][:, :REUSE])
+    np.testing.assert_array_equal(after["query"][in_first], before["query"][in_first])
+    # And the second half sees all of the first.
+    after = run(encoder, with_other_tokens(inputs, np.arange(TOKENS) == 0))
+    change = np.abs(after["content"] - before["content"]).max(axis=-1)
+    assert np.all(change[:, REUSE:] > 1e-6)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -254,9 +246,9 @@ def language_model():
     return model
 
 
-def log_probabilities(model, inputs):
-    """log p of the token at each target, [B, P]."""
-    labels = np.take_along_axis(inputs["token_ids"], inputs["target_positions"], axis=1)
+def log_probabilities(model, inputs, token_ids):
+    """log p that the model gives to these tokens at each target, [B, P]."""
+    labels = np.take_along_axis(token_ids, inputs["target_positions"], axis=1)
     log_p = tf.nn.log_softmax(model(inputs)["logits"]).numpy()
     return np.take_along_axis(log_p, labels[..., None], axis=-1)[..., 0]
 
@@ -271,16 +263,14 @@ def test_product_of_conditionals_one_target_at_a_time(language_model, seed):
         "order": order,
         "target_positions": np.tile(np.arange(TOKENS), [BATCH, 1]),
     }
-    together = log_probabilities(language_model, inputs).sum(axis=1)
+    tokens = inputs["token_ids"]
+    together = log_probabilities(language_model, inputs, tokens).sum(axis=1)
     one_by_one = np.zeros(BATCH)
     for step in range(TOKENS):
-        position = np.argmax(order == step, axis=1)[:, None]
-        token = np.take_along_axis(inputs["token_ids"], position, axis=1)
         unknown = rng.integers(0, 10, [BATCH, TOKENS])
-        known = np.where(order < step, inputs["token_ids"], unknown)
-        out = language_model({"token_ids": known, "order": order, "target_positions": position})
-        log_p = tf.nn.log_softmax(out["logits"]).numpy()
-        one_by_one += np.take_along_axis(log_p, token[..., None], axis=-1)[:, 0, 0]
+        inputs["token_ids"] = np.where(order < step, tokens, unknown)
+        inputs["target_positions"] = np.argmax(order == step, axis=1)[:, None]
+        one_by_one += log_probabilities(language_model, inputs, tokens)[:, 0]
     np.testing.assert_allclose(together, one_by_one, atol=1e-4)
 
 
@@ -292,7 +282,7 @@ def test_probabilities_of_all_texts_sum_to_one(language_model, order):
         "order": np.tile(order, [len(texts), 1]),
         "target_positions": np.tile(np.arange(3), [len(texts), 1]),
     }
-    log_p = log_probabilities(language_model, inputs).sum(axis=1)
+    log_p = log_probabilities(language_model, inputs, texts).sum(axis=1)
     assert np.exp(log_p.astype(np.float64)).sum() == pytest.approx(1.0, abs=1e-4)
     assert np.exp(log_p).max() > 3e-3, "some texts should be likelier than others"
 

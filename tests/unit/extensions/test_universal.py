@@ -11,9 +11,10 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.extensions.universal.adaptive_depth import AdaptiveDepth
 from official.xlnet.extensions.universal.shared_depth import step_encoding
 from official.xlnet.inference.cached_decoding import prefill
-from official.xlnet.inference.network.inference_encoder import InferenceEncoder, last_positions
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from tests.helpers.compare import assert_all_close
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import (
     BATCH,
@@ -131,8 +132,7 @@ def test_a_shared_block_equals_stacked_blocks_with_its_weights(untie_r):
     (outputs, gradients), (expected, of_stacked) = found
     for name in ("content", "query", "memory"):
         np.testing.assert_allclose(outputs[name], expected[name], atol=1e-6)
-    for gradient, total in zip(gradients, of_stacked, strict=True):
-        np.testing.assert_allclose(gradient, total, atol=2e-4, rtol=1e-3)
+    assert_all_close(gradients, of_stacked, atol=2e-4, rtol=1e-3)
 
 
 def test_padding_and_a_targets_own_token_change_nothing():
@@ -154,27 +154,9 @@ def test_padding_and_a_targets_own_token_change_nothing():
     np.testing.assert_allclose(query, before["query"], atol=1e-6)
 
 
-@pytest.mark.parametrize("depth", ["shared", "adaptive"])
-def test_the_inference_network_equals_the_layers(depth):
-    encoder = depth_encoder(8, depth)
-    packed = InferenceEncoder(encoder, TOKENS + 2, with_memory=True)
-    inputs = random_inputs(8, memory=MEMORY, padding=True, layers=STEPS, targets=1)
-    inputs["memory_length"] = np.array([0, 3, MEMORY], np.int32)
-    names = ("token_ids", "is_padding", "memory", "memory_length")
-    given = {name: tf.constant(inputs[name]) for name in names}
-    expected = encoder(given)
-    found, last = packed(**given).vectors.numpy(), packed(**given, last_only=True).vectors
-    is_real = ~inputs["is_padding"]
-    np.testing.assert_allclose(found[is_real], expected["content"][is_real], atol=1e-5)
-    np.testing.assert_allclose(last[:, 0], expected["content"][:, -1], atol=1e-5)
-    # Each token, given those before it in an order.
-    order = tf.constant(np.random.default_rng(9).integers(0, 9, [BATCH, TOKENS]).astype(np.int32))
-    positions = tf.constant(np.tile(np.arange(TOKENS - 4, TOKENS), [BATCH, 1]).astype(np.int32))
-    expected = encoder({**given, "order": order, "target_positions": positions})["query"]
-    last_four = last_positions(4, TOKENS)
-    found = packed.in_order(order=order, target_positions=last_four, **given).vectors
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    # One block's weights are stored once.
+def test_the_inference_network_stores_the_weights_of_one_block():
+    """It equals the layers: tests/property/test_inference_network.py."""
+    packed = InferenceEncoder(depth_encoder(8), TOKENS)
     assert sum("positions" in variable.name for variable in packed.variables) == 1
 
 

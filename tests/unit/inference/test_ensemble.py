@@ -1,6 +1,6 @@
 """Ensembles: predictions of several models, combined by hand and by the library."""
 
-import functools
+import contextlib
 import json
 import math
 import types
@@ -24,44 +24,40 @@ def combine(members, name, **settings):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("ensemble")
-
-
-@functools.cache
-def saved(folder, name, number):
-    """Directories of models with different weights; the last also reads shorter texts."""
-    directories = []
-    for seed in range(1, number + 1):
-        model, _ = random_task(name, seed)
-        if seed == number:
-            model.config.task.max_length -= 3
-        directories.append(save_task(model, str(folder / f"{name}-{seed}-of-{number}")))
-    return directories
+def directories(tmp_path_factory):
+    """Of two classifiers with different weights; the second one reads shorter texts."""
+    folder = tmp_path_factory.mktemp("ensemble")
+    models = [random_task("classification", seed)[0] for seed in (1, 2)]
+    models[1].config.task.max_length -= 3
+    return [save_task(model, str(folder / str(n))) for n, model in enumerate(models)]
 
 
 def softmax(x):
     return np.exp(x) / np.exp(x).sum()
 
 
-@pytest.mark.parametrize(("name", "number"), [("classification", 3), ("multiple_choice", 2)])
-def test_log_probabilities_are_averaged(folder, name, number):
-    directories, examples = saved(folder, name, number), examples_of(name, 11)
+def test_log_probabilities_are_averaged(directories):
+    examples = examples_of("classification", 11)
     single = [list(predict_examples(*load_task(each), examples)) for each in directories]
     found = list(Ensemble(directories).predict(examples))
     assert [p["id"] for p in found] == [example.id for example in examples]
-    labels = set()
     for prediction, *members in zip(found, *single, strict=True):
-        probabilities, *tables = [p["probabilities"] for p in (prediction, *members)]
-        best = prediction.get("choice")
-        if name == "classification":
-            best = list(probabilities).index(prediction["label"])
-            probabilities, *tables = [list(x.values()) for x in (probabilities, *tables)]
-        expected = softmax(np.log(np.clip(tables, 1e-6, None)).mean(0))
-        np.testing.assert_allclose(probabilities, expected, atol=2e-6)
-        assert best == np.argmax(expected)
-        labels.add(best)
-    assert len(labels) > 1
+        tables = [[*p["probabilities"].values()] for p in members]
+        expected = softmax(np.log(tables).mean(axis=0))
+        np.testing.assert_allclose([*prediction["probabilities"].values()], expected, atol=2e-6)
+        assert prediction["label"] == [*prediction["probabilities"]][np.argmax(expected)]
+    assert len({prediction["label"] for prediction in found}) > 1
+
+
+def test_a_choice_that_one_member_excludes_is_nearly_excluded():
+    tables = [0.6, 0.4, 0.0], [0.2, 0.3, 0.5]
+    found = combine(
+        [{"id": "7", "choice": np.argmax(table), "probabilities": table} for table in tables],
+        "multiple_choice",
+    )
+    expected = softmax(np.log(np.clip(tables, 1e-6, None)).mean(axis=0))
+    np.testing.assert_allclose(found["probabilities"], expected, atol=2e-6)
+    assert (found["id"], found["choice"]) == ("7", 0)
 
 
 def test_log_odds_of_labels_are_averaged():
@@ -112,12 +108,12 @@ def test_probabilities_of_answers_are_averaged():
 
 
 @pytest.mark.slow
-def test_the_threshold_of_questions_is_the_mean_of_the_members(folder):
+def test_the_threshold_of_questions_is_the_mean_of_the_members(tmp_path):
     settings = {"query_length": 5, "window_stride": 5, "answer_length": 7}
     directories = []
     for seed, threshold in ((1, -0.5), (2, 1.5)):
         model, _ = random_task("question_answering", seed, **settings, null_threshold=threshold)
-        directories.append(save_task(model, str(folder / f"qa-{seed}")))
+        directories.append(save_task(model, str(tmp_path / str(seed))))
     examples = examples_of("question_answering", 9)
     for prediction, example in zip(Ensemble(directories).predict(examples), examples, strict=True):
         assert prediction["answer"] in example.context
@@ -126,46 +122,46 @@ def test_the_threshold_of_questions_is_the_mean_of_the_members(folder):
 
 
 @pytest.mark.slow
-def test_commands_and_functions_agree(folder):
-    directories = saved(folder, "classification", 3)[1:]
+def test_commands_and_functions_agree(directories, tmp_path):
     rows = [("bad", "the time of year"), ("good", "a new house"), ("fair", "of people and war")]
-    data = write_table(folder / "data.tsv", ("label", "text"), rows)
+    data = write_table(tmp_path / "data.tsv", ("label", "text"), rows)
     models = [f"--model={each}" for each in directories]
-    output = folder / "predictions.jsonl"
+    output = tmp_path / "predictions.jsonl"
     assert command("predict", *models, input=data, output=output)["rows"] == 3
     written = [json.loads(line) for line in output.read_text().splitlines()]
     found = xlnet.predict(directories, [text for _, text in rows])
     assert [p["probabilities"] for p in written] == [p["probabilities"] for p in found]
-    metrics = command("evaluate", *models, data=data, output=folder / "report")
+    metrics = command("evaluate", *models, data=data, output=tmp_path / "report")
     right = [p["label"] == label for p, (label, _) in zip(found, rows, strict=True)]
     assert metrics["accuracy"] == pytest.approx(np.mean(right)) and metrics["models"] == 2
-    assert (folder / "report/predictions.jsonl").read_text() == output.read_text()
+    assert (tmp_path / "report/predictions.jsonl").read_text() == output.read_text()
+
+
+CLASSES = ("classification", {})
+PAIRS = ("classification", {"text_columns": ("a", "b")})
 
 
 @pytest.mark.slow
-def test_members_must_be_of_one_task(folder):
-    pair = dict(text_columns=("a", "b"))
-    second = ("classification", pair)
-    for number, (one, (name, settings), message) in enumerate(
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
         (
-            (
-                ("classification", {}),
-                ("classification", {"labels": ("bad", "good", "fair")}),
-                r"expected task\.labels = .*, as in .*, got",
-            ),
-            (second, ("classification", {"text_columns": ("b", "a")}), "the texts of a, b, in thi"),
-            (second, ("classification", {"text_columns": ("a",)}), "the texts of a, b, in this or"),
-            (("classification", {}), ("regression", {}), r"expected task\.name = 'classification'"),
-            (("token_classification", {}), ("token_classification", {}), "expected one of classif"),
-            (second, ("classification", {"text_columns": ("c", "d")}), None),
-        )
-    ):
-        members = [
-            save_task(random_task(kind, **task)[0], str(folder / f"{number}-{n}"))
-            for n, (kind, task) in enumerate((one, (name, settings)))
-        ]
-        if message:
-            with pytest.raises(ConfigError, match=message):
-                Ensemble(members)
-        else:
-            Ensemble(members)
+            CLASSES,
+            ("classification", {"labels": ("bad", "good", "fair")}),
+            r"expected task\.labels = .*, as in .*, got",
+        ),
+        (PAIRS, ("classification", {"text_columns": ("b", "a")}), "the texts of a, b, in this or"),
+        (PAIRS, ("classification", {"text_columns": ("a",)}), "the texts of a, b, in this order"),
+        (CLASSES, ("regression", {}), r"expected task\.name = 'classification'"),
+        (("token_classification", {}), ("token_classification", {}), "expected one of classif"),
+        (PAIRS, ("classification", {"text_columns": ("c", "d")}), None),
+    ],
+)
+def test_members_must_be_of_one_task(one, other, message, tmp_path):
+    members = [
+        save_task(random_task(kind, **task)[0], str(tmp_path / str(number)))
+        for number, (kind, task) in enumerate((one, other))
+    ]
+    refuses = pytest.raises(ConfigError, match=message) if message else contextlib.nullcontext()
+    with refuses:
+        Ensemble(members)

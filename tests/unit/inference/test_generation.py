@@ -5,17 +5,15 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.inference import cached_decoding, generation
+from official.xlnet.inference import generation
 from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.sampling import Sampling, choose
 from official.xlnet.inference.scoring import score
-from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
-NUM_SLOTS = 29
 NUMBERS, GREEDY = NumberTokenizer(31), Sampling(temperature=0)
 
 
@@ -46,44 +44,6 @@ def uncached(model, ids, targets):
         }
     )
     return outputs["logits"][0].numpy()
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"untie_r": False, "clamp_len": 5}, {"attention_type": "uni", "mem_len": 0}],
-    ids=str,
-)
-def test_cached_and_uncached_distributions_agree(settings):
-    model = random_model(**settings)
-    random = np.random.default_rng(1)
-    # Rows: a continuation, three blanks out of order, and a blank before anything else.
-    targets = [list(range(14, 19)), [17, 3, 4, 11], [0, 9]]
-    ids = [random.integers(9, 31, length) for length in (19, 23, 11)]
-    token_ids = np.zeros([3, 23], np.int32)
-    order = np.full([3, NUM_SLOTS], NEVER_VISIBLE, np.int32)
-    positions = np.full([3, NUM_SLOTS], NUM_SLOTS - 1, np.int32)
-    for row, (row_ids, row_targets) in enumerate(zip(ids, targets, strict=True)):
-        token_ids[row, : len(row_ids)] = row_ids
-        token_ids[row, row_targets] = random.integers(0, 31, len(row_targets))  # Never seen.
-        order[row, : len(row_ids)] = 0
-        order[row, row_targets] = np.arange(1, len(row_targets) + 1)
-        positions[row, : len(row_targets)] = row_targets
-    order, token = tf.constant(order), np.zeros(3, np.int32)
-    cache = cached_decoding.prefill(model.encoder, tf.constant(token_ids), order)
-    wanted = [uncached(model, i, t) for i, t in zip(ids, targets, strict=True)]
-    compared = 0
-    for number in range(5):
-        before, here = positions[:, max(0, number - 1)], positions[:, number]
-        now = map(tf.constant, (number, token, before, here))
-        logits, cache = cached_decoding.step(model, cache, order, *now)
-        found = tf.nn.log_softmax(logits).numpy()
-        for row, row_targets in enumerate(targets):
-            if number < len(row_targets):
-                expected = tf.nn.log_softmax(wanted[row][number]).numpy()
-                np.testing.assert_allclose(found[row], expected, atol=1e-5)
-                token[row] = ids[row][row_targets[number]]
-                compared += 1
-    assert compared == 11
 
 
 def causal(model, ids):
@@ -162,25 +122,35 @@ def test_draw_at_the_end_of_the_distribution_is_a_token_that_was_kept():
     assert choose(logits, largest, one, tf.constant(2), one).numpy() == [3]
 
 
-def blanked(model, tokenizer, text, lengths):
-    """Log-likelihoods and ids of greedily filled blanks."""
-    parsed = parse_blanks(tokenizer, text)
-    [result] = generation._fill(model, tokenizer, parsed, [lengths], GREEDY)
-    return parsed, result
+def fill(model, tokenizer, text, lengths):
+    """Ids in every blank, filled greedily, and their log-likelihoods, for rows of lengths."""
+    return generation._fill(model, tokenizer, parse_blanks(tokenizer, text), lengths, GREEDY)
 
 
-def test_blanks_are_filled_given_everything_around_them(text_model, tokenizer):
-    text = "The ____{2} is evaluated first, then ____, and that is all."
-    parsed, (fillings, scores) = blanked(text_model, tokenizer, text, [2, 1])
-    before, middle, after = parsed.ids
-    ids = [*before, *fillings[0], *middle, *fillings[1], *after]
-    first = len(before)
-    targets = [first, first + 1, first + 2 + len(middle)]
-    log_p = tf.nn.log_softmax(uncached(text_model, ids, targets)).numpy()
-    filled = np.concatenate(fillings)
-    np.testing.assert_allclose(np.concatenate(scores), log_p[range(3), filled], atol=1e-5)
-    allowed = generation._allowed(tokenizer, log_p.shape[1])[[1, 3, 1]]
-    np.testing.assert_array_equal(filled, np.where(allowed, log_p, -np.inf).argmax(axis=1))
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"untie_r": False, "clamp_len": 5}, {"attention_type": "uni", "mem_len": 0}],
+    ids=str,
+)
+def test_blanks_are_filled_as_by_the_whole_encoder_given_everything_around_them(
+    settings, tokenizer
+):
+    """Rows of different lengths; a blank before anything else."""
+    model = random_model(vocab_size=tokenizer.vocab_size, **settings)
+    text, lengths = "____ is evaluated first, then ____, and that is all.", [[2, 1], [1, 4], [3, 3]]
+    _, middle, after = parse_blanks(tokenizer, text).ids
+    for (one, two), (fillings, scores) in zip(
+        lengths, fill(model, tokenizer, text, lengths), strict=True
+    ):
+        ids = [*fillings[0], *middle, *fillings[1], *after]
+        second = one + len(middle)
+        log_p = tf.nn.log_softmax(uncached(model, ids, [*range(one), *range(second, second + two)]))
+        filled = np.concatenate(fillings)
+        wanted = np.take_along_axis(log_p.numpy(), filled[:, None], axis=1)[:, 0]
+        np.testing.assert_allclose(np.concatenate(scores), wanted, atol=1e-5)
+        groups = [1, *[3] * (one - 1), 1, *[3] * (two - 1)]
+        allowed = generation._allowed(tokenizer, tokenizer.vocab_size)[groups]
+        np.testing.assert_array_equal(filled, np.where(allowed, log_p, -np.inf).argmax(axis=1))
 
 
 def test_text_around_blanks_stays_as_it_is(text_model, tokenizer):
@@ -195,7 +165,7 @@ def test_text_around_blanks_stays_as_it_is(text_model, tokenizer):
 
 def test_length_of_a_blank_is_the_one_with_the_best_pieces(text_model, tokenizer):
     text = "The ____ sat"
-    results = [blanked(text_model, tokenizer, text, [length])[1] for length in (1, 2, 3)]
+    results = [fill(text_model, tokenizer, text, [[length]])[0] for length in (1, 2, 3)]
     best = max(results, key=lambda result: np.mean(result[1][0]))
     wanted = f"The {tokenizer.decode(best[0][0])} sat"
     assert fill_blanks(text_model, text, max_length=3, tokenizer=tokenizer) == wanted

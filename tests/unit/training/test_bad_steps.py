@@ -17,6 +17,7 @@ from official.xlnet.training import divergence, replay
 from official.xlnet.training.divergence import Watch
 from official.xlnet.training.pretraining import pretrain
 from official.xlnet.training.run_data import RunData
+from tests.helpers.compare import assert_all_close, assert_all_equal
 from tests.helpers.compiled import make_model, state
 from tests.helpers.tiny import MEMORY, random_windows
 
@@ -72,8 +73,7 @@ def test_a_bad_step_or_one_without_targets_changes_no_weight(bad, changes, monke
     if bad is not None:
         monkeypatch.setattr(xlnet_pretrainer, "accumulate", spoiled(bad))
     of_both = model.train_step(worse)
-    for ours, theirs in zip(weights_and_optimizer(model), before, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    assert_all_equal(weights_and_optimizer(model), before)
     assert int(model.optimizer.iterations) == 2  # The data goes on, and so does the memory.
     states = model.memory.states.numpy()
     assert np.isfinite(states).all() and np.any(states != memory)
@@ -95,8 +95,7 @@ def test_a_slice_without_targets_leaves_the_loss_to_the_others(slices):
     metrics = [model.train_step(batch) for model in models]
     for name in ("loss", "targets"):
         assert float(metrics[0][name]) == pytest.approx(float(metrics[1][name]), rel=1e-5)
-    for one, other in zip(*map(state, models), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert_all_close(*map(state, models), atol=1e-5)
 
 
 def test_replay_finds_the_layer_the_windows_and_the_weights():

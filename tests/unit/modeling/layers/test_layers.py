@@ -13,6 +13,7 @@ from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS, FeedForward
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
+from tests.helpers.compare import assert_all_close
 from tests.helpers.tiny import randomize
 
 HEADS, HEAD, WIDTH, TARGETS = 2, 5, 14, 3
@@ -44,8 +45,7 @@ def test_feed_forward(seed):
             tape.watch(rows)
             output = function(rows)
         results.append([output, *tape.gradient(output, [rows, *variables], tf.cos(output))])
-    for got, wanted in zip(*results, strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+    assert_all_close(*results, rtol=1e-4, atol=1e-4)
 
 
 def values(batch, tokens, seed=0):

@@ -12,6 +12,7 @@ from official.xlnet.modeling.ops.visibility import (
     OrderedRows,
     can_attend,
 )
+from tests.helpers.compare import assert_all_equal
 
 # Orders of rows and keys, positions of rows, number of keys of the memory, and who attends to whom.
 MASKS = {
@@ -89,8 +90,7 @@ def test_perm_mask_of_an_order_gives_the_masks_of_the_order():
     # The diagonal does not matter: content sees itself, a target never does.
     by_mask = TwoStreamAttentionMask()(tokens, perm_mask=perm_mask, **rest)
     for causal in (False, True):
-        for ours, wanted in zip(visible(by_mask, causal), visible(by_order, causal), strict=True):
-            np.testing.assert_array_equal(ours, wanted)
+        assert_all_equal(visible(by_mask, causal), visible(by_order, causal))
 
 
 def test_a_perm_mask_that_no_order_has():

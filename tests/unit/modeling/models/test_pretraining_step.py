@@ -18,9 +18,10 @@ from official.xlnet.modeling.models.gradient_accumulation import accumulate
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from official.xlnet.runtime.distribution import limit_threads
+from tests.helpers.compare import assert_all_close, assert_all_equal, values
 from tests.helpers.compiled import make_model, state
 from tests.helpers.graphs import above
-from tests.helpers.tiny import MEMORY, VOCAB, random_windows, randomize, tiny_config
+from tests.helpers.tiny import MEMORY, VOCAB, random_windows, randomize, stacked, tiny_config
 
 # Every value of a column meets every value of every other one, except how the step is run; slices
 # are those in turn x those in parallel.
@@ -55,11 +56,9 @@ def step_of(settings, device="CPU", run="eager"):
     """The loss of one step of gradient descent, the weights' changes, the memory, the model."""
     model = XLNetPretrainer(tiny_config(**settings))
     randomize(model.trainable_variables, seed=3, scale=0.1)
-    before = [variable.numpy() for variable in model.trainable_variables]
-    memory = []
-    if model.memory:
-        memory = [model.memory.states]
-        randomize(memory, seed=5)
+    before = values(model.trainable_variables)
+    memory = [model.memory.states] if model.memory else []
+    randomize(memory, seed=5)
     model.compile(tf_keras.optimizers.SGD(1.0))
     with built_for(device):
         step = model.train_step
@@ -68,7 +67,7 @@ def step_of(settings, device="CPU", run="eager"):
         metrics = step(random_windows(1))
     pairs = zip(model.trainable_variables, before, strict=True)
     changes = [new.numpy() - old for new, old in pairs]
-    return float(metrics["loss"]), changes, [x.numpy() for x in memory], model
+    return float(metrics["loss"]), changes, values(memory), model
 
 
 @functools.cache
@@ -112,15 +111,6 @@ def test_every_form_of_a_step_does_what_the_plain_one_does(row):
     np.testing.assert_array_equal(again(inputs)["logits"], model(inputs)["logits"])
 
 
-def train(model, steps):
-    """The loss of each of some steps, on another batch each."""
-    losses = []
-    for number in range(steps):
-        model.reset_metrics()
-        losses.append(float(model.train_step(random_windows(number))["loss"]))
-    return losses
-
-
 def test_loss_is_the_mean_over_real_targets_and_memory_is_carried():
     """By hand; rows that a batch lacks keep their memory."""
     model = make_model(num_predict=9, num_layers=1)
@@ -144,21 +134,18 @@ def test_loss_is_the_mean_over_real_targets_and_memory_is_carried():
 
 
 def test_equal_seeds_give_equal_runs():
-    models = [
-        make_model(dropout=0.2, dropatt=0.3, num_layers=1, **{"training.seed": seed})
-        for seed in (1, 1, 2)
-    ]
-    losses = [train(model, steps=2) for model in models]
-    assert losses[0] == losses[1] != losses[2]
-    for ours, theirs in zip(*map(state, models[:2]), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    runs = []
+    for seed in (1, 1, 2):
+        model = make_model(dropout=0.2, dropatt=0.3, num_layers=1, **{"training.seed": seed})
+        losses = [float(model.train_step(random_windows(number))["loss"]) for number in range(2)]
+        runs.append([losses, *state(model)])
+    assert_all_equal(*runs[:2])
+    assert runs[1][0] != runs[2][0]
 
 
 def test_overfits_a_batch_and_evaluates_with_a_memory_of_its_own():
     model = make_model(is_random=False, learning_rate=0.02, num_steps=90, warmup_steps=10)
-    windows = [random_windows(number, context_length=0) for number in range(2)]
-    stacked = {name: tf.stack([batch[name] for batch in windows]) for name in windows[0]}
-    data = tf.data.Dataset.from_tensor_slices(stacked)
+    data = stacked(*(random_windows(number, context_length=0) for number in range(2)))
     before = model.evaluate(data, verbose=0)
     assert abs(before - np.log(VOCAB)) < 0.05
     assert not model.memory.states.numpy().any(), "evaluation writes to its own memory"
@@ -167,8 +154,7 @@ def test_overfits_a_batch_and_evaluates_with_a_memory_of_its_own():
     after = model.evaluate(data, verbose=0)
     assert after < 0.3
     assert model.evaluate(data, verbose=0) == after, "and does not see the last evaluation's"
-    for ours, theirs in zip(state(model), trained, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    assert_all_equal(state(model), trained)
 
 
 @pytest.mark.slow
@@ -236,8 +222,7 @@ def test_a_mask_of_ones_own_trains_as_the_order_that_it_was_made_from():
         wanted, got = drawn.train_step(windows), own.train_step(batch)
         for name, value in wanted.items():
             np.testing.assert_allclose(got[name], value, rtol=1e-5, err_msg=name)
-    for ours, theirs in zip(state(own), state(drawn), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    assert_all_close(state(own), state(drawn), atol=1e-5)
     del batch["target_mask"], batch["context_length"]
     model = make_model(num_layers=1, mem_len=0)
     data = tf.data.Dataset.from_tensor_slices(batch).batch(3)  # The last batch has one row.

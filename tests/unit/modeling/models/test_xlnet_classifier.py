@@ -64,12 +64,9 @@ def test_it_learns_and_is_saved_whole(tmp_path):
     inputs["token_ids"][:, -4] = 20 + labels
     optimizer = tf_keras.optimizers.Adam(0.01)
     optimizer.build(model.trainable_variables)  # Or `fit` would trace the step twice.
-    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer, loss, ["accuracy"])
-    before = model.evaluate(inputs, labels, verbose=0)[0]
-    model.fit(inputs, labels, batch_size=8, epochs=20, verbose=0)
-    loss, accuracy = model.evaluate(inputs, labels, verbose=0)
-    assert loss < before / 2 and accuracy > 0.9
+    model.compile(optimizer, tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    losses = model.fit(inputs, labels, batch_size=8, epochs=20, verbose=0).history["loss"]
+    assert losses[-1] < 0.2 * losses[0]
     expected = model(inputs)
     for name in ("model.keras", "saved"):
         model.save(f"{tmp_path}/{name}")

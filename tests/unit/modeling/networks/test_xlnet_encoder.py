@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
-from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from tests.helpers.tiny import (
     BATCH,
     LAYERS,
@@ -13,7 +11,6 @@ from tests.helpers.tiny import (
     TOKENS,
     WIDTH,
     random_inputs,
-    tiny_config,
     tiny_encoder,
 )
 
@@ -80,25 +77,6 @@ def test_attention_scores(untie_r):
             )
     plain = encoder(inputs)
     np.testing.assert_allclose(outputs["content"], plain["content"], atol=1e-5)
-
-
-@pytest.mark.slow
-def test_fit_and_predict_with_a_functional_model_around_the_encoder():
-    """Dropout, recomputation, unknown sizes, a last partial batch."""
-    tf_keras.utils.set_random_seed(1)
-    settings = {"num_layers": 1, "dropout": 0.1, "dropatt": 0.1, "mem_len": 0}
-    encoder = XLNetEncoder(tiny_config(**settings, recompute="block"))
-    given = tf_keras.Input([None], dtype=tf.int32)
-    model = tf_keras.Model(given, tf_keras.layers.Dense(3)(encoder(given)["content"][:, -1]))
-    rng = np.random.default_rng(0)
-    token_ids = rng.integers(9, 50, [25, TOKENS]).astype(np.int32)
-    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(tf_keras.optimizers.Adam(0.01), loss)
-    labels = token_ids[:, -1] % 3
-    losses = model.fit(token_ids, labels, batch_size=8, epochs=12, verbose=0).history["loss"]
-    assert losses[-1] < 0.6 * losses[0]
-    predicted = model.predict(token_ids, batch_size=8, verbose=0)
-    np.testing.assert_allclose(predicted, model(token_ids), atol=1e-5)
 
 
 @pytest.mark.parametrize(

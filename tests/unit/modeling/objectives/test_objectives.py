@@ -6,12 +6,11 @@ import tensorflow as tf
 
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import DataError
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
 from official.xlnet.tokenization.tokenizer import Tokenizer
-from official.xlnet.training.optimization import create_optimizer
+from tests.helpers.compiled import make_model
 from tests.helpers.oracles.causal_reference import causal_logits
 from tests.helpers.tiny import (
     LAYERS,
@@ -21,16 +20,8 @@ from tests.helpers.tiny import (
     VOCAB,
     WIDTH,
     random_windows,
-    randomize,
     tiny_config,
 )
-
-
-def make_model(**changes):
-    model = XLNetPretrainer(tiny_config(**changes))
-    randomize(model.trainable_variables, seed=3)
-    model.compile(create_optimizer(model.config.training, model.config.model.num_layers))
-    return model
 
 
 def mean_loss(logits_BPV, labels_BP, mask_BP):
