@@ -55,7 +55,7 @@ def test_the_loss_is_the_weighted_mean_and_a_step_changes_what_is_tuned():
     batch, results = batch_of(1, 23), []
     for slices in ({}, {"accumulate_steps": 2}, {"parallel_slices": 2}):
         model = model_of()
-        model.config.training.override(slices)
+        vars(model.config.training).update(slices)
         wanted = weighted_loss(model, batch)
         before, mask = values(model.tuned_variables), model.encoder.mask_embedding.numpy()
         metrics = model.train_step(batch)
@@ -199,7 +199,7 @@ def test_auxiliary_language_model_loss(kind):
 @pytest.mark.parametrize("slices", [{}, {"accumulate_steps": 2}], ids=str)
 def test_a_step_minimizes_the_sum_of_both_losses(slices):
     batch, model = batch_of(1, 11), model_of(lm_weight=0.5)
-    model.config.training.override(slices)
+    vars(model.config.training).update(slices)
     losses = language_model_loss(model, batch, "permutation")
     wanted = weighted_loss(model, batch) + 0.5 * (losses * WEIGHT).sum() / WEIGHT.sum()
     tuned = [model.language_model.lm_head.bias, model.encoder.mask_embedding]
