@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.accelerators.chips import CHIPS
-from benchmarks.harness.document import fill_table
-from benchmarks.harness.rows import add_row, read_rows
+from benchmarks.harness.tables import add_row, fill_table, read_rows
 
 RESULTS, DOCUMENT = "docs/accelerators.json", "docs/accelerators.md"
 _KEY = ("step", "chip", "layers", "set", "batch_size")
