@@ -50,10 +50,10 @@ def write(results: dict[str, Any]) -> None:
     Args:
       results: content of docs/performance.json.
     """
-    measured = _measured(results)
+    on_file = measured(results)
     fill_table(DOCUMENT, "setting", _setting(results))
     for name, (rows_of, phases) in _TABLES.items():
-        found = {phase: measured[phase] for phase in phases if phase in measured}
+        found = {phase: on_file[phase] for phase in phases if phase in on_file}
         is_known = found or not phases
         table = markdown_table(rows_of(found)) if is_known else "Not measured yet: `make bench`."
         fill_table(DOCUMENT, name, table)
@@ -69,7 +69,7 @@ def summary(results: dict[str, Any]) -> dict[str, float]:
       {"ratio_<shape>": time of the fastest peer / our best time}.
     """
     ratios = {}
-    for shape, relative in relative_times(_measured(results)).items():
+    for shape, relative in relative_times(measured(results)).items():
         peers = [ratio for name, ratio in relative.items() if not name.startswith("ours")]
         if peers:
             ratios[f"ratio_{shape}"] = round(min(peers) / min(_ours(relative)), 3)
@@ -109,7 +109,8 @@ def growth_lines(phases: Phases) -> dict[str, dict[str, dict[int, float]]]:
     return lines
 
 
-def _measured(results: dict[str, Any]) -> Phases:
+def measured(results: dict[str, Any]) -> Phases:
+    """Returns what was measured in each phase on file."""
     return {name: phase["measured"] for name, phase in results["phases"].items()}
 
 
