@@ -13,64 +13,46 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import pathlib
 import platform
-from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
 
-from absl import app, flags, logging
+from absl import logging
 
+from benchmarks.harness.command_line import flag, parse
 from benchmarks.reports import report
 from benchmarks.reports.phases import PHASES
 from official.xlnet.runtime.cores import num_cores
 
-RESULTS = "docs/performance.json"
+RESULTS = pathlib.Path("docs/performance.json")
 _LIBRARIES = ("tensorflow", "tf-keras", "tf-models-official", "torch", "transformers")
 
 
-def main(argv: Sequence[str]) -> None:
-    del argv
-    wanted = [] if _PHASES.value == ["none"] else _PHASES.value or list(PHASES)
+def main() -> None:
+    flags = parse(__doc__, phases=flag(list(PHASES), "phases to run; none: report only"))
+    wanted = [] if flags.phases == ["none"] else flags.phases
     unknown = sorted(set(wanted) - set(PHASES))
     if unknown:
-        raise app.UsageError(f"unknown phases {unknown}; expected some of {', '.join(PHASES)}")
-    results = _read()
+        raise SystemExit(f"unknown phases {unknown}; expected some of {', '.join(PHASES)}")
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
     for number, name in enumerate(wanted):
         logging.info("phase %s (%d of %d)", name, number + 1, len(wanted))
         measured = PHASES[name]()
         results["phases"][name] = {"date": datetime.date.today().isoformat(), "measured": measured}
-        results["cores"] = num_cores()
-        results["versions"] = _versions()
-        _write(results)
+        results |= {"cores": num_cores(), "versions": _versions()}
+        temporary = RESULTS.with_suffix(".tmp")
+        text = json.dumps(results, indent=1, sort_keys=True)
+        temporary.write_text(text + "\n", encoding="utf-8")
+        os.replace(temporary, RESULTS)
     report.write(results)
     print(json.dumps({"phases": wanted, **report.summary(results)}))
 
 
-def _read() -> dict[str, Any]:
-    try:
-        with open(RESULTS, encoding="utf-8") as file:
-            return json.load(file)
-    except FileNotFoundError:
-        return {"phases": {}}
-
-
-def _write(results: dict[str, Any]) -> None:
-    with open(RESULTS + ".tmp", "w", encoding="utf-8") as file:
-        json.dump(results, file, indent=1, sort_keys=True)
-        file.write("\n")
-    os.replace(RESULTS + ".tmp", RESULTS)
-
-
 def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for library in _LIBRARIES:
-        try:
-            versions[library] = metadata.version(library)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
+    installed = {entry.name.lower(): entry.version for entry in metadata.distributions()}
+    libraries = {name: installed[name] for name in _LIBRARIES if name in installed}
+    return {"python": platform.python_version(), **libraries}
 
 
 if __name__ == "__main__":
-    _PHASES = flags.DEFINE_list("phases", [], "Phases to run; default: all; none: report only.")
-    app.run(main)
+    main()

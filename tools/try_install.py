@@ -12,6 +12,7 @@ and compares the records written by Beam and from Parquet.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -24,6 +25,7 @@ import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Callable
 
 from tools import docstring_corpus, package
 
@@ -32,6 +34,7 @@ RESOLUTIONS = ("highest", "lowest-direct")
 EXTRAS = ("beam", "dask", "parquet")
 _UV = [sys.executable, "-m", "uv", "--quiet"]
 _NOT_REACHED = "error sending request"  # Part of the error message of uv.
+_OFFLINE = "SKIPPED, as no package index can be reached"
 # TensorBoard is imported because it depends on pkg_resources of older setuptools.
 _CHECKS = "import tensorboard.default, numpy; print('NumPy', numpy.__version__)"
 _TEXT_TO_PARQUET = """
@@ -46,22 +49,40 @@ training: {batch_size: 4, num_steps: 3, warmup_steps: 1, checkpoint_steps: 3}
 """
 
 
+# The words behind `xlnet`, and what holds for the results.
+_JOBS: tuple[tuple[str, Callable[[dict], bool]], ...] = (
+    ("vocab --input=text.txt --output=vocab --size=97", lambda found: found["vocab_size"] == 97),
+    (
+        "prepare --input=text.txt --vocab=vocab --config=tiny.yaml --output=data",
+        lambda found: found["documents"] == 60 and found["heldout_windows"] > 0,
+    ),
+    (
+        "pretrain --config=tiny.yaml --data=data --model_dir=model",
+        lambda found: found["step"] == 3 and 0 < found["loss"] < 20,
+    ),
+    (
+        "finetune --task=classification --train=train.tsv --dev=train.tsv --init_from=model "
+        "--output=task --set=task.epochs=1 --set=max_length=16",
+        lambda found: 0 <= found["accuracy"] <= 1,
+    ),
+    (
+        "export --model=task --output=exported --max_length=16",
+        lambda found: "serving_default" in found["signatures"],
+    ),
+    (
+        "predict --model=task --input=train.tsv --output=predictions.jsonl",
+        lambda found: found["rows"] == 40,
+    ),
+)
+
+
 class InstallError(Exception):
     """A command failed in a new environment; the message ends with its output."""
-
-
-class OfflineError(InstallError):
-    """The package index cannot be reached."""
 
 
 def main() -> int:
     """Tests all Pythons and resolutions; returns an exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--python",
-        nargs="+",
-        help=f"interpreters; default: those of {', '.join(PYTHONS)} there are",
-    )
     parser.add_argument("--here", action="store_true", help="only use the running interpreter")
     parser.add_argument("--resolution", nargs="+", default=RESOLUTIONS, choices=RESOLUTIONS)
     parser.add_argument(
@@ -72,26 +93,22 @@ def main() -> int:
     if arguments.release:
         print(try_release(pathlib.Path(arguments.release)))
         return 0
-    pythons = [sys.executable] if arguments.here else arguments.python
-    if not pythons:
-        pythons = [python for python in PYTHONS if _runs(python)]
-        for python in sorted({*PYTHONS} - {*pythons}):
-            print(f"{python}: SKIPPED, as it is not on the PATH")
+    pythons = [sys.executable] if arguments.here else list(filter(_runs, PYTHONS))
+    for python in [] if arguments.here else sorted({*PYTHONS} - {*pythons}):
+        print(f"{python}: SKIPPED, as it is not on the PATH")
     failed = not pythons
     with tempfile.TemporaryDirectory() as directory:
         _, wheel = package.build(pathlib.Path(directory))
-        for python in pythons:
-            for resolution in arguments.resolution:
-                start = time.monotonic()
-                try:
-                    report = try_install(wheel, python, resolution)
-                except OfflineError:
-                    failed |= not arguments.allow_offline
-                    report = "SKIPPED, as no package index can be reached"
-                except InstallError as error:
-                    failed, report = True, f"FAILED: {error}"
-                seconds = time.monotonic() - start
-                print(f"{python} {resolution}: {report} ({seconds:.0f} s)", flush=True)
+        for python, resolution in itertools.product(pythons, arguments.resolution):
+            start = time.monotonic()
+            try:
+                report = try_install(wheel, python, resolution)
+            except InstallError as error:
+                is_offline = _NOT_REACHED in str(error)
+                failed |= not (is_offline and arguments.allow_offline)
+                report = _OFFLINE if is_offline else f"FAILED: {error}"
+            seconds = time.monotonic() - start
+            print(f"{python} {resolution}: {report} ({seconds:.0f} s)", flush=True)
     return int(failed)
 
 
@@ -107,26 +124,20 @@ def try_install(wheel: pathlib.Path, python: str, resolution: str) -> str:
       A one-line report.
 
     Raises:
-      OfflineError: no package index can be reached.
       InstallError: the installation or a command failed.
     """
-    with tempfile.TemporaryDirectory() as directory:
-        environment = pathlib.Path(directory) / "environment"
-        _run([*_UV, "venv", "--python", shutil.which(python) or python, environment], directory)
-        interpreter = environment / "bin/python"
-        install = ["pip", "install", "--python", interpreter, "--resolution", resolution]
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        programs = directory / "environment/bin"
+        _run([*_UV, "venv", "--python", shutil.which(python) or python, programs.parent], directory)
+        install = ["pip", "install", "--python", programs / "python", "--resolution", resolution]
         # uv does not treat the dependencies of a wheel as direct ones, but those of a project.
         install += [wheel, "--requirements", package.ROOT / "pyproject.toml"]
-        try:
-            _run([*_UV, *install], directory)
-            report = _run([interpreter, "-c", _CHECKS], directory).strip()
-            run_jobs(environment / "bin/xlnet", pathlib.Path(directory))
-            _run([*_UV, *install, *(f"--extra={extra}" for extra in EXTRAS)], directory)
-        except InstallError as error:
-            if _NOT_REACHED in str(error):
-                raise OfflineError(str(error)) from None
-            raise
-        run_jobs_with_extras(environment / "bin", pathlib.Path(directory))
+        _run([*_UV, *install], directory)
+        report = _run([programs / "python", "-c", _CHECKS], directory).strip()
+        run_jobs(programs, directory)
+        _run([*_UV, *install, *(f"--extra={extra}" for extra in EXTRAS)], directory)
+        run_jobs_with_extras(programs, directory)
     return f"{report}; all commands passed"
 
 
@@ -173,43 +184,22 @@ def readme_commands() -> list[list[str]]:
     return [shlex.split(line)[1:] for line in block.replace("\\\n", " ").splitlines()]
 
 
-def run_jobs(xlnet: pathlib.Path, directory: pathlib.Path) -> None:
+def run_jobs(programs: pathlib.Path, directory: pathlib.Path) -> None:
     """Runs the main commands on a small corpus and checks their results.
 
     Args:
-      xlnet: path of the `xlnet` command.
+      programs: directory of the executables of the environment.
       directory: directory to write to.
 
     Raises:
       InstallError: a command failed or returned unexpected results.
     """
     write_data(directory)
-
-    def job(*words: str) -> dict:
-        return json.loads(_run([xlnet, *words], directory).splitlines()[-1])
-
-    def check(holds: bool, results: dict) -> None:
-        if not holds:
+    for words, holds in _JOBS:
+        output = _run([programs / "xlnet", *words.split()], directory)
+        results = json.loads(output.splitlines()[-1])
+        if not holds(results):
             raise InstallError(f"unexpected results {results}")
-
-    results = job("vocab", "--input=text.txt", "--output=vocab", "--size=97")
-    check(results["vocab_size"] == 97, results)
-    results = job(
-        *("prepare", "--input=text.txt", "--vocab=vocab", "--config=tiny.yaml", "--output=data"),
-    )
-    check(results["documents"] == 60 and results["heldout_windows"] > 0, results)
-    results = job("pretrain", "--config=tiny.yaml", "--data=data", "--model_dir=model")
-    check(results["step"] == 3 and 0 < results["loss"] < 20, results)
-    results = job(
-        *("finetune", "--task=classification", "--train=train.tsv", "--dev=train.tsv"),
-        *("--init_from=model", "--output=task", "--set=task.epochs=1", "--set=max_length=16"),
-    )
-    check(0 <= results["accuracy"] <= 1, results)
-    results = job("export", "--model=task", "--output=exported", "--max_length=16")
-    check("serving_default" in results["signatures"], results)
-    results = job("predict", "--model=task", "--input=train.tsv", "--output=predictions.jsonl")
-    lines = (directory / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
-    check(results["rows"] == len(lines) == 40, results)
 
 
 def run_jobs_with_extras(programs: pathlib.Path, directory: pathlib.Path) -> None:
@@ -244,13 +234,9 @@ def write_data(directory: pathlib.Path) -> None:
 
     documents = ["\n".join(sentence() for _ in range(rng.randint(4, 9))) for _ in range(60)]
     rows = [f"{label}\t{sentence()}" for label in 20 * ["good", "bad"]]
-    files = {
-        "text.txt": "\n\n".join(documents),
-        "train.tsv": "\n".join(["label\ttext", *rows]),
-        "tiny.yaml": _CONFIG,
-    }
-    for name, text in files.items():
-        (directory / name).write_text(text + "\n", encoding="utf-8")
+    (directory / "text.txt").write_text("\n\n".join(documents) + "\n", encoding="utf-8")
+    (directory / "train.tsv").write_text("\n".join(["label\ttext", *rows, ""]), encoding="utf-8")
+    (directory / "tiny.yaml").write_text(_CONFIG, encoding="utf-8")
 
 
 def _runs(python: str) -> bool:

@@ -13,8 +13,8 @@ tpu-check` makes such an environment, and compiles small rows.
 
 from __future__ import annotations
 
-import argparse
 import gc
+import itertools
 import json
 import sys
 import tempfile
@@ -23,6 +23,7 @@ from benchmarks.accelerators import other_python, report
 from benchmarks.accelerators.chips import CHIPS
 from benchmarks.accelerators.steps import STEPS, Case, trace, write_step
 from benchmarks.costs import flops
+from benchmarks.harness.command_line import flag, parse, repeated
 
 
 def measure(case: Case, chip: str, kernels: int = 0) -> dict:
@@ -34,19 +35,20 @@ def measure(case: Case, chip: str, kernels: int = 0) -> dict:
       kernels: how many kernels to print, those that take or move most.
 
     Returns:
-      What `jax_side/compile_for_tpu.py` or `compile_for_gpu.py` says, and what our own count says:
-      `tokens` and `counted_flops` of a step, `layers`, `parameters` and `precision`.
+      What `jax_side/compiling.py` says, and what our own count says: `tokens` and `counted_flops`
+      of a step, `layers`, `parameters` and `precision`.
     """
-    program = f"compile_for_{CHIPS[chip].kind.lower()}.py"
+    kind = CHIPS[chip].kind
     with tempfile.TemporaryDirectory() as folder:
         write_step(case, trace(case), folder)
         gc.collect()  # The weights and moments of the step: 4 GB of large.
-        printed = other_python.run(program, folder, CHIPS[chip].topology, f"--kernels={kernels}")
+        target = kind.lower(), folder, CHIPS[chip].topology
+        printed = other_python.run("compiling.py", *target, str(kernels))
     *largest, last = printed.splitlines()
-    if kernels:
-        print("\n".join(largest), file=sys.stderr)
+    for line in largest:
+        print(line, file=sys.stderr)
     answer = json.loads(last)
-    if CHIPS[chip].kind == "GPU" and answer["fits"]:
+    if kind == "GPU" and answer["fits"]:
         # Its compiler counts no operations, and takes sizes that the device would not.
         answer |= {"flops": case.flops(), "bytes": answer["moved"], "cycles": None}
         needed = answer["arguments"] + answer["temporaries"]
@@ -61,42 +63,32 @@ def measure(case: Case, chip: str, kernels: int = 0) -> dict:
     }
 
 
-def _list(text: str) -> list[str]:
-    return text.split(",")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=_list, default=list(STEPS), help=f"of {', '.join(STEPS)}")
-    parser.add_argument("--chips", type=_list, default=list(CHIPS), help=f"of {', '.join(CHIPS)}")
-    parser.add_argument(
-        "--batch_sizes", type=_list, help="rows on one device, ascending; default: those of a step"
+    flags = parse(
+        __doc__,
+        steps=flag(list(STEPS), f"of {', '.join(STEPS)}"),
+        chips=flag(list(CHIPS), f"of {', '.join(CHIPS)}"),
+        batch_sizes=flag([], "rows on one device; default: those of a step"),
+        set=repeated("key=value of the recipe"),
+        kernels=flag(0, "how many kernels to print"),
     )
-    parser.add_argument("--set", action="append", default=[], help="key=value of the recipe")
-    parser.add_argument("--kernels", type=int, default=0, help="how many kernels to print")
-    parser.add_argument("--results", default=report.RESULTS, help="JSON file of all rows")
-    parser.add_argument("--document", default=report.DOCUMENT, help="page with the tables")
-    flags = parser.parse_args()
-    other_python.check(parser)
+    other_python.interpreter()
     unknown = [*(set(flags.steps) - set(STEPS)), *(set(flags.chips) - set(CHIPS))]
     if unknown:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; see --help")
-    for name in flags.steps:
-        sizes = map(int, flags.batch_sizes or STEPS[name].batch_sizes)
-        fitting = set(flags.chips)
-        for batch_size in sorted(sizes):
-            for chip in [chip for chip in flags.chips if chip in fitting]:
-                if CHIPS[chip].replicas > 1 and STEPS[name].kind != "pretrain":
-                    continue
-                case = STEPS[name].case(batch_size, CHIPS[chip], tuple(flags.set))
-                row = measure(case, chip, flags.kernels)
-                if not row["fits"]:
-                    fitting.discard(chip)
-                key = {"step": name, "batch_size": batch_size, "chip": chip, "set": flags.set}
-                report.add(flags.results, {**key, **row})
-                print(json.dumps({**key, **row}), file=sys.stderr)
-    report.write(flags.results, flags.document)
-    print(json.dumps({"document": flags.document}))
+        raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; see --help")
+    for name, chip in itertools.product(flags.steps, flags.chips):
+        if CHIPS[chip].replicas > 1 and STEPS[name].kind != "pretrain":
+            continue
+        for batch_size in sorted(map(int, flags.batch_sizes or STEPS[name].batch_sizes)):
+            case = STEPS[name].case(batch_size, CHIPS[chip], tuple(flags.set))
+            key = {"step": name, "batch_size": batch_size, "chip": chip, "set": flags.set}
+            row = {**key, **measure(case, chip, flags.kernels)}
+            report.add(report.RESULTS, row)
+            print(json.dumps(row), file=sys.stderr)
+            if not row["fits"]:
+                break
+    report.write(report.RESULTS, report.DOCUMENT)
+    print(json.dumps({"document": report.DOCUMENT}))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ computes from them here. Every device of jax runs it; `--device` says for which 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -21,7 +20,9 @@ import tensorflow as tf
 
 from benchmarks.accelerators import other_python
 from benchmarks.accelerators.steps import DESCRIPTION, Case, trace, write_step
+from benchmarks.harness.command_line import flag, parse, repeated, required
 from benchmarks.harness.workload import windows
+from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.modeling.kernels.device_forms import DEVICES
 
 
@@ -43,11 +44,8 @@ def write_bundle(case: Case, folder: str, num_batches: int = 3) -> None:
         arguments = {name: tf.constant(value) for name, value in batch.items()}
         losses.append(float(step.concrete(arguments)["loss"]))
     path = os.path.join(folder, DESCRIPTION)
-    with open(path, encoding="utf-8") as file:
-        description = json.load(file)
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({**description, "results": results, "losses": losses}, file, indent=1)
-    other_python.run("write_portable.py", folder)
+    write_json(path, {**read_json(path), "results": results, "losses": losses})
+    other_python.run("portable.py", folder)
     shutil.copy(other_python.FOLDER / "run_bundle.py", folder)
 
 
@@ -59,21 +57,18 @@ def _save(folder: str, name: str, arrays: list[np.ndarray]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--config", default="configs/base.yaml", help="recipe")
-    parser.add_argument("--batch_size", type=int, default=8, help="rows of a batch")
-    parser.add_argument("--set", action="append", default=[], help="key=value of the recipe")
-    parser.add_argument("--batches", type=int, default=3, help="batches, and losses")
-    parser.add_argument(
-        "--device", choices=DEVICES, default="GPU", help="kind of device to build it for"
+    flags = parse(
+        __doc__,
+        config=flag("configs/base.yaml", "recipe"),
+        batch_size=flag(8, "rows of a batch"),
+        set=repeated("key=value of the recipe"),
+        device=flag("GPU", "kind of device to build it for", choices=DEVICES),
+        output=required("folder of the bundle"),
     )
-    parser.add_argument("--output", required=True, help="folder of the bundle")
-    flags = parser.parse_args()
-    other_python.check(parser)
-    case = Case(
-        flags.config, "pretrain", flags.batch_size, settings=tuple(flags.set), device=flags.device
-    )
-    write_bundle(case, flags.output, flags.batches)
+    other_python.interpreter()
+    settings = tuple(flags.set)
+    case = Case(flags.config, "pretrain", flags.batch_size, settings=settings, device=flags.device)
+    write_bundle(case, flags.output)
     print(json.dumps({"path": flags.output}))
 
 

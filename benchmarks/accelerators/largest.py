@@ -10,7 +10,7 @@ above 16 are multiples of 8. What was compiled is on file in docs/accelerators.j
 
 from __future__ import annotations
 
-import argparse
+import itertools
 import json
 import sys
 
@@ -18,11 +18,12 @@ from benchmarks.accelerators import other_python, report
 from benchmarks.accelerators.__main__ import measure
 from benchmarks.accelerators.chips import CHIPS
 from benchmarks.accelerators.steps import STEPS
+from benchmarks.harness.command_line import flag, parse
+
+_TRIES = 9  # Sizes of a cell that are compiled, at most.
 
 
-def find(
-    step: str, settings: tuple[str, ...], chip: str, start: int, results: str, tries: int = 9
-) -> None:
+def find(step: str, settings: tuple[str, ...], chip: str, start: int, results: str) -> None:
     """Writes a row for each batch size that is compiled.
 
     Args:
@@ -31,19 +32,16 @@ def find(
       chip: a GPU's name.
       start: batch size to begin with.
       results: file of all rows.
-      tries: how many sizes are compiled at most.
     """
     card = CHIPS[chip]
     tried: dict[int, bool] = {}
     size = start
-    while size not in tried and size > 0 and len(tried) < tries:
-        row = measure(STEPS[step].case(size, card, settings), chip)
-        report.add(
-            results,
-            {"step": step, "batch_size": size, "chip": chip, "set": list(settings), **row},
-        )
+    while size not in tried and size > 0 and len(tried) < _TRIES:
+        key = {"step": step, "batch_size": size, "chip": chip, "set": list(settings)}
+        row = {**key, **measure(STEPS[step].case(size, card, settings), chip)}
+        report.add(results, row)
+        print(json.dumps(row), file=sys.stderr)
         tried[size] = row["fits"]
-        print(json.dumps({"step": step, "set": settings, "rows": size, **row}), file=sys.stderr)
         room = card.memory - card.reserved - row["arguments"]
         predicted = _rounded(int(size * room / row["temporaries"]))
         fits = max((size for size, fits in tried.items() if fits), default=0)
@@ -56,20 +54,16 @@ def _rounded(size: int) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", default=",".join(report.OF_RELEASE), help="comma-separated")
-    parser.add_argument("--columns", default=";".join(report.OF_CARD), help="semicolon-separated")
-    parser.add_argument("--results", default=report.RESULTS, help="JSON file of all rows")
-    parser.add_argument("--document", default=report.DOCUMENT, help="page with the tables")
-    parser.add_argument("--start", type=int, help="first size; default: the release's")
-    parser.add_argument("--tries", type=int, default=9, help="sizes of a cell, at most")
-    flags = parser.parse_args()
-    other_python.check(parser)
-    for column in flags.columns.split(";"):
-        for step in flags.steps.split(","):
-            start, settings = flags.start or report.OF_RELEASE[step], report.OF_CARD[column]
-            find(step, settings, report.CARD, start, flags.results, flags.tries)
-            report.write(flags.results, flags.document)
+    flags = parse(
+        __doc__,
+        steps=flag(list(report.OF_RELEASE), "names of steps"),
+        columns=flag(";".join(report.OF_CARD), "semicolon-separated"),
+    )
+    other_python.interpreter()
+    for column, step in itertools.product(flags.columns.split(";"), flags.steps):
+        start, settings = report.OF_RELEASE[step], report.OF_CARD[column]
+        find(step, settings, report.CARD, start, report.RESULTS)
+        report.write(report.RESULTS, report.DOCUMENT)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.accelerators.chips import CHIPS
-from benchmarks.harness.document import fill_table
-from benchmarks.harness.rows import add_row, read_rows
+from benchmarks.harness.tables import add_row, fill_table, markdown_table, read_rows
 
 RESULTS, DOCUMENT = "docs/accelerators.json", "docs/accelerators.md"
 _KEY = ("step", "chip", "layers", "set", "batch_size")
@@ -73,10 +72,7 @@ _RELEASE = ["fine-tuning", "the release", *OF_CARD]
 
 
 def _table(head: list[str], rows: list, cells) -> str:
-    if not rows:
-        return _NOT_MEASURED
-    lines = [head, ["---"] * len(head), *([str(x) for x in cells(row)] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_table([head, *map(cells, rows)]) if rows else _NOT_MEASURED
 
 
 def _name(row: dict[str, Any]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
+import pathlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from benchmarks.harness.workload import Shape, tokens_and_segments
 from benchmarks.training import ours
 from benchmarks.training.peers import tfm
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.files.json_files import write_json
 from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 
@@ -205,8 +206,7 @@ def write_step(case: Case, step: Step, folder: str) -> None:
     the first `num_results` are the step's results.
     """
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, MODULE), "wb") as file:
-        file.write(step.module)
+    pathlib.Path(folder, MODULE).write_bytes(step.module)
     description = {
         "case": dataclasses.asdict(case),
         "batch": [_spec(x) for x in step.batch],
@@ -216,8 +216,7 @@ def write_step(case: Case, step: Step, folder: str) -> None:
         "flops": case.flops(),
         "replicas": case.replicas,
     }
-    with open(os.path.join(folder, DESCRIPTION), "w", encoding="utf-8") as file:
-        json.dump(description, file, indent=1)
+    write_json(os.path.join(folder, DESCRIPTION), description)
 
 
 @contextlib.contextmanager

@@ -101,34 +101,3 @@ def products_of_hlo(text: str) -> Iterator[Counted]:
         summed = math.prod(shapes[left][int(axis)] for axis in contracted.split(",") if axis)
         flops = 2 * math.prod(shapes[name]) * summed
         yield Counted(name, flops, (shapes[left], shapes[right], shapes[name]))
-
-
-_BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4}
-_MOVES_NOTHING = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast"}
-
-
-def bytes_of_hlo(text: str) -> int:
-    """Returns the bytes that the entry computation of an optimized HLO module reads and writes.
-
-    Each instruction reads its operands and writes its result once; a fusion is one instruction.
-    This is the convention of XLA's cost analysis.
-
-    Args:
-      text: text of the module.
-    """
-    entry = text[text.index("\nENTRY ") :]
-    sizes: dict[str, int] = {}
-    moved = 0
-    for line in entry.splitlines():
-        parsed = re.match(r"\s*(?:ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([\w-]+)\(([^)]*)\)", line)
-        if parsed is None:
-            continue
-        name, result, kind, operands = parsed.groups()
-        sizes[name] = sum(
-            _BYTES.get(dtype, 8) * math.prod(int(size) for size in shape.split(",") if size)
-            for dtype, shape in re.findall(r"(\w+)\[([\d,]*)\]", result)
-        )
-        if kind not in _MOVES_NOTHING:
-            read = re.findall(r"%([\w.-]+)", operands)
-            moved += sizes[name] + sum(sizes.get(operand, 0) for operand in read)
-    return moved

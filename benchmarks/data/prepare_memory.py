@@ -10,23 +10,18 @@ a second. The last line is a JSON object {gigabytes: peak in megabytes}.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 
 import psutil
-from absl import app, flags
 
 from benchmarks.data.repeated_text import write_repeated
+from benchmarks.harness.command_line import flag, parse, required
 
-_TEXT = flags.DEFINE_string("text", None, "Plain text to repeat.", required=True)
-_VOCAB = flags.DEFINE_string("vocab", None, "Directory of a vocabulary.", required=True)
-_GIGABYTES = flags.DEFINE_list("gigabytes", ["1", "5"], "Sizes of the corpus.")
-_CONFIG = flags.DEFINE_string("config", "configs/base.yaml", "Configuration of the records.")
-_DIRECTORY = flags.DEFINE_string("directory", None, "Working directory; needs 4 times the corpus.")
 _SECONDS_BETWEEN = 0.1
 
 
@@ -35,47 +30,40 @@ def peak_megabytes(command: list[str]) -> float:
     process = psutil.Popen(command)
     peak = 0.0
     while process.poll() is None:
-        total = 0
-        for one in [process, *_children(process)]:
-            try:
-                total += one.memory_full_info().pss
-            except psutil.Error:
-                continue  # The process has ended.
-        peak = max(peak, total / 1e6)
+        with contextlib.suppress(psutil.Error):  # A process has ended.
+            everyone = [process, *process.children(recursive=True)]
+            peak = max(peak, sum(one.memory_full_info().pss for one in everyone) / 1e6)
         time.sleep(_SECONDS_BETWEEN)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     return peak
 
 
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
-
-
-def main(argv: Sequence[str]) -> None:
-    del argv
+def main() -> None:
+    flags = parse(
+        __doc__,
+        text=required("plain text to repeat"),
+        vocab=required("directory of a vocabulary"),
+        gigabytes=flag(["1", "5"], "sizes of the corpus"),
+        config=flag("configs/base.yaml", "configuration of the records"),
+        directory=flag(None, "working directory; needs 4 times the corpus"),
+    )
     peaks = {}
-    for gigabytes in _GIGABYTES.value:
-        with tempfile.TemporaryDirectory(dir=_DIRECTORY.value) as directory:
+    for gigabytes in flags.gigabytes:
+        with tempfile.TemporaryDirectory(dir=flags.directory) as directory:
             corpus = f"{directory}/corpus.txt"
-            write_repeated(_TEXT.value, corpus, int(float(gigabytes) * 1e9))
+            write_repeated(flags.text, corpus, int(float(gigabytes) * 1e9))
+            command = [
+                *(sys.executable, "-m", "official.xlnet.cli", "prepare"),
+                *(f"--input={corpus}", f"--vocab={flags.vocab}"),
+                *(f"--config={flags.config}", f"--output={directory}/data"),
+            ]
             start = time.perf_counter()
-            peaks[gigabytes] = round(
-                peak_megabytes(
-                    [
-                        *(sys.executable, "-m", "official.xlnet.cli", "prepare"),
-                        *(f"--input={corpus}", f"--vocab={_VOCAB.value}"),
-                        *(f"--config={_CONFIG.value}", f"--output={directory}/data"),
-                    ]
-                )
-            )
+            peaks[gigabytes] = round(peak_megabytes(command))
             seconds = time.perf_counter() - start
             print(f"{gigabytes} GB: {peaks[gigabytes]} MB, {seconds:.0f} s", file=sys.stderr)
     print(json.dumps(peaks))
 
 
 if __name__ == "__main__":
-    app.run(main)
+    main()

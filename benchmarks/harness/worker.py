@@ -1,10 +1,10 @@
 """Worker process of one contestant: builds it and runs it on request (see `contest`).
 
-Requests are lines on standard input, responses are lines of JSON on standard output:
+    python -m benchmarks.harness.worker MODULE TASK
 
-    prepare    builds and warms up; returns {"absent": message} if a library is missing
-    run N      returns {"runs": [{"seconds": s, "value": v}, …]}
-    memory     returns resident memory after import, after building and at peak
+The first line of standard output says what was built, or {"absent": message} if a library is
+missing. For each line of standard input, the arguments of a run, another one has the seconds of the
+run, its value, and the peak of resident memory. All lines are JSON.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import dataclasses
 import importlib
 import json
 import os
+import pathlib
 import resource
 import sys
 import time
 from collections.abc import Callable
-
-WARM_UP_RUNS = 2
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,78 +30,47 @@ class Work:
       num_parameters: number of trainable parameters.
     """
 
-    run: Callable[[], float]
+    run: Callable[..., Any]
     num_parameters: int = 0
 
 
 def resident_bytes() -> int:
     """Returns the current resident memory of this process, in bytes."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _peak_bytes() -> int:
-    with open("/proc/self/status", encoding="ascii") as file:
-        line = next(line for line in file if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024
-
-
-def _forget_peak() -> None:
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-        file.write("5")
-
-
-def _prepare(module: str, task: dict) -> tuple[Work, dict]:
-    build = importlib.import_module(module).build
-    imported = resident_bytes()
-    work = build(**task)
-    built = resident_bytes()
-    start = time.perf_counter()
-    for _ in range(WARM_UP_RUNS):
-        work.run()
-    warm_up_seconds = time.perf_counter() - start
-    process_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    _forget_peak()
-    return work, {
-        "imported_bytes": imported,
-        "built_bytes": built,
-        "process_peak_bytes": process_peak,
-        "warm_up_seconds": warm_up_seconds,
-        "num_parameters": work.num_parameters,
-    }
-
-
-def _timed(work: Work) -> dict[str, float]:
-    start = time.perf_counter()
-    value = work.run()
-    return {"seconds": time.perf_counter() - start, "value": value}
+    pages = pathlib.Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
-    # Redirects standard output, so that output of libraries is not mistaken for responses.
+    # Redirects standard output, so that output of libraries is not mistaken for answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
-    def answer(tree: dict) -> None:
+    def answer(tree: dict[str, Any]) -> None:
         print(json.dumps(tree), file=answers, flush=True)
 
-    module, task = sys.argv[1], json.loads(sys.argv[2])
+    try:
+        build = importlib.import_module(sys.argv[1]).build
+        imported = resident_bytes()
+        work: Work = build(**json.loads(sys.argv[2]))
+    except ModuleNotFoundError as error:
+        answer({"absent": f"it needs {error.name}, which is not installed"})
+        return
+    answer(
+        {
+            "imported_bytes": imported,
+            "built_bytes": resident_bytes(),
+            "process_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "num_parameters": work.num_parameters,
+        }
+    )
     for line in sys.stdin:
-        question, *arguments = line.split()
-        if question == "prepare":
-            try:
-                work, memory = _prepare(module, task)
-            except ModuleNotFoundError as error:
-                answer({"absent": f"it needs {error.name}, which is not installed"})
-                continue
-            answer({})
-        elif question == "run":
-            answer({"runs": [_timed(work) for _ in range(int(arguments[0]))]})
-        else:
-            assert question == "memory", question
-            peak = _peak_bytes()
-            memory["process_peak_bytes"] = max(memory["process_peak_bytes"], peak)
-            answer({**memory, "peak_bytes": peak})
+        pathlib.Path("/proc/self/clear_refs").write_text("5")  # Forgets the peak so far.
+        start = time.perf_counter()
+        value = work.run(*json.loads(line))
+        seconds = time.perf_counter() - start
+        status = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
+        peak = 1024 * int(status.partition("VmHWM:")[2].split()[0])
+        answer({"seconds": seconds, "value": value, "peak_bytes": peak})
 
 
 if __name__ == "__main__":

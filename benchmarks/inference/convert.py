@@ -8,17 +8,17 @@ disk space. The last line of output is JSON: seconds and peak resident gigabytes
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
 import sys
 import tempfile
-import time
 
 import numpy as np
 import sentencepiece
 
+from benchmarks.harness.command_line import flag, parse
+from benchmarks.harness.models import run_xlnet
 from official.xlnet.checkpoints.convert.tf1_format import write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Weights, shapes_of
 from official.xlnet.configs.experiment import XLNetConfig
@@ -34,10 +34,8 @@ _CONVERSIONS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--config", default="configs/large.yaml", help="configuration of the model")
-    arguments = parser.parse_args()
-    config = XLNetConfig.load(arguments.config)
+    flags = parse(__doc__, config=flag("configs/large.yaml", "configuration of the model"))
+    config = XLNetConfig.load(flags.config)
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, "tf1"))
@@ -46,9 +44,8 @@ def main() -> None:
         weights = Weights(RandomSource(config, vocab_file), "tf1")
         write_tf1(os.path.join(folder, "tf1"), weights, vocab_file)
         for source, output, form in _CONVERSIONS:
-            seconds, gigabytes = measure(
-                f"convert --source={folder}/{source} --output={folder}/{output} --to={form}"
-            )
+            paths = f"--source={folder}/{source}", f"--output={folder}/{output}"
+            seconds, gigabytes = run_xlnet("convert", *paths, f"--to={form}")
             results[f"{source} to {output}"] = {"seconds": seconds, "gigabytes": gigabytes}
             print(f"{source} to {output}: {seconds} s, {gigabytes} GB", file=sys.stderr)
             shutil.rmtree(os.path.join(folder, source))
@@ -81,17 +78,6 @@ def write_vocabulary(path: str, size: int) -> None:
         control_symbols=[*SPECIAL_PIECES[3:]],
         minloglevel=2,
     )
-
-
-def measure(arguments: str) -> tuple[float, float]:
-    """Runs an `xlnet` command and returns its seconds and peak resident memory in gigabytes."""
-    start = time.monotonic()
-    program = [sys.executable, "-m", "official.xlnet.cli", *arguments.split()]
-    process = os.posix_spawn(sys.executable, program, os.environ)
-    _, status, usage = os.wait4(process, 0)
-    if status:
-        raise SystemExit(f"failed: xlnet {arguments}")
-    return round(time.monotonic() - start, 1), round(usage.ru_maxrss * 1024 / 1e9, 2)
 
 
 if __name__ == "__main__":

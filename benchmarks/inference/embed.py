@@ -19,19 +19,15 @@ from pydoc_data.topics import topics
 from typing import Any
 
 import numpy as np
-from absl import app, flags, logging
+import tensorflow as tf
 
-from benchmarks.harness.document import fill_table
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.harness.command_line import flag, parse
+from benchmarks.harness.models import write_model
+from benchmarks.harness.tables import fill_table, markdown_table
+from official import xlnet
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.runtime.cores import num_cores
 
-FLAGS = flags.FLAGS
-flags.DEFINE_enum("shape", "small", ["base", "small", "tiny"], "Name of a recipe in configs/.")
-flags.DEFINE_integer("rounds", 7, "Number of turns of each.")
-flags.DEFINE_integer("texts", 256, "Number of texts.")
-flags.DEFINE_string("table", None, "Document to write the table into.")
-
-_VOCAB_SIZE = 3000
 _MAX_LENGTH = 128
 _BATCH = 32
 _MOST_WORDS = 80
@@ -39,13 +35,18 @@ _MOST_WORDS = 80
 Embed = Callable[[list[str]], np.ndarray]
 
 
-def main(argv: list[str]) -> None:
-    del argv
-    set_environment_defaults()
+def main() -> None:
+    flags = parse(
+        __doc__,
+        shape=flag("small", "recipe in configs/", choices=["base", "small", "tiny"]),
+        rounds=flag(7, "turns of each"),
+        texts=flag(256, "number of texts"),
+        table=flag(None, "document to write the table into"),
+    )
     rng = np.random.default_rng(0)
     words = " ".join(topics.values()).split()
-    sizes = np.clip(rng.lognormal(3.0, 0.8, FLAGS.texts), 3, _MOST_WORDS).astype(int)
-    starts = rng.integers(0, len(words) - _MOST_WORDS, FLAGS.texts)
+    sizes = np.clip(rng.lognormal(3.0, 0.8, flags.texts), 3, _MOST_WORDS).astype(int)
+    starts = rng.integers(0, len(words) - _MOST_WORDS, flags.texts)
     texts = [" ".join(words[i : i + n]) for i, n in zip(starts, sizes, strict=True)]
     workloads = {
         "texts of mixed lengths, all at once": (texts, len(texts)),
@@ -53,92 +54,72 @@ def main(argv: list[str]) -> None:
         "short texts, one at a time": ([" ".join(text.split()[:9]) for text in texts[:32]], 1),
     }
     with tempfile.TemporaryDirectory() as folder:
-        _make_model(f"{folder}/model")
-        ours, exported = _embedder(f"{folder}/model"), _exported(folder)
-    results: dict[str, Any] = {"shape": FLAGS.shape, "cores": num_cores(), "texts_per_second": {}}
-    difference = 0.0
+        overrides = ["vocab_size=3000", "mem_len=0"]
+        config = xlnet.XLNetConfig.load(f"configs/{flags.shape}.yaml", overrides)
+        write_model(f"{folder}/model", _encoder, config)
+        embedders = {"embed": _embedder(f"{folder}/model"), "exported": _exported(folder)}
+    results: dict[str, Any] = {"shape": flags.shape, "cores": num_cores(), "texts_per_second": {}}
+    differences = []
     for name, (given, size) in workloads.items():
-        seconds = _take_turns({"embed": ours, "exported": exported}, given, size)
+        seconds = _take_turns(embedders, given, size, flags.rounds)
         results["texts_per_second"][name] = {
             who: round(len(given) / statistics.median(times), 1) for who, times in seconds.items()
         }
-        difference = max(difference, float(np.abs(ours(given) - exported(given)).max()))
-        logging.info("%s: %s", name, results["texts_per_second"][name])
-    results["difference"] = difference
-    if FLAGS.table:
-        fill_table(FLAGS.table, "embed", _table(results))
+        ours, exported = (embed(given) for embed in embedders.values())
+        differences.append(float(np.abs(ours - exported).max()))
+    results["difference"] = max(differences)
+    if flags.table:
+        fill_table(flags.table, "embed", _table(results))
     print(json.dumps(results))
 
 
-def _take_turns(embedders: dict[str, Embed], texts: list[str], size: int) -> dict[str, list[float]]:
+def _take_turns(
+    embedders: dict[str, Embed], texts: list[str], size: int, rounds: int
+) -> dict[str, list[float]]:
     """Seconds of each turn of each embedder, after a turn that is not timed."""
     batches = [texts[i : i + size] for i in range(0, len(texts), size)]
     seconds: dict[str, list[float]] = {name: [] for name in embedders}
-    for round_number in range(FLAGS.rounds + 1):
+    for _ in range(rounds + 1):
         for name, embed in embedders.items():
             start = time.perf_counter()
             for batch in batches:
                 embed(batch)
-            if round_number:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
+            seconds[name].append(time.perf_counter() - start)
+    return {name: times[1:] for name, times in seconds.items()}
 
 
-def _make_model(model_dir: str) -> None:
-    """Writes the model directory of an encoder with random weights."""
-    from data_prep.corpus.vocabulary import train_vocabulary
-    from official import xlnet
-    from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-
-    with tempfile.TemporaryDirectory() as folder:
-        with open(f"{folder}/text.txt", "w", encoding="utf-8") as file:
-            file.write("\n".join(topics.values()))
-        train_vocabulary([f"{folder}/text.txt"], folder, _VOCAB_SIZE)
-        overrides = [f"vocab_size={_VOCAB_SIZE}", "mem_len=0"]
-        config = xlnet.XLNetConfig.load(f"configs/{FLAGS.shape}.yaml", overrides)
-        encoder = XLNetEncoder(config)
-        encoder.build()
-        xlnet.save_pretrained(encoder, model_dir, f"{folder}/spiece.model")
+def _encoder(config: Any) -> XLNetEncoder:
+    encoder = XLNetEncoder(config)
+    encoder.build()
+    return encoder
 
 
 def _embedder(model_dir: str) -> Embed:
-    from official import xlnet
-
     encoder, tokenizer = xlnet.load_encoder(model_dir), xlnet.load_tokenizer(model_dir)
     return xlnet.TextEmbedder(encoder, tokenizer, max_length=_MAX_LENGTH)
 
 
 def _exported(folder: str) -> Embed:
     """The signature for raw text of an exported model; its `mean`."""
-    import tensorflow as tf
-
-    from official.xlnet.serving.export import export
-
-    output = f"{folder}/export"
-    path = export(f"{folder}/model", output, head="encoder", max_length=_MAX_LENGTH)["path"]
-    model = tf.saved_model.load(path)
-    serve = model.signatures["serving_default"]
-
-    def embed(texts: list[str]) -> np.ndarray:
-        return serve(text=tf.constant(texts))["mean"].numpy()
-
-    embed.model = model  # type: ignore[attr-defined]  # Signatures do not keep it alive.
-    return embed
+    model_dir, output = f"{folder}/model", f"{folder}/export"
+    exported = xlnet.export(model_dir, output, head="encoder", max_length=_MAX_LENGTH)
+    model = tf.saved_model.load(exported["path"])  # Its signatures do not keep it alive.
+    return lambda texts: model.signatures["serving_default"](text=tf.constant(texts))[
+        "mean"
+    ].numpy()
 
 
 def _table(results: dict[str, Any]) -> str:
-    lines = [
-        f"`configs/{FLAGS.shape}.yaml`, {results['cores']} CPU cores, texts per second; the "
-        f"largest difference of the vectors is {results['difference']:.0e}:",
-        "",
-        "| | `TextEmbedder` | exported model | ratio |",
-        "|---|---|---|---|",
+    rows = [
+        (name, row["embed"], row["exported"], f"{row['embed'] / row['exported']:.2f}")
+        for name, row in results["texts_per_second"].items()
     ]
-    for name, row in results["texts_per_second"].items():
-        ratio = row["embed"] / row["exported"]
-        lines.append(f"| {name} | {row['embed']} | {row['exported']} | {ratio:.2f} |")
-    return "\n".join(lines)
+    return (
+        f"`configs/{results['shape']}.yaml`, {results['cores']} CPU cores, texts per second; the "
+        f"largest difference of the vectors is {results['difference']:.0e}:\n\n"
+        + markdown_table([("", "`TextEmbedder`", "exported model", "ratio"), *rows])
+    )
 
 
 if __name__ == "__main__":
-    app.run(main)
+    main()

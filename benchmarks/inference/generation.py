@@ -19,67 +19,51 @@ import time
 from unittest import mock
 
 import numpy as np
-from absl import app, flags
+import tensorflow as tf
 
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.harness.command_line import flag, parse
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.files.json_files import write_json
+from official.xlnet.inference import cached_decoding
+from official.xlnet.inference.generation import generate
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.tokenization.special_tokens import EOD_ID
 
-FLAGS = flags.FLAGS
-flags.DEFINE_string("config", "configs/base.yaml", "Configuration of the model.")
-flags.DEFINE_integer("tokens", 1024, "Number of tokens to generate.", lower_bound=20)
-flags.DEFINE_string("output", "docs/generation_cost.json", "JSON file to write.")
-
+_LENGTHS = (16, 64, 128, 256, 512, 768, 1024)
 _FIRST_ID = 100  # An ordinary token.
-_PROMPT = list(range(_FIRST_ID, _FIRST_ID + 8))
+_PROMPT = range(_FIRST_ID, _FIRST_ID + 8)
 _UNCACHED_REPEATS = 3
 
 
-def main(argv: list[str]) -> None:
-    del argv
-    set_environment_defaults()
-    from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-
-    overrides = [
-        f"training.{key}=1" for key in ("batch_size", "accumulate_steps", "parallel_slices")
-    ]
-    overrides.append("training.precision=float32")
-    model = XLNetPretrainer(XLNetConfig.load(FLAGS.config, overrides))
-    cached = time_cached(model, FLAGS.tokens)
-    lengths = [length for length in (16, 64, 128, 256, 512, 768, 1024) if length <= FLAGS.tokens]
-    uncached = {length: time_uncached(model, length) for length in lengths}
+def main() -> None:
+    flags = parse(
+        __doc__,
+        config=flag("configs/base.yaml", "configuration of the model"),
+        tokens=flag(1024, "number of tokens to generate, at least 20"),
+        output=flag("docs/generation_cost.json", "JSON file to write"),
+    )
+    steps = ("batch_size", "accumulate_steps", "parallel_slices")
+    overrides = ["training.precision=float32", *(f"training.{key}=1" for key in steps)]
+    model = XLNetPretrainer(XLNetConfig.load(flags.config, overrides))
+    cached = 1e3 * time_cached(model, flags.tokens)
+    uncached = {n: 1e3 * time_uncached(model, n) for n in _LENGTHS if n <= flags.tokens}
     tenth = len(cached) // 10
-    uncached_milliseconds = {length: 1e3 * uncached[length] for length in lengths}
+    times = {"cached": np.round(cached, 2).tolist(), "uncached": uncached}
+    write_json(flags.output, times, indent=None)
     results = {
-        "milliseconds_per_token": 1e3 * float(np.median(cached)),
+        "milliseconds_per_token": float(np.median(cached)),
         "last_over_first": float(np.median(cached[-tenth:]) / np.median(cached[:tenth])),
-        "uncached_milliseconds": uncached_milliseconds,
+        "uncached_milliseconds": uncached,
     }
-    with open(FLAGS.output, "w", encoding="utf-8") as file:
-        cached_milliseconds = np.round(1e3 * cached, 2).tolist()
-        json.dump({"cached": cached_milliseconds, "uncached": uncached_milliseconds}, file)
     print(json.dumps(results))
 
 
 def time_cached(model, num_tokens: int) -> np.ndarray:
     """Returns the seconds from each generated token to the next, float64 [num_tokens - 1]."""
-    import tensorflow as tf
-
-    from official.xlnet.inference import cached_decoding
-    from official.xlnet.inference.generation import generate
-    from official.xlnet.tokenization.special_tokens import EOD_ID
-
-    class TokenizerOfNumbers:
-        vocab_size = model.config.model.vocab_size
-
-        def encode(self, text):
-            return [int(word) for word in text.split()]
-
-        def decode(self, ids):
-            return " ".join(map(str, ids))
-
-        def id_to_piece(self, i):
-            return str(i)
-
+    tokenizer = mock.Mock(vocab_size=model.config.model.vocab_size)  # Of numbers.
+    tokenizer.encode = lambda text: [int(word) for word in text.split()]
+    tokenizer.decode = lambda ids: " ".join(map(str, ids))
+    tokenizer.id_to_piece = str
     times: list[float] = []
     step = cached_decoding.step
 
@@ -92,22 +76,17 @@ def time_cached(model, num_tokens: int) -> np.ndarray:
 
     # Makes the end-of-document token improbable, so that generation does not stop early.
     model.lm_head.bias.assign(-100.0 * tf.one_hot(EOD_ID, model.config.model.vocab_size))
-    prompt = " ".join(map(str, _PROMPT))
     with mock.patch.object(cached_decoding, "step", timed_step):
-        generate(model, [prompt], num_tokens, tokenizer=TokenizerOfNumbers())
+        generate(model, [" ".join(map(str, _PROMPT))], num_tokens, tokenizer=tokenizer)
     return np.diff(times)  # The first step runs after tracing.
 
 
 def time_uncached(model, length: int) -> float:
     """Returns the seconds of a forward pass over `length` tokens with one target."""
-    import tensorflow as tf
-
     predict = tf.function(lambda inputs: model(inputs)["logits"])
-    order_1T = np.zeros([1, length], np.int32)
-    order_1T[0, -1] = 1
     inputs = {
-        "token_ids": tf.constant(np.arange(_FIRST_ID, _FIRST_ID + length)[None], tf.int32),
-        "order": tf.constant(order_1T),
+        "token_ids": tf.range(_FIRST_ID, _FIRST_ID + length)[None],
+        "order": tf.one_hot([length - 1], length, dtype=tf.int32),
         "target_positions": tf.constant([[length - 1]]),
     }
     predict(inputs)
@@ -120,4 +99,4 @@ def time_uncached(model, length: int) -> float:
 
 
 if __name__ == "__main__":
-    app.run(main)
+    main()

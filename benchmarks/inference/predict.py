@@ -9,49 +9,47 @@ JSON: {rows: seconds, rows_per_second and peak resident gigabytes}.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import sys
 import tempfile
 
-from benchmarks.inference.convert import measure
+from benchmarks.harness.command_line import flag, parse
+from benchmarks.harness.models import run_xlnet
 
 _MAX_WORDS = 20  # Words of the longest text.
 _SETTINGS = (
     *("model.num_layers=1", "model.d_model=32", "model.num_heads=2", "model.d_inner=64"),
-    *("model.mem_len=0", "training.batch_size=256", "training.num_steps=1"),
-    *("training.warmup_steps=0", "task.max_length=32", "task.num_buckets=2"),
+    *("model.vocab_size=500", "model.mem_len=0", "training.batch_size=256"),
+    *("training.num_steps=1", "training.warmup_steps=0"),
+    *("task.max_length=32", "task.num_buckets=2"),
 )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rows", default="100000,1000000", help="numbers of rows of the files")
-    sizes = [int(size) for size in parser.parse_args().rows.split(",")]
+    flags = parse(__doc__, rows=flag(["100000", "1000000"], "numbers of rows of the files"))
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        _write_rows(f"{folder}/train.tsv", 2000)
-        measure(f"vocab --input={folder}/train.tsv --output={folder} --size=500")
-        settings = [*_SETTINGS, "model.vocab_size=500"]
-        measure(
-            f"finetune --task=classification --train={folder}/train.tsv --dev={folder}/train.tsv "
-            f"--vocab={folder}/spiece.model --output={folder}/model "
-            + " ".join(f"--set={setting}" for setting in settings)
+        train, source = f"{folder}/train.tsv", f"{folder}/rows.tsv"
+        model, output = f"{folder}/model", f"{folder}/predictions.jsonl"
+        _write_rows(train, 2000)
+        run_xlnet(
+            *("vocab", f"--input={train}", "--format=text", f"--output={folder}", "--size=500")
         )
-        for size in sizes:
-            source, output = f"{folder}/rows.tsv", f"{folder}/predictions.jsonl"
+        run_xlnet(
+            *("finetune", "--task=classification", f"--train={train}", f"--dev={train}"),
+            *(f"--vocab={folder}/spiece.model", f"--output={model}"),
+            *(f"--set={setting}" for setting in _SETTINGS),
+        )
+        for size in map(int, flags.rows):
             _write_rows(source, size)
-            seconds, gigabytes = measure(
-                f"predict --model={folder}/model --input={source} --output={output}"
+            seconds, gigabytes = run_xlnet(
+                "predict", f"--model={model}", f"--input={source}", f"--output={output}"
             )
             _check_order(output, size)
-            results[size] = {
-                "seconds": seconds,
-                "rows_per_second": round(size / seconds),
-                "gigabytes": gigabytes,
-            }
+            rate = round(size / seconds)
+            results[size] = {"seconds": seconds, "rows_per_second": rate, "gigabytes": gigabytes}
             print(f"{size} rows: {seconds} s, {gigabytes} GB", file=sys.stderr)
     print(json.dumps(results))
 
@@ -68,13 +66,10 @@ def _write_rows(path: str, number: int) -> None:
 
 def _check_order(path: str, number: int) -> None:
     with open(path, encoding="utf-8") as file:
-        count = 0
-        for row, line in enumerate(file):
-            if json.loads(line)["id"] != str(row):
-                raise SystemExit(f"row {row}: expected the prediction of this row, got {line}")
-            count += 1
-    if count != number:
-        raise SystemExit(f"expected {number} predictions, got {count}")
+        ids = (json.loads(line)["id"] for line in file)
+        same = (found == str(row) for row, found in enumerate(ids))
+        if (right := sum(same)) != number:
+            raise SystemExit(f"expected the ids of {number} rows in order, got {right}")
     os.unlink(path)
 
 

@@ -12,11 +12,13 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.harness.document import fill_table
-from benchmarks.learning.common import make_data, markdown_table, parse_arguments
+from benchmarks.harness.command_line import flag
+from benchmarks.harness.tables import fill_table, markdown_table
+from benchmarks.learning.common import SEEDS, TEXT, make_data, parse_experiment
 from official import xlnet
 from official.xlnet.runtime.cores import num_cores
 
@@ -34,35 +36,42 @@ _SHORT_WINDOWS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--steps", type=int, default=600, help="training steps of the runs with and without memory"
+    flags = parse_experiment(
+        __doc__,
+        text=TEXT,
+        seeds=SEEDS,
+        steps=flag(600, "training steps of the runs with and without memory"),
     )
-    arguments = parse_arguments(parser, "text", "seeds")
     configs = {
         "data": xlnet.XLNetConfig.load(_CONFIG),
         "short_data": xlnet.XLNetConfig.load(_CONFIG, _SHORT_WINDOWS),
     }
-    make_data([arguments.text], arguments.output, configs, _VOCAB_SIZE)
-    recipe = _run(arguments.output, "recipe", "data", (), _MINUTES)
-    compared = _compare_memory(arguments.output, arguments.steps, arguments.seeds)
-    tables = {"recipe": _recipe_table(recipe), "memory": _memory_table(compared, arguments.steps)}
+    make_data([flags.text], flags.output, configs, _VOCAB_SIZE)
+    recipe = _run(flags.output, "recipe", "data", minutes=_MINUTES)
+    gain = recipe["unigram_loss"] - recipe["loss"]
+    rows = {"unigram baseline": recipe["unigram_loss"], "tiny": recipe["loss"], "difference": gain}
+    compared = {seed: _compare_memory(flags, seed) for seed in range(flags.seeds)}
+    means = np.mean(list(compared.values()), axis=0)
+    tables: dict[str, list[Sequence[object]]] = {
+        "recipe": [
+            (f"{recipe['step']} steps, {num_cores()} CPU core(s)", "loss"),
+            *((name, f"{loss:.3f}") for name, loss in rows.items()),
+        ],
+        "memory": [
+            (f"seed, {flags.steps} steps", "with memory", "without"),
+            *((name, *(f"{loss:.3f}" for loss in pair)) for name, pair in compared.items()),
+            ("mean", *(f"{loss:.3f}" for loss in means)),
+        ],
+    }
     for name, table in tables.items():
-        print(table, file=sys.stderr)
-        if arguments.document:
-            fill_table(arguments.document, name, table)
-    print(
-        json.dumps(
-            {
-                "gain": recipe["unigram_loss"] - recipe["loss"],
-                "memory_gain": _mean(compared, "without") - _mean(compared, "with"),
-            }
-        )
-    )
+        print(text := markdown_table(table), file=sys.stderr)
+        if flags.document:
+            fill_table(flags.document, name, text)
+    print(json.dumps({"gain": gain, "memory_gain": means[1] - means[0]}))
 
 
 def _run(
-    output: str, name: str, data_name: str, overrides: tuple[str, ...], minutes: float | None = None
+    output: str, name: str, data_name: str, *overrides: str, minutes: float | None = None
 ) -> dict[str, float]:
     """Trains and evaluates a model; returns the metrics of `evaluate`, and `step`."""
     print(name, *overrides, file=sys.stderr)
@@ -71,42 +80,14 @@ def _run(
     return {**xlnet.evaluate(model, data), "step": metrics["step"]}
 
 
-def _compare_memory(output: str, steps: int, seeds: int) -> list[dict[str, dict[str, float]]]:
-    """Returns {"with": metrics, "without": metrics} for each seed."""
-    settings = *_SHORT_WINDOWS, f"num_steps={steps}", f"warmup_steps={steps // 8}"
+def _compare_memory(flags: argparse.Namespace, seed: int) -> list[float]:
+    """Returns the held-out losses with memory and without."""
+    steps = f"num_steps={flags.steps}", f"warmup_steps={flags.steps // 8}"
+    settings = *_SHORT_WINDOWS, *steps, f"training.seed={seed}"
     return [
-        {
-            name: _run(
-                output,
-                f"{name}_{seed}",
-                "short_data",
-                (*settings, f"training.seed={seed}", f"mem_len={length}"),
-            )
-            for name, length in (("with", _MEM_LEN), ("without", 0))
-        }
-        for seed in range(seeds)
+        _run(flags.output, f"{name}_{seed}", "short_data", *settings, f"mem_len={length}")["loss"]
+        for name, length in (("with", _MEM_LEN), ("without", 0))
     ]
-
-
-def _mean(compared: list[dict[str, dict[str, float]]], name: str) -> float:
-    return float(np.mean([seed[name]["loss"] for seed in compared]))
-
-
-def _recipe_table(recipe: dict[str, float]) -> str:
-    losses = {"unigram baseline": recipe["unigram_loss"], "tiny": recipe["loss"]}
-    losses["difference"] = recipe["unigram_loss"] - recipe["loss"]
-    head = (f"{recipe['step']} steps, {num_cores()} CPU core(s)", "loss")
-    return markdown_table([head, *((name, f"{loss:.3f}") for name, loss in losses.items())])
-
-
-def _memory_table(compared: list[dict[str, dict[str, float]]], steps: int) -> str:
-    losses: dict[object, list[float]] = {
-        number: [seed[name]["loss"] for name in ("with", "without")]
-        for number, seed in enumerate(compared)
-    }
-    losses["mean"] = [_mean(compared, "with"), _mean(compared, "without")]
-    rows = [[name, *(f"{loss:.3f}" for loss in pair)] for name, pair in losses.items()]
-    return markdown_table([[f"seed, {steps} steps", "with memory", "without"], *rows])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ scored. With --finetune=TRAIN,DEV, each model is also fine-tuned on a labeled ta
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -19,8 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.learning.ablation_rows import ROWS
-from benchmarks.learning.common import accuracy, kept, make_data, model_with, parse_arguments
+from benchmarks.harness.command_line import flag
+from benchmarks.harness.tables import fill_table, markdown_table, mean_and_spread
+from benchmarks.learning.common import (
+    MINUTES,
+    SEEDS,
+    SET,
+    TEXT,
+    accuracy,
+    kept,
+    make_data,
+    model_with,
+    parse_experiment,
+)
 from official import xlnet
 from official.xlnet.files.json_files import read_json, write_json
 
@@ -28,28 +38,61 @@ if TYPE_CHECKING:
     from benchmarks.learning.span_likelihood import Choice
 
 CONFIGS = "configs/ablation"
+# {recipe in `CONFIGS`: its title}.
+ROWS = {
+    "bert": "BERT",
+    "dae_transformer_xl": "DAE + Transformer-XL",
+    "dae_equal_compute": "DAE + Transformer-XL, equal compute",
+    "xlnet_k7": "XLNet, K = 7",
+    "xlnet_k6": "XLNet, K = 6",
+    "no_memory": "− memory",
+    "no_span": "− span targets",
+    "no_bidirectional": "− bidirectional data",
+    "next_sentence": "+ next-sentence prediction",
+}
+# Rows that are compared with "XLNet, K = 6", and the metric.
+_COMPARED = (
+    ("dae_transformer_xl", "span", "permutation vs. denoising, both with memory"),
+    ("dae_equal_compute", "span", "the same at equal compute"),
+    ("bert", "span", "permutation vs. BERT"),
+    ("no_memory", "heldout", "memory vs. none, the model's own targets"),
+    ("no_memory", "span", "memory vs. none, spans"),
+    ("xlnet_k7", "span", "K = 6 vs. K = 7"),
+    ("no_span", "span", "span targets vs. single tokens"),
+    ("no_bidirectional", "span", "bidirectional vs. forward text"),
+    ("next_sentence", "span", "without vs. with next-sentence prediction"),
+)
+_METRICS = {
+    **{name: name for name in ("span", "token")},
+    **{"first": "first token", "later": "later tokens", "heldout": "own held-out loss"},
+}
 _FINETUNING = (
     *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64", "checkpoint_steps=1000000"),
 )
 
+Results = dict[str, list[dict[str, Any]]]  # {row: result of each seed}.
+
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rows", default=",".join(ROWS), help="rows to train, by file name")
-    parser.add_argument("--finetune", help="TRAIN,DEV: labeled tables to fine-tune on")
-    parser.add_argument("--table", help="write only differences, to the table of this name")
-    arguments = parse_arguments(parser, "text", "seeds", "minutes", "set")
-    deadline = time.monotonic() + 60 * (arguments.minutes or np.inf)
-    prepare_data(arguments.text, arguments.output, arguments.set)
-    for row in arguments.rows.split(","):  # All seeds of a row share compiled kernels.
-        for seed in range(arguments.seeds):
+    flags = parse_experiment(
+        __doc__,
+        text=TEXT,
+        rows=flag(list(ROWS), "rows to train, by file name"),
+        seeds=SEEDS,
+        minutes=MINUTES,
+        set=SET,
+        finetune=flag(None, "TRAIN,DEV: labeled tables to fine-tune on"),
+        table=flag(None, "write only differences, to the table of this name"),
+    )
+    deadline = time.monotonic() + 60 * flags.minutes
+    prepare_data(flags.text, flags.output, flags.set)
+    for row in flags.rows:  # All seeds of a row share compiled kernels.
+        for seed in range(flags.seeds):
             if time.monotonic() < deadline:
-                run(row, seed, arguments.output, arguments.set, arguments.finetune)
-    results = read_results(arguments.output)
-    if arguments.document:
-        from benchmarks.learning import ablation_report
-
-        ablation_report.write(results, arguments.document, arguments.table)
+                run(row, seed, flags.output, flags.set, flags.finetune)
+    results = read_results(flags.output)
+    if flags.document:
+        write(results, flags.document, flags.table)
     print(json.dumps({row: len(runs) for row, runs in results.items()}))
 
 
@@ -159,14 +202,71 @@ def mean_by_place(losses: np.ndarray) -> dict[str, Any]:
     }
 
 
-def read_results(output: str) -> dict[str, list[dict[str, Any]]]:
-    """Reads the results of finished runs, {row: [result of each seed]}."""
-    results: dict[str, list[dict[str, Any]]] = {row: [] for row in ROWS}
+def read_results(output: str) -> Results:
+    """Reads the results of finished runs."""
+    results: Results = {row: [] for row in ROWS}
     directory = os.path.join(output, "runs")
     for name in sorted(os.listdir(directory)):
         result = read_json(os.path.join(directory, name))
         results[result["row"]].append(result)
     return results
+
+
+def write(results: Results, document: str, table: str | None = None) -> None:
+    """Writes the tables of a Markdown document.
+
+    Args:
+      results: finished runs by row.
+      document: path of the Markdown file.
+      table: if given, only this table is written, with the differences.
+    """
+    if not table:
+        fill_table(document, "rows", _rows(results))
+    fill_table(document, table or "differences", _differences(results))
+
+
+def milliseconds_per_step(runs: list[dict[str, Any]]) -> str:
+    """Median over the runs whose time is known, or an empty cell."""
+    known = [run["seconds_per_step"] for run in runs if run["seconds_per_step"] is not None]
+    return f"{1000 * np.median(known):.0f}" if known else ""
+
+
+def _metric(run: dict[str, Any], name: str) -> float:
+    return run["heldout_loss"] if name == "heldout" else run["span_losses"][name]
+
+
+def _rows(results: Results) -> str:
+    has_accuracy = any("finetuned" in run for runs in results.values() for run in runs)
+    more = ["accuracy after fine-tuning"] if has_accuracy else []
+    lines = [["", "seeds", *_METRICS.values(), "ms per step", *more]]
+    for row, title in ROWS.items():
+        runs = results[row]
+        cells = [mean_and_spread([_metric(run, name) for run in runs]) for name in _METRICS]
+        cells.append(milliseconds_per_step(runs))
+        if has_accuracy:
+            cells.append(mean_and_spread([run.get("finetuned", np.nan) for run in runs]))
+        if runs:
+            lines.append([title, str(len(runs)), *cells])
+    return markdown_table(lines)
+
+
+def _differences(results: Results) -> str:
+    """What other rows have more than "XLNet, K = 6".
+
+    A difference is significant if it exceeds two standard errors over seeds. Differences are paired
+    by seed, as runs with the same seed share targets and the initial values of common weights.
+    """
+    lines = [["", "nats", "standard error", "significant"]]
+    for other, name, title in _COMPARED:
+        ours, theirs = (
+            {run["seed"]: _metric(run, name) for run in results[row]} for row in ("xlnet_k6", other)
+        )
+        values = np.array([theirs[seed] - ours[seed] for seed in ours if seed in theirs])
+        if len(values) >= 2:
+            mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
+            verdict = "no" if abs(mean) <= 2 * error else ("better" if mean > 0 else "worse")
+            lines.append([title, f"{mean:+.3f}", f"{error:.3f}", verdict])
+    return markdown_table(lines)
 
 
 if __name__ == "__main__":

@@ -13,15 +13,15 @@ A is the minimum context of a prediction:
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
 
 import numpy as np
 
-from benchmarks.harness.document import fill_table
-from benchmarks.learning.common import make_data, markdown_table, model_with, parse_arguments
+from benchmarks.harness.command_line import flag
+from benchmarks.harness.tables import fill_table, markdown_table
+from benchmarks.learning.common import SET, TEXT, make_data, model_with, parse_experiment
 from official import xlnet
 
 CONFIG = "configs/transformer_xl.yaml"
@@ -32,17 +32,17 @@ _WINDOW_ROWS = 16  # Batch size of sliding windows.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--tokens", type=int, default=1024, help="number of tokens to evaluate")
-    arguments = parse_arguments(parser, "text", "set")
-    config = xlnet.XLNetConfig.load(CONFIG, arguments.set)
-    data, model = (os.path.join(arguments.output, name) for name in ("data", "model"))
-    make_data([arguments.text], arguments.output, {"data": config}, VOCAB_SIZE)
+    flags = parse_experiment(
+        __doc__, text=TEXT, set=SET, tokens=flag(1024, "number of tokens to evaluate")
+    )
+    config = xlnet.XLNetConfig.load(CONFIG, flags.set)
+    data, model = (os.path.join(flags.output, name) for name in ("data", "model"))
+    make_data([flags.text], flags.output, {"data": config}, VOCAB_SIZE)
     xlnet.pretrain(config, data, model)
     document = longest_document(data)
-    rows = [measure(model, document, length, arguments.tokens) for length in LENGTHS]
-    if arguments.document:
-        write(rows, arguments.document, len(document))
+    rows = [measure(model, document, length, flags.tokens) for length in LENGTHS]
+    if flags.document:
+        write(rows, flags.document, len(document))
     print(json.dumps(rows[-1]))
 
 
@@ -178,20 +178,22 @@ def read_sliding(model, document: np.ndarray, length: int, num: int) -> tuple[np
 
 def write(rows: list[dict], document: str, num_tokens: int) -> None:
     """Writes the table of a document."""
-    titles = ["attention length", "perplexity, memory", "perplexity, sliding"]
-    titles += ["ms per token, memory", "ms per token, sliding", "speedup"]
-    cells = [
-        [
+    head = (
+        *("attention length", "perplexity, memory", "perplexity, sliding"),
+        *("ms per token, memory", "ms per token, sliding", "speedup"),
+    )
+    cells = (
+        (
             row["length"],
             f"{row['memory_perplexity']:.2f}",
             f"{row['sliding_perplexity']:.2f}",
             f"{1000 * row['memory_seconds']:.4f}",
             f"{1000 * row['sliding_seconds']:.3f}",
             f"{row['times_cheaper']:.0f}",
-        ]
+        )
         for row in rows
-    ]
-    table = f"{markdown_table([titles, *cells])}\n\nThe document has {num_tokens} tokens."
+    )
+    table = f"{markdown_table([head, *cells])}\n\nThe document has {num_tokens} tokens."
     fill_table(document, "attention_length", table)
 
 

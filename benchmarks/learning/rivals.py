@@ -12,7 +12,6 @@ Finished runs are not repeated; what was not begun within `--minutes` is left ou
 
 from __future__ import annotations
 
-import argparse
 import collections
 import dataclasses
 import itertools
@@ -24,15 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.document import fill_table
+from benchmarks.harness.command_line import flag, required
+from benchmarks.harness.tables import fill_table, markdown_table, mean_and_spread
 from benchmarks.learning import ablation
-from benchmarks.learning.ablation_report import milliseconds_per_step
 from benchmarks.learning.common import (
+    MINUTES,
+    SEEDS,
+    SET,
+    TEXT,
     accuracy,
     kept,
-    markdown_table,
-    mean_and_spread,
-    parse_arguments,
+    parse_experiment,
 )
 from official.xlnet.files.json_files import write_json
 
@@ -49,6 +50,7 @@ _FINETUNING = [
     *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64"),
     "checkpoint_steps=1000000",
 ]
+_PLACES = {"span": "span", "first": "first token", "later": "later tokens"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,41 +85,45 @@ Results = dict[Run, dict[str, Any]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", required=True, help="directory with TASK/{train,dev}.tsv")
-    parser.add_argument("--tasks", default="sst2,cr", help="tasks to fine-tune on")
-    parser.add_argument("--rows", default=",".join(ROWS), help="rows to train, by file name")
-    parser.add_argument("--steps", default="600,6000", help="numbers of steps")
-    parser.add_argument("--rates", default="1e-3,3e-3,6e-3", help="learning rates to try")
-    arguments = parse_arguments(parser, "text", "seeds", "minutes", "set")
-    deadline = time.monotonic() + 60 * (arguments.minutes or np.inf)
+    flags = parse_experiment(
+        __doc__,
+        text=TEXT,
+        data=required("directory with TASK/{train,dev}.tsv"),
+        tasks=flag(["sst2", "cr"], "tasks to fine-tune on"),
+        rows=flag(list(ROWS), "rows to train, by file name"),
+        steps=flag(["600", "6000"], "numbers of steps"),
+        rates=flag(["1e-3", "3e-3", "6e-3"], "learning rates to try"),
+        seeds=SEEDS,
+        minutes=MINUTES,
+        set=SET,
+    )
+    deadline = time.monotonic() + 60 * flags.minutes
     tables = {
-        task: [os.path.join(arguments.data, task, f"{part}.tsv") for part in ("train", "dev")]
-        for task in arguments.tasks.split(",")
+        task: [os.path.join(flags.data, task, f"{part}.tsv") for part in ("train", "dev")]
+        for task in flags.tasks
     }
-    ablation.prepare_data(arguments.text, arguments.output, arguments.set)
-    rows, rates = arguments.rows.split(","), [float(rate) for rate in arguments.rates.split(",")]
+    ablation.prepare_data(flags.text, flags.output, flags.set)
     results: Results = {}
 
     def train(run: Run) -> None:
-        if time.monotonic() < deadline or os.path.exists(_results_of(run, arguments.output)):
-            results[run] = trained(run, arguments.output, arguments.set)
+        if time.monotonic() < deadline or os.path.exists(_results_of(run, flags.output)):
+            results[run] = trained(run, flags.output, flags.set)
 
-    cases = list(itertools.product(rows, [int(steps) for steps in arguments.steps.split(",")]))
-    for (row, steps), rate in itertools.product(cases, rates):
+    cases = itertools.product(flags.rows, map(int, flags.steps), map(float, flags.rates))
+    for row, steps, rate in cases:
         train(Run(row, steps, rate, 0))
     best = best_of(results)
-    for seed, run in itertools.product(range(1, arguments.seeds), best):
+    for seed, run in itertools.product(range(1, flags.seeds), best):
         train(dataclasses.replace(run, seed=seed))
     for run in results:
         if dataclasses.replace(run, seed=0) in best:
             is_time = time.monotonic() < deadline
-            finetune(run, results[run], arguments.output, tables if is_time else {})
+            finetune(run, results[run], flags.output, tables if is_time else {})
     table = table_of(results, {task: majority(dev) for task, (_, dev) in tables.items()})
     print(table, file=sys.stderr)
-    if arguments.document:
-        fill_table(arguments.document, "rivals", table)
-        fill_table(arguments.document, "rates", rates_table_of(results))
+    if flags.document:
+        fill_table(flags.document, "rivals", table)
+        fill_table(flags.document, "rates", rates_table_of(results))
     print(json.dumps({run.name: result["span_losses"]["span"] for run, result in results.items()}))
 
 
@@ -192,38 +198,24 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
       results: the results of each run.
       majorities: {task: accuracy of the most frequent label}.
     """
-    titles = [
-        "",
-        "steps",
-        "rate",
-        "seeds",
-        "training loss",
-        "token",
-        "span",
-        "first token",
-        "later tokens",
-    ]
-    lines = [[*titles, *majorities, "ms per step"]]
+    titles = ["steps", "rate", "seeds", "training loss", "token", *_PLACES.values()]
+    lines = [["", *titles, *majorities, "ms per step"]]
     for best in best_of(results):
         runs = [found for run, found in results.items() if dataclasses.replace(run, seed=0) == best]
-        tasks = [
-            [100 * run.get("accuracy", {}).get(task, np.nan) for run in runs] for task in majorities
-        ]
+        spans = ([run["span_losses"][place] for run in runs] for place in _PLACES)
+        tasks = ([100 * run["accuracy"].get(task, np.nan) for run in runs] for task in majorities)
         lines.append(
             [
                 *(ROWS[best.row][0], f"{best.steps:,}", f"{best.rate:g}", str(len(runs))),
                 mean_and_spread([_training_loss(run) for run in runs], 2),
                 mean_and_spread([run["token_loss"] for run in runs]),
-                *(
-                    mean_and_spread([run["span_losses"][place] for run in runs])
-                    for place in ("span", "first", "later")
-                ),
+                *map(mean_and_spread, spans),
                 *(mean_and_spread(values, 1) for values in tasks),
-                milliseconds_per_step(runs),
+                ablation.milliseconds_per_step(runs),
             ]
         )
     shares = [f"{100 * share:.1f}" for share in majorities.values()]
-    lines.append(["most frequent label", *[""] * 8, *shares, ""])
+    lines.append(["most frequent label", *[""] * len(titles), *shares, ""])
     return markdown_table(lines)
 
 

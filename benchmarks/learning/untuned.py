@@ -6,21 +6,22 @@ DIR has SET/{train,dev}.tsv for the data sets below. Every model (`--model` may 
 several sizes) is fine-tuned with what `xlnet finetune` chooses by itself, and again with each of
 `--rates`; all other settings are the same. `--trial="KEY=VALUE ..."`, which may be repeated, tries
 other settings on top of the defaults, in a table of its own. Finished runs are not repeated when
-the command is run again. `--max_examples` takes a random sample of the training data, for a quick
-look.
+the command is run again.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.harness.document import fill_table
-from benchmarks.learning.common import markdown_table, parse_arguments, sampled_table
+from benchmarks.harness.command_line import flag, repeated, required
+from benchmarks.harness.tables import fill_table, markdown_table
+from benchmarks.learning.common import parse_experiment
 from official import xlnet
 
 _SENTENCES = ("task.max_length=64", "task.num_buckets=2")
@@ -36,87 +37,70 @@ _DATA_SETS = {
         *("task.max_windows=12", "task.window_stride=128"),
     ),
 }
+_RATES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3)
 _KEPT = ("accuracy", "step", "steps", "train_examples", "baselines")
 
 Result = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", required=True, help="directory of the data sets")
-    parser.add_argument("--model", required=True, action="append", help="pre-trained model")
-    parser.add_argument("--sets", nargs="*", default=list(_DATA_SETS), choices=list(_DATA_SETS))
-    parser.add_argument("--rates", nargs="*", type=float, default=[1e-5, 1e-4, 3e-4, 1e-3, 3e-3])
-    parser.add_argument("--trial", action="append", default=[], help="settings to try, by blanks")
-    parser.add_argument("--max_examples", type=int, default=0, help="0: all training examples")
-    arguments = parse_arguments(parser)
-    results = list(_results(arguments))
+    flags = parse_experiment(
+        __doc__,
+        data=required("directory of the data sets"),
+        model=required("pre-trained model", action="append"),
+        sets=flag(None, "data sets", nargs="*", choices=list(_DATA_SETS)),
+        rates=flag(None, "learning rates of the sweep", nargs="*", type=float),
+        trial=repeated("settings to try, by blanks"),
+    )
+    results = list(_results(flags))
     table, trials = untuned_table(results), trials_table(results)
     print(table, trials, sep="\n", file=sys.stderr)
-    if arguments.document:
-        fill_table(arguments.document, "untuned", table)
-        if arguments.trial:
-            fill_table(arguments.document, "trials", trials)
+    if flags.document:
+        fill_table(flags.document, "untuned", table)
+        if flags.trial:
+            fill_table(flags.document, "trials", trials)
     print(json.dumps({f"{r['model']}/{r['set']}": r["accuracy"] for r in results if r["default"]}))
 
 
-def _results(arguments) -> Iterable[Result]:
+def _results(flags: argparse.Namespace) -> Iterator[Result]:
     """Results of all runs, those of finished ones from the file."""
-    path = os.path.join(arguments.output, "results.jsonl")
+    path = os.path.join(flags.output, "results.jsonl")
     finished = {}
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             finished = {_key(result): result for result in map(json.loads, file)}
-    for model in arguments.model:
-        for name in arguments.sets:
-            rates = [f"training.learning_rate={rate}" for rate in arguments.rates]
-            for changes in ("", *rates, *arguments.trial):
-                run = {"model": os.path.basename(model.rstrip("/")), "set": name}
-                run |= {"changes": changes, "max_examples": arguments.max_examples}
-                if _key(run) not in finished:
-                    result = {**run, **_finetune(arguments, model, name, changes)}
-                    result["is_trial"] = changes in arguments.trial
-                    with open(path, "a", encoding="utf-8") as file:
-                        file.write(json.dumps(result) + "\n")
-                    finished[_key(result)] = result
-                yield finished[_key(run)]
+    rates = (f"training.learning_rate={rate}" for rate in flags.rates or _RATES)
+    settings = ["", *rates, *flags.trial]
+    for model, name, changes in itertools.product(flags.model, flags.sets or _DATA_SETS, settings):
+        run = {"model": os.path.basename(model.rstrip("/")), "set": name, "changes": changes}
+        if _key(run) not in finished:
+            run |= {"is_trial": changes in flags.trial, "default": not changes}
+            finished[_key(run)] = run | _finetune(flags, model, run)
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(finished[_key(run)]) + "\n")
+        yield finished[_key(run)]
 
 
 def _key(run: Result) -> tuple:
-    return tuple(run[key] for key in ("model", "set", "changes", "max_examples"))
+    return run["model"], run["set"], run["changes"]
 
 
-def _finetune(arguments, model: str, name: str, changes: str) -> Result:
-    """Fine-tunes with the defaults, but for the `key=value` of `changes`."""
+def _finetune(flags: argparse.Namespace, model: str, run: Result) -> Result:
+    """Fine-tunes with the defaults, except the `key=value` of `changes`."""
     import tf_keras
 
-    folder = f"{os.path.basename(model.rstrip('/'))}-{name}-{changes or 'default'}"
-    output = os.path.join(arguments.output, folder.replace(" ", "-"))
-    overrides = [*_DATA_SETS[name], *changes.split()]
+    folder = f"{run['model']}-{run['set']}-{run['changes'] or 'default'}".replace(" ", "-")
+    output = os.path.join(flags.output, folder)
+    train, dev = (os.path.join(flags.data, run["set"], f"{part}.tsv") for part in ("train", "dev"))
+    overrides = [*_DATA_SETS[run["set"]], *run["changes"].split()]
     tf_keras.backend.clear_session()
-    metrics = xlnet.finetune(
-        model,
-        _sampled(arguments, name),
-        os.path.join(arguments.data, name, "dev.tsv"),
-        output,
-        overrides=overrides,
-    )
+    metrics = xlnet.finetune(model, train, dev, output, overrides=overrides)
     config = xlnet.load_config(output)
     return {
         **{key: metrics[key] for key in _KEPT},
-        "default": not changes,
         "learning_rate": config.training.learning_rate,
         "parameters": config.model.num_parameters,
     }
-
-
-def _sampled(arguments, name: str) -> str:
-    """Path of the training data, or of a sample of them."""
-    path = os.path.join(arguments.data, name, "train.tsv")
-    if not arguments.max_examples:
-        return path
-    part = os.path.join(arguments.output, f"{name}-{arguments.max_examples}.tsv")
-    return sampled_table(path, arguments.max_examples, part)
 
 
 def untuned_table(results: Sequence[Result]) -> str:

@@ -9,14 +9,14 @@ are sampled in training, in many epochs, and the attention maps of a sentence.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.command_line import flag, parse, required
 from official.xlnet.analysis.attention_patterns import find_patterns
+from official.xlnet.files.json_files import write_json
 from official.xlnet.runtime.pictures import new_figure, png
 
 RESULTS = "docs/concepts.json"
@@ -34,21 +34,22 @@ _TEXT = (
 
 def main() -> None:
     """Writes the file."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", required=True, help="data set of `xlnet prepare`")
-    parser.add_argument("--model", required=True, help="model directory of `xlnet pretrain`")
-    parser.add_argument("--text", default=_TEXT, help="input text of the attention maps")
-    arguments = parser.parse_args()
+    flags = parse(
+        __doc__,
+        data=required("data set of `xlnet prepare`"),
+        model=required("model directory of `xlnet pretrain`"),
+        text=flag(_TEXT, "input text of the attention maps"),
+    )
     from official.xlnet.analysis.attention_maps import attention_maps
     from official.xlnet.analysis.record_windows import read_window
     from official.xlnet.configs.experiment import XLNetConfig
 
-    config = XLNetConfig.load(arguments.model)
+    config = XLNetConfig.load(flags.model)
     windows = [
-        read_window(arguments.data, config, index=_WINDOW_INDEX, epoch=epoch)
+        read_window(flags.data, config, index=_WINDOW_INDEX, epoch=epoch)
         for epoch in range(_NUM_EPOCHS)
     ]
-    maps = attention_maps(arguments.model, arguments.text)
+    maps = attention_maps(flags.model, flags.text)
     tree = {
         "pieces": windows[0].pieces,
         "reuse_len": windows[0].part.count("reuse"),
@@ -59,16 +60,15 @@ def main() -> None:
             "weights": np.round(maps.weights.astype(np.float64), _DIGITS).tolist(),
         },
     }
-    with open(RESULTS, "w", encoding="utf-8") as file:
-        json.dump(tree, file, ensure_ascii=False)
+    write_json(RESULTS, tree, indent=None)
 
 
 def orders(tree: dict[str, Any]) -> bytes:
     """Figure 4 of the paper: prediction of the same token under several factorization orders."""
     is_target = np.array(tree["is_target"], bool)
-    half = tree["reuse_len"]
-    middle = is_target.sum(axis=0)[_SHOWN // 2 : half - _SHOWN // 2]
-    position = int(np.argmax(middle)) + _SHOWN // 2
+    margin = _SHOWN // 2
+    middle = is_target.sum(axis=0)[margin : tree["reuse_len"] - margin]
+    position = int(np.argmax(middle)) + margin
     epochs = np.flatnonzero(is_target[:, position])[:_NUM_ORDERS].tolist()
     masks = [_masks(tree, epoch)[1][position] for epoch in epochs]
     return _rows(tree, position, epochs, masks, [f"epoch {epoch}" for epoch in epochs])
@@ -85,17 +85,15 @@ def masks(tree: dict[str, Any]) -> bytes:
     """Figures 5 and 6 of the paper: attention masks of both streams."""
     from matplotlib.colors import ListedColormap
 
+    names = (
+        "content stream:\norder[j] ≤ order[i]",
+        "query stream, at targets:\norder[j] < order[i]",
+    )
     figure = new_figure(8, 4.4)
-    for axes, mask, name in zip(
-        figure.subplots(1, 2),
-        _masks(tree, 0),
-        ("content stream:\norder[j] ≤ order[i]", "query stream, at targets:\norder[j] < order[i]"),
-        strict=True,
-    ):
+    for axes, mask, name in zip(figure.subplots(1, 2), _masks(tree, 0), names, strict=True):
         axes.imshow(mask, cmap=ListedColormap([_HIDDEN, _SEEN]), interpolation="nearest")
-        border = tree["reuse_len"] - 0.5
-        axes.axhline(border, color=_HERE, linewidth=0.8)
-        axes.axvline(border, color=_HERE, linewidth=0.8)
+        for draw in (axes.axhline, axes.axvline):
+            draw(tree["reuse_len"] - 0.5, color=_HERE, linewidth=0.8)
         axes.set(title=name, xlabel="key j", ylabel="query i")
     return png(figure, bbox_inches="tight")
 
@@ -106,28 +104,25 @@ def coverage(tree: dict[str, Any]) -> bytes:
     With denoising, a target never depends on another target; with permutation language modeling,
     on those before it in the factorization order; with a causal model, on those to its left.
     """
+    half = np.arange(len(tree["pieces"])) >= tree["reuse_len"]
+    left = np.tri(len(half), k=-1, dtype=bool)
     shares = []
-    for epoch in range(len(tree["order"])):
-        target = np.array(tree["is_target"][epoch], bool)
-        pairs = target[:, None] & target[None] & ~np.eye(len(target), dtype=bool)
-        half = np.arange(len(target)) >= tree["reuse_len"]
-        allowed = half[:, None] >= half[None]
-        left = np.tri(len(target), k=-1, dtype=bool)
-        contexts = target[:, None] & ~target[None]
-        shares.append(
-            [
-                [(mask & kind).sum() / kind.sum() for kind in (contexts, pairs)]
-                for mask in (allowed & ~target[None], _masks(tree, epoch)[1], left)
-            ]
+    for epoch, is_target in enumerate(np.array(tree["is_target"], bool)):
+        known = (half[:, None] >= half) & ~is_target
+        kinds = (
+            ~is_target & is_target[:, None],
+            is_target & is_target[:, None] & ~np.eye(len(half), dtype=bool),
         )
-    mean = np.mean(shares, axis=0)
+        masks = known, _masks(tree, epoch)[1], left
+        shares.append([[(mask & kind).sum() / kind.sum() for kind in kinds] for mask in masks])
     figure = new_figure(7, 3.4)
     axes = figure.subplots()
-    places = np.arange(3)
-    for number, (name, color) in enumerate((("a context token", _SEEN), ("another target", _HERE))):
-        bars = axes.bar(places + 0.35 * number, mean[:, number], 0.33, label=name, color=color)
+    names = {"a context token": _SEEN, "another target": _HERE}
+    series = zip(names.items(), np.mean(shares, axis=0).T, strict=True)
+    for number, ((name, color), values) in enumerate(series):
+        bars = axes.bar(np.arange(3) + 0.35 * number, values, 0.33, label=name, color=color)
         axes.bar_label(bars, fmt="{:.2f}")
-    axes.set_xticks(places + 0.17, ["denoising", "permutation", "causal"])
+    axes.set_xticks(np.arange(3) + 0.17, ["denoising", "permutation", "causal"])
     axes.set(ylabel="fraction of pairs in one epoch", ylim=(0, 1.35))
     axes.legend(title="a target's dependency on", frameon=False, ncols=2, loc="upper center")
     return png(figure, bbox_inches="tight")

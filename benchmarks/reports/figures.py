@@ -9,7 +9,6 @@ shows. A test says which are older.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import hashlib
 import io
@@ -22,6 +21,7 @@ from typing import Any
 from PIL import Image, PngImagePlugin
 
 from benchmarks.accelerators.chips import CHIPS
+from benchmarks.harness.command_line import flag, parse
 from benchmarks.learning.time_to_quality import report as time_to_quality
 from benchmarks.reports import concept_figures, report, result_figures
 
@@ -65,29 +65,25 @@ def tree(file: str, keep: Callable[[Any], Any] = lambda x: x) -> Callable[[pathl
 
 
 def _measured(keep: Callable[[dict[str, Any]], Any]) -> Callable[[pathlib.Path], Any]:
-    def phases(results: dict[str, Any]) -> Any:
-        return keep({name: phase["measured"] for name, phase in results["phases"].items()})
-
-    return tree("performance.json", phases)
+    return tree("performance.json", lambda results: keep(report.measured(results)))
 
 
 def _pretraining(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    steps = ("base", "large")
     return [
         row
         for row in rows
-        if row["step"] in steps
+        if row["step"] in ("base", "large")
         and row["fits"]
         and not row["set"]
         and CHIPS[row["chip"]].replicas == 1
     ]
 
 
-def _without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda values: {key: value for key, value in values.items() if key != name}
+def _windows(concepts: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in concepts.items() if key != "attention"}
 
 
-_WINDOWS = tree("concepts.json", _without("attention"))
+_WINDOWS = tree("concepts.json", _windows)
 PICTURES = {
     "ablation": Picture(table("ablation.md", "table: rows"), result_figures.ablation),
     "accelerators": Picture(tree("accelerators.json", _pretraining), result_figures.accelerators),
@@ -106,9 +102,7 @@ PICTURES = {
     "masks": Picture(_WINDOWS, concept_figures.masks),
     "orders": Picture(_WINDOWS, concept_figures.orders),
     "records": Picture(table("data_preparation.md", "table: throughput"), result_figures.records),
-    "serving": Picture(
-        table("serving.md", "measured by benchmarks.serving"), result_figures.serving
-    ),
+    "serving": Picture(table("serving.md", "table: serving"), result_figures.serving),
     "steps": Picture(tree("token_steps.json"), result_figures.token_steps),
     "streams": Picture(_WINDOWS, concept_figures.streams),
     "time_to_quality": Picture(
@@ -120,9 +114,8 @@ PICTURES = {
 
 def main() -> None:
     """Draws the pictures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--all", action="store_true", help="also those that are not older")
-    names = list(PICTURES) if parser.parse_args().all else older(DOCS)
+    flags = parse(__doc__, all=flag(False, "also those that are not older"))
+    names = list(PICTURES) if flags.all else older(DOCS)
     draw(names, DOCS)
     print(json.dumps({"drawn": names}))
 

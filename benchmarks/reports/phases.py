@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.costs import flops
 from benchmarks.harness.contest import Contestant, compete
-from benchmarks.harness.workload import BASE3, SHAPES, Shape, encoding, growing
+from benchmarks.harness.workload import BASE3, SHAPES, SMALL, Shape, encoding, growing
 from benchmarks.train_step import HF, OURS, against_ceiling, compare, contestants
 
 ENCODER_LENGTHS, ENCODER_BATCHES = (64, 128, 512), (1, 8)
-GROWTH_LENGTHS = (128, 256, 512, 1024, 2048)
-GROWTH_MEMORIES = (0, 128, 256, 512, 1024)
 GROWTH_SEQ_LEN = 128
 FINETUNE_BATCH, FINETUNE_LENGTH = 8, 128
-
-
-def train_step(shape: str, names: tuple[str, ...], rounds: int) -> dict[str, Any]:
-    """Times the pre-training step of a shape.
-
-    Args:
-      shape: name of the shape, one of `SHAPES`.
-      names: names of the `contestants` to time.
-      rounds: number of turns of each.
-    """
-    return compare(SHAPES[shape], names, rounds)
+_GROWTH_TOKENS = {"short": (128, 256, 512), "long": (1024, 2048)}
+_GROWTH_MEMORY = {"short": (0, 128, 256), "long": (512, 1024)}
+_BEST = ("ours", "tf-models-official", "HF")
+# Two layers of `small`, for a short compilation; all layers have the same products.
+_CHECKED = dataclasses.replace(SMALL, num_layers=2)
 
 
 def recompute(rounds: int, in_turns: bool = True, **sizes: Any) -> dict[str, Any]:
@@ -40,17 +33,19 @@ def recompute(rounds: int, in_turns: bool = True, **sizes: Any) -> dict[str, Any
       **sizes: fields of `Shape` that differ from `base3`.
     """
     task = contestants(dataclasses.replace(BASE3, **sizes))["ours"].task
-    modes: dict[str, dict[str, Any]] = {
-        "recompute: none": {},
-        "recompute: attention": {"recompute": "attention"},
-        "recompute: block": {"recompute": "block"},
-        "accumulate_steps: 2": {"accumulate_steps": 2},
+    modes: tuple[dict[str, Any], ...] = (
+        *({"recompute": mode} for mode in ("none", "attention", "block")),
+        {"accumulate_steps": 2},
+    )
+    everyone = {
+        f"{key}: {value}": Contestant(OURS, {**task, key: value})
+        for mode in modes
+        for key, value in mode.items()
     }
-    everyone = [Contestant(name, OURS, {**task, **mode}) for name, mode in modes.items()]
-    results: dict[str, Any] = {}
-    for together in [everyone] if in_turns else [[one] for one in everyone]:
-        results |= _compete(together, rounds)
-    return results
+    if in_turns:
+        return compete(everyone, rounds)
+    alone = (compete({name: one}, rounds) for name, one in everyone.items())
+    return functools.reduce(dict.__or__, alone)
 
 
 def finetune_step(rounds: int) -> dict[str, Any]:
@@ -66,68 +61,82 @@ def encoder(seq_len: int, rounds: int) -> dict[str, Any]:
     for batch in ENCODER_BATCHES:
         shape = encoding(batch, seq_len)
         task = {"kind": "serve", "shape": dataclasses.asdict(shape)}
-        everyone = (
-            *_both("encode", shape),
-            Contestant("ours, served", OURS, task),
-            Contestant("ours, served, XLA", OURS, {**task, "jit_compile": True}),
-        )
+        everyone = _both("encode", shape) | {
+            "ours, served": Contestant(OURS, task),
+            "ours, served, XLA": Contestant(OURS, {**task, "jit_compile": True}),
+        }
         necessary = flops.total(flops.necessary(shape, training=False))
         results[str(batch)] = against_ceiling(everyone, necessary, rounds)
     return results
 
 
-def growth_in_tokens(lengths: tuple[int, ...], rounds: int) -> dict[str, Any]:
-    """Times a training step of 2,048 tokens for each row length."""
-    return {str(length): _growth(growing(length, mem_len=0), rounds) for length in lengths}
-
-
-def growth_in_memory(memories: tuple[int, ...], rounds: int) -> dict[str, Any]:
-    """Times a training step with rows of 128 tokens for each memory length."""
-    return {str(memory): _growth(growing(GROWTH_SEQ_LEN, memory), rounds) for memory in memories}
-
-
-def _growth(shape: Shape, rounds: int) -> dict[str, Any]:
-    everyone = contestants(shape)
-    names = ("ours", "tf-models-official", "HF")
+def _both(kind: str, shape: Shape) -> dict[str, Contestant]:
+    """Returns ours and HF, eager and compiled."""
+    task = {"kind": kind, "shape": dataclasses.asdict(shape)}
     return {
-        "flops_per_token": flops.total(flops.necessary(shape)) / shape.tokens,
-        "tokens": shape.tokens,
-        "results": _compete((everyone[name] for name in names), rounds),
+        "ours": Contestant(OURS, task),
+        "ours, XLA": Contestant(OURS, {**task, "jit_compile": True}),
+        "HF": Contestant(HF, task),
+        "HF, torch.compile": Contestant(HF, {**task, "compile": True}),
     }
 
 
-def _both(kind: str, shape: Shape) -> Iterable[Contestant]:
-    """Returns ours and HF, eager and compiled."""
-    task = {"kind": kind, "shape": dataclasses.asdict(shape)}
-    return (
-        Contestant("ours", OURS, task),
-        Contestant("ours, XLA", OURS, {**task, "jit_compile": True}),
-        Contestant("HF", HF, task),
-        Contestant("HF, torch.compile", HF, {**task, "compile": True}),
-    )
+def growth(shapes: dict[str, Shape], rounds: int) -> dict[str, Any]:
+    """Times a training step of each shape; all have 2,048 tokens."""
+    return {
+        name: {
+            "flops_per_token": flops.total(flops.necessary(shape)) / shape.tokens,
+            "tokens": shape.tokens,
+            "results": compete({one: contestants(shape)[one] for one in _BEST}, rounds),
+        }
+        for name, shape in shapes.items()
+    }
 
 
-def _compete(everyone: Iterable[Contestant], rounds: int) -> dict[str, Any]:
-    return {name: result.summary() for name, result in compete(everyone, rounds).items()}
+def xla_check() -> dict[str, Any]:
+    """Compares FLOP and memory traffic of a step: formula, traced graph and XLA.
+
+    Returns:
+      A dictionary with
+        formula_flops, graph_flops, xla_flops: FLOP of matrix products.
+        formula_elements, xla_elements: elements that they read and write.
+        formula_bytes: total of `flops.step_bytes`.
+        xla_bytes: bytes of all kernels of the optimized HLO.
+    """
+    import tensorflow as tf
+
+    from benchmarks.accelerators.jax_side.hlo import kernels_of
+    from benchmarks.costs.count import products_of, products_of_hlo
+    from benchmarks.harness.workload import config_of
+    from benchmarks.training.ours import pretrainer
+
+    model, batch = pretrainer(_CHECKED, config_of(_CHECKED))
+    graph = tf.function(model.train_step).get_concrete_function(batch).graph
+    compiled = tf.function(model.train_step, jit_compile=True)
+    hlo = compiled.experimental_get_compiler_ir(batch)(stage="optimized_hlo")
+    dots = list(products_of_hlo(hlo))
+    formula = flops.computed(_CHECKED)
+    return {
+        "formula_flops": flops.total(formula),
+        "graph_flops": sum(product.flops for product in products_of(graph)),
+        "xla_flops": sum(dot.flops for dot in dots),
+        "formula_elements": sum(product.elements for product in formula),
+        "xla_elements": sum(math.prod(shape) for dot in dots for shape in dot.shapes),
+        "formula_bytes": sum(flops.step_bytes(_CHECKED).values()),
+        "xla_bytes": sum(kernel.moved for kernel in kernels_of(hlo)),
+    }
 
 
-def _xla_check() -> dict[str, Any]:
-    from benchmarks.costs.cost_model import check_against_xla
-
-    return check_against_xla()
-
-
-_BEST = ("ours", "tf-models-official", "HF")
 PHASES: dict[str, Callable[[], dict[str, Any]]] = {
-    "train_base3": functools.partial(train_step, "base3", _BEST, rounds=6),
+    "train_base3": functools.partial(compare, BASE3, _BEST, rounds=6),
     "train_base3_xla": functools.partial(
-        train_step, "base3", ("ours", "ours, XLA", "tf-models-official, XLA"), rounds=4
+        compare, BASE3, ("ours", "ours, XLA", "tf-models-official, XLA"), rounds=4
     ),
     "train_base3_compile": functools.partial(
-        train_step, "base3", ("ours", "ours, memory released", "HF, torch.compile"), rounds=5
+        compare, BASE3, ("ours", "ours, memory released", "HF, torch.compile"), rounds=5
     ),
     **{
-        f"train_{shape}{mode}": functools.partial(train_step, shape, names, rounds=rounds)
+        f"train_{shape}{mode}": functools.partial(compare, SHAPES[shape], names, rounds=rounds)
         for shape, rounds in (("small", 10), ("tiny", 20))
         for mode, names in (
             ("", ("ours", "ours, 2 slices", *_BEST[1:])),
@@ -145,9 +154,17 @@ PHASES: dict[str, Callable[[], dict[str, Any]]] = {
         f"encoder_{length}": functools.partial(encoder, length, rounds=10)
         for length in ENCODER_LENGTHS
     },
-    "growth_tokens_short": functools.partial(growth_in_tokens, GROWTH_LENGTHS[:3], rounds=5),
-    "growth_tokens_long": functools.partial(growth_in_tokens, GROWTH_LENGTHS[3:], rounds=5),
-    "growth_memory_short": functools.partial(growth_in_memory, GROWTH_MEMORIES[:3], rounds=5),
-    "growth_memory_long": functools.partial(growth_in_memory, GROWTH_MEMORIES[3:], rounds=5),
-    "xla_check": _xla_check,
+    **{
+        f"growth_tokens_{part}": functools.partial(
+            growth, {str(length): growing(length, mem_len=0) for length in lengths}, rounds=5
+        )
+        for part, lengths in _GROWTH_TOKENS.items()
+    },
+    **{
+        f"growth_memory_{part}": functools.partial(
+            growth, {str(length): growing(GROWTH_SEQ_LEN, length) for length in lengths}, rounds=5
+        )
+        for part, lengths in _GROWTH_MEMORY.items()
+    },
+    "xla_check": xla_check,
 }

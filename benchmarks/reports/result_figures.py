@@ -38,9 +38,7 @@ def growth(lines: dict[str, dict[str, dict[str, float]]]) -> bytes:
         for name, line in times.items():
             style = "k--" if "formula" in name else "o-"
             axes.plot(list(map(int, line)), list(line.values()), style, label=name)
-        axes.set(xlabel=label, ylabel="µs per token", ylim=(0, None))
-        axes.legend()
-        _open(axes)
+        _finish(axes, xlabel=label, ylabel="µs per token", ylim=(0, None))
     figure.tight_layout()
     return png(figure)
 
@@ -54,17 +52,13 @@ def time_to_quality(groups: dict[str, Any]) -> bytes:
     figure = new_figure(9, 4)
     panels = figure.subplots(1, len(groups), squeeze=False, sharey=True)[0]
     for axes, (text, found) in zip(panels, groups.items(), strict=True):
-        named = set()
+        labels = dict(_TITLE)  # Each is shown once.
         for run in found["runs"]:
-            peer = run["peer"]
-            seconds, _, losses = np.transpose(run["curve"])
-            label = None if peer in named else _TITLE[peer]
-            axes.plot(seconds, losses, ".-", color=_COLOR[peer], alpha=0.7, label=label)
-            named.add(peer)
+            (seconds, _, losses), peer = np.transpose(run["curve"]), run["peer"]
+            options = {"color": _COLOR[peer], "label": labels.pop(peer, None)}
+            axes.plot(seconds, losses, ".-", alpha=0.7, **options)
         axes.axhline(found["unigram_loss"], color="gray", linestyle="--", label="unigrams")
-        axes.set(title=text, xlabel="seconds from the start of the process", xlim=(0, None))
-        axes.legend()
-        _open(axes)
+        _finish(axes, title=text, xlabel="seconds from the start of the process", xlim=(0, None))
     panels[0].set_ylabel("held-out loss, nats per target")
     figure.tight_layout()
     return png(figure)
@@ -72,34 +66,31 @@ def time_to_quality(groups: dict[str, Any]) -> bytes:
 
 def ablation(table: Table) -> bytes:
     """Mean span losses of the rows, with standard deviations over seeds."""
-    titles = [row[0] for row in table[1:]]
-    cells = [row[2].partition(" ± ") for row in table[1:]]
-    means, spreads = [float(mean) for mean, _, _ in cells], [float(x or 0) for _, _, x in cells]
+    titles, _, cells, *_ = zip(*table[1:], strict=True)
+    means, spreads = np.array([[*cell.split(" ± "), 0][:2] for cell in cells], float).T
     colors = [_THEIRS if title.startswith(("BERT", "DAE")) else _OURS for title in titles]
-    figure = new_figure(8, 0.9 + 0.36 * len(titles))
-    axes = figure.subplots()
-    _bars(axes, titles, means, colors, "{:.2f}", xerr=spreads, capsize=3)
-    low, high = min(means), max(means)
-    axes.set_xlim(max(0.0, 2 * low - high), high + 0.3 * (high - low) + 0.01)
-    axes.set_xlabel("-log p of a held-out span, nats (the axis does not start at 0)")
-    return png(figure, bbox_inches="tight")
+    low, high = means.min(), means.max()
+    return _bar_picture(
+        *(titles, means, colors, "{:.2f}"),
+        xlabel="-log p of a held-out span, nats (the axis does not start at 0)",
+        size=(8, 0.9 + 0.36 * len(titles)),
+        xlim=(max(0.0, 2 * low - high), high + 0.3 * (high - low) + 0.01),
+        xerr=spreads,
+        capsize=3,
+    )
 
 
 def attention_length(table: Table) -> bytes:
     """Perplexity and time by attention length, with memory and with a sliding window."""
     columns = np.array(table[1:], float).T
     figure = new_figure(9, 4)
-    panels = figure.subplots(1, 2)
-    for axes, title, first in zip(
-        panels, ("perplexity", "milliseconds per token"), (1, 3), strict=True
-    ):
-        for column, label in ((first, "memory"), (first + 1, "sliding window, stride 1")):
-            axes.plot(columns[0], columns[column], "o-", label=label)
+    panels = dict(zip(("perplexity", "milliseconds per token"), figure.subplots(1, 2), strict=True))
+    for first, (title, axes) in zip((1, 3), panels.items(), strict=True):
+        axes.plot(columns[0], columns[first], "o-", label="memory")
+        axes.plot(columns[0], columns[first + 1], "o-", label="sliding window, stride 1")
         axes.set_xscale("log", base=2)
-        axes.set(xlabel="attention length, tokens", title=title)
-        axes.legend()
-        _open(axes)
-    panels[1].set_yscale("log")
+        _finish(axes, xlabel="attention length, tokens", title=title)
+    panels["milliseconds per token"].set_yscale("log")
     figure.tight_layout()
     return png(figure)
 
@@ -110,11 +101,10 @@ def generation_cost(times: dict[str, Any]) -> bytes:
     axes = figure.subplots()
     cached, uncached = times["cached"], times["uncached"]
     axes.plot(range(2, len(cached) + 2), cached, ".", ms=2, color=_OURS, label="with the cache")
-    lengths = list(map(int, uncached))
-    axes.plot(lengths, list(uncached.values()), "o-", color=_THEIRS, label="a whole forward pass")
-    axes.set(xlabel="token", ylabel="milliseconds", yscale="log", title="Cost of one new token")
-    axes.legend()
-    _open(axes)
+    points = list(map(int, uncached)), list(uncached.values())
+    axes.plot(*points, "o-", color=_THEIRS, label="a whole forward pass")
+    title = "Cost of one new token"
+    _finish(axes, xlabel="token", ylabel="milliseconds", yscale="log", title=title)
     return png(figure, bbox_inches="tight")
 
 
@@ -127,19 +117,18 @@ def token_steps(steps: dict[str, Any]) -> bytes:
 
 def serving(table: Table) -> bytes:
     """Median milliseconds of a request by length, ours and HF's."""
+    lengths, ours, _, theirs, *_ = zip(*table[1:], strict=True)
+    milliseconds = ([float(cell.removesuffix(" ms")) for cell in cells] for cells in (ours, theirs))
     figure = new_figure(7, 3.6)
     axes = figure.subplots()
-    places = np.arange(len(table) - 1)
-    for number, (column, name) in enumerate(((1, "ours"), (3, "HF"))):
-        values = [float(row[column].removesuffix(" ms")) for row in table[1:]]
-        color = _OURS if name == "ours" else _THEIRS
+    places = np.arange(len(lengths))
+    series = zip(("ours", "HF"), (_OURS, _THEIRS), milliseconds, strict=True)
+    for number, (name, color, values) in enumerate(series):
         bars = axes.bar(places + 0.4 * number, values, 0.38, label=name, color=color)
         axes.bar_label(bars, fmt="{:.0f}")
-    axes.set_xticks(places + 0.2, [row[0] for row in table[1:]])
+    axes.set_xticks(places + 0.2, lengths)
     axes.set(xlabel="tokens of a request", ylabel="median, milliseconds", yscale="log")
-    axes.set_ylim(top=4 * axes.get_ylim()[1])
-    axes.legend(frameon=False, ncols=2)
-    _open(axes)
+    _finish(axes, legend={"frameon": False, "ncols": 2}, ylim=(None, 4 * axes.get_ylim()[1]))
     return png(figure, bbox_inches="tight")
 
 
@@ -147,58 +136,69 @@ def accelerators(rows: list[dict[str, Any]]) -> bytes:
     """Bound on the tokens per second of a chip, by the compiler's cost analysis; pre-training."""
     best: dict[tuple[str, str], tuple[float, int]] = {}
     for row in rows:
-        chip = CHIPS[row["chip"]]
+        chip, key = CHIPS[row["chip"]], (row["step"], row["chip"])
         seconds = max(row["flops"] / chip.flops, row["bytes"] / chip.bandwidth)
         rate = row["tokens"] * chip.devices / seconds
-        key = row["step"], row["chip"]
         best[key] = max(best.get(key, (0.0, 0)), (rate, row["batch_size"]))
     names = [f"{step}, {chip}, {size} rows" for (step, chip), (_, size) in best.items()]
-    figure = new_figure(7.5, 0.9 + 0.36 * len(names))
-    axes = figure.subplots()
     colors = [_OURS if step == "base" else _THIRD for step, _ in best]
-    _bars(axes, names, [rate for rate, _ in best.values()], colors, "{:,.0f}")
-    axes.set_xlabel("tokens per second and chip, at most")
-    return png(figure, bbox_inches="tight")
+    return _bar_picture(
+        *(names, [rate for rate, _ in best.values()], colors, "{:,.0f}"),
+        xlabel="tokens per second and chip, at most",
+        size=(7.5, 0.9 + 0.36 * len(names)),
+    )
 
 
 def largest_batch(table: Table) -> bytes:
     """Largest batches of fine-tuning on a GPU of 16 GB, the release's and ours."""
+    head, *rows = table
     figure = new_figure(7.5, 3.6)
     axes = figure.subplots()
-    columns = [c for c in range(1, len(table[0])) if any(row[c] != "?" for row in table[1:])]
+    columns = [c for c in range(1, len(head)) if any(row[c] != "?" for row in rows)]
     width = 0.8 / len(columns)
-    colors = [_THEIRS, "lightgray", "gray", _THIRD, _OURS]
+    colors = ["", _THEIRS, "lightgray", "gray", _THIRD, _OURS]
     for number, column in enumerate(columns):
-        rows = [(place, row[column]) for place, row in enumerate(table[1:]) if row[column] != "?"]
-        places = [place + width * number for place, _ in rows]
+        sizes = {place: row[column] for place, row in enumerate(rows) if row[column] != "?"}
         bars = axes.bar(
-            places,
-            [int(size) for _, size in rows],
+            [place + width * number for place in sizes],
+            list(map(int, sizes.values())),
             0.95 * width,
-            label=table[0][column],
-            color=colors[column - 1],
+            label=head[column],
+            color=colors[column],
         )
-        axes.bar_label(bars, [size for _, size in rows], fontsize=7)
-    middle = width * (len(columns) - 1) / 2
-    axes.set_xticks(
-        [place + middle for place in range(len(table) - 1)],
-        [row[0].replace(", ", "\n").removesuffix(" tokens") for row in table[1:]],
-    )
+        axes.bar_label(bars, list(sizes.values()), fontsize=7)
+    names = [row[0].replace(", ", "\n").removesuffix(" tokens") for row in rows]
+    axes.set_xticks(np.arange(len(rows)) + width * (len(columns) - 1) / 2, names)
     axes.set(xlabel="tokens of a row", ylabel="rows", yscale="log")
-    axes.set_ylim(top=6 * axes.get_ylim()[1])
-    axes.legend(frameon=False, ncols=3)
-    _open(axes)
+    _finish(axes, legend={"frameon": False, "ncols": 3}, ylim=(None, 6 * axes.get_ylim()[1]))
     return png(figure, bbox_inches="tight")
 
 
 def records(table: Table) -> bytes:
     """Tokens per second of data preparation."""
-    figure = new_figure(7.5, 0.7 + 0.4 * (len(table) - 1))
+    names, rates, *_ = zip(*table[1:], strict=True)
+    return _bar_picture(
+        names,
+        [float(rate.replace(",", "")) / 1e6 for rate in rates],
+        [_OURS if name.startswith("text to records") else "gray" for name in names],
+        "{:.2f}",
+        xlabel="million tokens per second",
+        size=(7.5, 0.7 + 0.4 * len(names)),
+    )
+
+
+def _bar_picture(
+    *bars: Any,
+    xlabel: str,
+    size: tuple[float, float],
+    xlim: tuple[float, float] | None = None,
+    **options: Any,
+) -> bytes:
+    """A picture with nothing but horizontal bars; see `_bars`."""
+    figure = new_figure(*size)
     axes = figure.subplots()
-    values = [float(row[1].replace(",", "")) / 1e6 for row in table[1:]]
-    colors = [_OURS if row[0].startswith("text to records") else "gray" for row in table[1:]]
-    _bars(axes, [row[0] for row in table[1:]], values, colors, "{:.2f}")
-    axes.set_xlabel("million tokens per second")
+    _bars(axes, *bars, **options)
+    axes.set(xlabel=xlabel, **({"xlim": xlim} if xlim else {}))
     return png(figure, bbox_inches="tight")
 
 
@@ -210,8 +210,11 @@ def _bars(
     axes.bar_label(bars, fmt=form, padding=4)
     axes.margins(x=0.18)
     axes.invert_yaxis()
-    _open(axes)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
-def _open(axes) -> None:
+def _finish(axes, legend: dict[str, Any] | None = None, **properties: Any) -> None:
+    """Titles and limits of a panel, its legend, and no frame at the top and on the right."""
+    axes.set(**properties)
+    axes.legend(**(legend or {}))
     axes.spines[["top", "right"]].set_visible(False)

@@ -18,126 +18,154 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
-import sys
+import pathlib
 import tempfile
-from pydoc_data.topics import topics
 from typing import Any
 
 import numpy as np
-from absl import app, flags, logging
 
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.harness.command_line import flag, parse
+from benchmarks.harness.contest import Contestant, Worker
+from benchmarks.harness.models import write_model
+from benchmarks.harness.tables import fill_table, markdown_table
+from official import xlnet
 from official.xlnet.runtime.cores import num_cores
 
-FLAGS = flags.FLAGS
-flags.DEFINE_enum("shape", "base", ["base", "small", "tiny"], "Name of a recipe in configs/.")
-flags.DEFINE_integer("rounds", 10, "Number of turns of each implementation.")
-flags.DEFINE_integer("texts", 48, "Number of texts of mixed lengths.")
-flags.DEFINE_string("table", "docs/serving.md", "Document to write the tables into.")
-flags.DEFINE_list(
-    "storage", ["bfloat16", "float16", "int8"], "Storage dtypes of weights to measure."
-)
-flags.DEFINE_string("folder", None, "Folder in which to keep the models for further runs.")
-flags.DEFINE_bool("only_make", False, "Whether to only create the models in --folder.")
-flags.DEFINE_string("task_model", None, "Fine-tuned classifier whose accuracy to measure.")
-flags.DEFINE_string("task_data", None, "Labeled data for --task_model.")
-
 LENGTHS = (16, 64, 128, 512)
+WEIGHTS = ("float32", "bfloat16", "float16", "int8")
 _VOCAB_SIZE = 3000
 _BATCH = 16
-_BEGIN, _END = "<!-- measured by benchmarks.serving -->", "<!-- end -->"
+
+Batch = list[list[int]]  # Token ids by row.
 
 
-def main(argv: list[str]) -> None:
-    del argv
-    set_environment_defaults()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = FLAGS.folder or temporary
-        make_models(folder)
-        if FLAGS.only_make:
-            return
-        results = measure(folder)
-    write_tables(results)
+def main() -> None:
+    flags = parse(
+        __doc__,
+        shape=flag("base", "recipe in configs/", choices=["base", "small", "tiny"]),
+        rounds=flag(10, "turns of each implementation"),
+        texts=flag(48, "number of texts of mixed lengths"),
+        table=flag("docs/serving.md", "document to write the tables into"),
+        task_model=flag(None, "fine-tuned classifier whose accuracy to measure"),
+        task_data=flag(None, "labeled data for --task_model"),
+    )
+    results: dict[str, Any] = {"shape": flags.shape, "cores": num_cores()}
+    with tempfile.TemporaryDirectory() as folder:
+        make_models(flags.shape, folder)
+        results |= measure(folder, flags.rounds, flags.texts)
+    if flags.task_model:
+        for weights, row in results["storage"].items():
+            row["accuracy"] = accuracy(flags.task_model, flags.task_data, weights)
+    fill_table(flags.table, "serving", _tables(results))
     print(json.dumps(results))
 
 
-def measure(folder: str) -> dict:
-    """Runs all measurements on the models in a folder."""
-    versions = {weights: version_dir(folder, weights) for weights in ("float32", *FLAGS.storage)}
+def make_models(shape: str, folder: str) -> None:
+    """Writes a classifier with random weights, HF's form of it, and its exports."""
+    overrides = [
+        f"vocab_size={_VOCAB_SIZE}",
+        *("mem_len=0", "precision=float32", "task.max_length=512"),
+        *("task.name=classification", "task.labels=[bad, good]"),
+    ]
+    config = xlnet.XLNetConfig.load(f"configs/{shape}.yaml", overrides)
+    write_model(f"{folder}/model", xlnet.XLNetTaskModel, config)
+    xlnet.convert(f"{folder}/model", f"{folder}/hf", to="hf")
+    for weights in WEIGHTS:
+        xlnet.export(f"{folder}/model", f"{folder}/{weights}", 1, weights=weights)
+
+
+def measure(folder: str, rounds: int, num_texts: int) -> dict[str, Any]:
+    """Runs all measurements on the models in a folder; see the module's docstring.
+
+    Args:
+      folder: what `make_models` wrote to.
+      rounds: turns of each implementation.
+      num_texts: number of texts of mixed lengths.
+    """
     rng = np.random.default_rng(0)
 
     def text(length: int) -> list[int]:
         return [*rng.integers(9, _VOCAB_SIZE, length - 2).tolist(), 4, 3]
 
-    single = {length: [[text(length)]] for length in LENGTHS}
-    mixed_lengths = np.clip(rng.lognormal(4.0, 1.0, FLAGS.texts), 8, 512).astype(int)
+    single = {length: [text(length)] for length in LENGTHS}
+    mixed_lengths = np.clip(rng.lognormal(4.0, 1.0, num_texts), 8, 512).astype(int)
     texts = [text(int(length)) for length in mixed_lengths]
-    batches = [texts[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
-    in_order = sorted(texts, key=len)
-    sorted_batches = [in_order[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
-    results: dict = {"shape": FLAGS.shape, "cores": num_cores()}
-    with contextlib.ExitStack() as stack:
-        workers = {
-            "ours": stack.enter_context(Worker("ours", versions["float32"])),
-            "hf": stack.enter_context(Worker("hf", os.path.join(folder, "hf"))),
+    batches, ordered = (
+        [rows[i : i + _BATCH] for i in range(0, num_texts, _BATCH)]
+        for rows in (texts, sorted(texts, key=len))
+    )
+    versions = {weights: f"{folder}/{weights}/1" for weights in WEIGHTS}
+    with _worker("ours", versions["float32"]) as ours, _worker("hf", f"{folder}/hf") as hf:
+        exact, theirs = (_logits(worker, [*single.values(), *batches]) for worker in (ours, hf))
+        latency = {
+            length: _latency({"ours": ours, "hf": hf}, batch, rounds)
+            for length, batch in single.items()
         }
-        difference = 0.0
-        results["latency"] = {}
-        for length, one in single.items():
-            logits = {name: worker.run(one, 3)["logits"] for name, worker in workers.items()}
-            difference = max(difference, _difference(logits["ours"], logits["hf"]))
-            results["latency"][length] = _latency(workers, one, repeats=10 if length < 512 else 3)
-            logging.info("%d tokens: %s", length, results["latency"][length])
-        logits = {name: worker.run(batches, 1)["logits"] for name, worker in workers.items()}
-        results["difference"] = max(difference, _difference(logits["ours"], logits["hf"]))
-        tokens = int(mixed_lengths.sum())
-        results["throughput"] = {
-            "ours": _throughput(workers["ours"], batches, tokens),
-            "hf, as they come": _throughput(workers["hf"], batches, tokens),
-            "hf, sorted by length": _throughput(workers["hf"], sorted_batches, tokens),
+        throughput = {
+            "ours": _throughput(ours, batches),
+            "hf, as they come": _throughput(hf, batches),
+            "hf, sorted by length": _throughput(hf, ordered),
         }
-    p50 = {length: row["ours"]["p50"] for length, row in results["latency"].items()}
-    results["storage"] = measure_storage(versions, single, batches[:1], p50)
-    return results
+    return {
+        "latency": latency,
+        "throughput": throughput,
+        "difference": float(np.abs(exact - theirs).max()),
+        "storage": {
+            weights: _storage(path, single, exact[: len(LENGTHS)])
+            for weights, path in versions.items()
+        },
+    }
 
 
-def measure_storage(
-    versions: dict[str, str], single: dict[int, list], batches: list, p50: dict[int, float]
-) -> dict[str, dict]:
-    """Measures size, latency and accuracy for each storage dtype of weights.
+def _worker(kind: str, path: str) -> contextlib.closing[Worker]:
+    task = {"kind": kind, "path": path}
+    return contextlib.closing(Worker(Contestant("benchmarks.serving.contestants", task)))
+
+
+def _logits(worker: Worker, batches: list[Batch]) -> np.ndarray:
+    return np.concatenate([worker.run(batch)["value"] for batch in batches])
+
+
+def _latency(workers: dict[str, Worker], batch: Batch, rounds: int) -> dict[str, Any]:
+    """Percentiles of the milliseconds of a batch, of each worker; the first turns warm up."""
+    repeats = 10 if len(batch[0]) < max(LENGTHS) else 3
+    seconds: dict[str, list[float]] = {name: [] for name in workers}
+    for _ in range(rounds + 1):
+        for name, worker in workers.items():
+            seconds[name] += [worker.run(batch)["seconds"] for _ in range(repeats)]
+    return {
+        name: {
+            f"p{percent}": round(1e3 * float(np.percentile(values[repeats:], percent)), 1)
+            for percent in (50, 99)
+        }
+        for name, values in seconds.items()
+    }
+
+
+def _throughput(worker: Worker, batches: list[Batch]) -> int:
+    """Tokens per second, the median of three runs."""
+    runs = [sum(worker.run(batch)["seconds"] for batch in batches) for _ in range(3)]
+    tokens = sum(len(row) for batch in batches for row in batch)
+    return round(tokens / float(np.median(runs)))
+
+
+def _storage(path: str, single: dict[int, Batch], exact: np.ndarray) -> dict[str, Any]:
+    """Size, latency and accuracy of an export.
 
     Args:
-      versions: directory of the version for each dtype.
+      path: directory of the version.
       single: a batch of one text for each length.
-      batches: batches to compare logits on.
-      p50: median latency of float32 in milliseconds, by length.
+      exact: logits of these texts in float32.
     """
-    storage: dict[str, dict] = {}
-    storage["float32"] = {
-        "megabytes": _megabytes(versions["float32"]),
-        "p50": p50,
-        "difference": 0.0,
+    with _worker("ours", path) as worker:
+        found = _logits(worker, list(single.values()))
+        rows = {length: _latency({"": worker}, batch, 1) for length, batch in single.items()}
+    files = filter(os.path.isfile, pathlib.Path(path).rglob("*"))
+    return {
+        "megabytes": round(sum(map(os.path.getsize, files)) / 1e6, 1),
+        "p50": {length: row[""]["p50"] for length, row in rows.items()},
+        "difference": float(np.abs(found - exact).max()),
     }
-    with Worker("ours", versions["float32"]) as worker:
-        exact = worker.run(batches, 1)["logits"]
-    for weights in FLAGS.storage:
-        with Worker("ours", versions[weights]) as worker:
-            found = worker.run(batches, 1)["logits"]
-            latency = {}
-            for length, one in single.items():
-                worker.run(one, 2)
-                seconds = worker.run(one, 10 if length < 512 else 4)["seconds"]
-                latency[length] = round(1e3 * float(np.median(seconds)), 1)
-        storage[weights] = {
-            "megabytes": _megabytes(versions[weights]),
-            "p50": latency,
-            "difference": _difference(found, exact),
-        }
-    if FLAGS.task_model:
-        for weights, row in storage.items():
-            row["accuracy"] = accuracy(FLAGS.task_model, FLAGS.task_data, weights)
-    return storage
 
 
 def accuracy(model_dir: str, data: str, weights: str) -> float:
@@ -145,157 +173,44 @@ def accuracy(model_dir: str, data: str, weights: str) -> float:
     import tensorflow as tf
 
     from data_prep.tasks.task_data import read_task
-    from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.serving.factory import create_service
 
     service = create_service(model_dir, weights=weights)
     serve = tf.function(service.serve_texts, autograph=False)
     signature = serve.get_concrete_function(**service.text_specs())
-    examples: list[Any] = read_task(data, XLNetConfig.load(model_dir).task)[0]
+    examples: list[Any] = read_task(data, xlnet.load_config(model_dir).task)[0]
     right = 0
     for start in range(0, len(examples), 4 * _BATCH):
         batch = examples[start : start + 4 * _BATCH]
-        columns = zip(*(example.texts for example in batch), strict=True)
-        names = service.text_names
-        texts = {n: tf.constant(column) for n, column in zip(names, columns, strict=True)}
-        found = signature(**texts)["label"].numpy()
+        columns = map(tf.constant, zip(*(example.texts for example in batch), strict=True))
+        found = signature(**dict(zip(service.text_names, columns, strict=True)))["label"].numpy()
         right += sum(a.decode() == b.label for a, b in zip(found, batch, strict=True))
     return right / len(examples)
 
 
-def make_models(folder: str) -> None:
-    """Creates the model in all formats, except those that exist already."""
-    from official.xlnet.checkpoints.convert import convert
-    from official.xlnet.serving.export import export
-
-    model_dir, hf_dir = os.path.join(folder, "model"), os.path.join(folder, "hf")
-    if not os.path.exists(model_dir):
-        make_model(model_dir)
-    if not os.path.exists(hf_dir):
-        convert(model_dir, hf_dir, to="hf")
-    for weights in ("float32", *FLAGS.storage):
-        if not os.path.exists(version_dir(folder, weights)):
-            export(model_dir, os.path.join(folder, weights), 1, weights=weights)
-
-
-def version_dir(folder: str, weights: str) -> str:
-    """Returns the directory of the version exported with `weights`."""
-    return os.path.join(folder, weights, "1")
-
-
-def make_model(model_dir: str) -> None:
-    """Writes the model directory of a classifier with random weights."""
-    import tensorflow as tf
-
-    from data_prep.corpus.vocabulary import train_vocabulary
-    from official.xlnet.checkpoints.model_directory import create_model_dir
-    from official.xlnet.configs.experiment import XLNetConfig
-    from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-
-    os.makedirs(model_dir)
-    text = os.path.join(model_dir, "text.txt")
-    with open(text, "w", encoding="utf-8") as file:
-        file.write("\n".join(topics.values()))
-    train_vocabulary([text], model_dir, _VOCAB_SIZE)
-    overrides = [
-        f"vocab_size={_VOCAB_SIZE}",
-        *("mem_len=0", "precision=float32", "task.max_length=512"),
-        *("task.name=classification", "task.labels=[bad, good]"),
-    ]
-    config = XLNetConfig.load(f"configs/{FLAGS.shape}.yaml", overrides)
-    model = XLNetTaskModel(config)
-    create_model_dir(model_dir, config, os.path.join(model_dir, "spiece.model"))
-    tf.train.CheckpointManager(tf.train.Checkpoint(model=model), model_dir, 1).save()
-
-
-class Worker:
-    """Client of a `benchmarks.serving.worker` process."""
-
-    def __init__(self, kind: str, path: str):
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.serving.worker", kind, path],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, batches: list, repeats: int) -> dict:
-        """Runs batches of token ids; see `benchmarks.serving.worker`."""
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps({"batches": batches, "repeats": repeats}) + "\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *exception) -> None:
-        assert self._process.stdin
-        self._process.stdin.close()
-        self._process.wait()
-
-
-def _latency(workers: dict[str, Worker], one: list, repeats: int) -> dict:
-    seconds: dict[str, list[float]] = {name: [] for name in workers}
-    for _ in range(FLAGS.rounds):
-        for name, worker in workers.items():
-            seconds[name] += worker.run(one, repeats)["seconds"]
-    return {
-        name: {
-            f"p{percent}": round(1e3 * float(np.percentile(values, percent)), 1)
-            for percent in (50, 99)
-        }
-        for name, values in seconds.items()
-    }
-
-
-def _throughput(worker: Worker, batches: list, tokens: int) -> int:
-    runs = [sum(worker.run(batches, 1)["seconds"]) for _ in range(3)]
-    return round(tokens / float(np.median(runs)))
-
-
-def _megabytes(path: str) -> float:
-    paths = [os.path.join(where, name) for where, _, names in os.walk(path) for name in names]
-    return round(sum(map(os.path.getsize, paths)) / 1e6, 1)
-
-
-def _difference(a: list, b: list) -> float:
-    return float(np.abs(np.subtract(a, b)).max())
-
-
-def write_tables(results: dict) -> None:
-    """Writes the tables between the markers of the document."""
-    lines = [
+def _tables(results: dict[str, Any]) -> str:
+    """The text and the tables between the markers of the document."""
+    model = (
         f"Model: `configs/{results['shape']}.yaml` with a classifier, {results['cores']} CPU "
-        f"cores, float32. The maximum difference of logits is {results['difference']:.1e}.",
-        "",
-        "| tokens | ours p50 | ours p99 | HF p50 | HF p99 | HF / ours |",
-        "|---|---|---|---|---|---|",
-    ]
+        f"cores, float32. The maximum difference of logits is {results['difference']:.1e}."
+    )
+    rows: list[list[object]] = [["tokens", "ours p50", "ours p99", "HF p50", "HF p99", "HF / ours"]]
     for length, row in results["latency"].items():
-        ours, hf = row["ours"], row["hf"]
-        lines.append(
-            f"| {length} | {ours['p50']} ms | {ours['p99']} ms | {hf['p50']} ms | {hf['p99']} ms "
-            f"| {hf['p50'] / ours['p50']:.2f} |"
-        )
-    lines += ["", "| texts of mixed lengths, batches of 16 | tokens per second |", "|---|---|"]
-    lines += [f"| {name} | {value} |" for name, value in results["throughput"].items()]
-    head = " | ".join(f"p50 at {length}" for length in results["latency"])
-    more = " accuracy |" if FLAGS.task_model else ""
-    lines += ["", f"| `--weights` | size | maximum difference of logits | {head} |{more}"]
-    lines.append("|---" * (3 + len(results["latency"]) + bool(more)) + "|")
+        times = [f"{row[name][part]} ms" for name in ("ours", "hf") for part in ("p50", "p99")]
+        rows.append([length, *times, f"{row['hf']['p50'] / row['ours']['p50']:.2f}"])
+    rates = [("texts of mixed lengths, batches of 16", "tokens per second")]
+    heads = [f"p50 at {length}" for length in results["latency"]]
+    storage: list[list[object]] = [
+        ["`--weights`", "size", "maximum difference of logits", *heads, "accuracy"]
+    ]
     for weights, row in results["storage"].items():
-        p50 = " | ".join(f"{value} ms" for value in row["p50"].values())
-        line = f"| {weights} | {row['megabytes']} MB | {row['difference']:.1e} | {p50} |"
-        lines.append(line + (f" {100 * row['accuracy']:.2f} % |" if more else ""))
-    with open(FLAGS.table, encoding="utf-8") as file:
-        before, _, rest = file.read().partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    content = "\n".join([before + _BEGIN, "", *lines, "", _END]) + after
-    with open(FLAGS.table + ".tmp", "w", encoding="utf-8") as file:
-        file.write(content)
-    os.replace(FLAGS.table + ".tmp", FLAGS.table)
+        share = f"{100 * row['accuracy']:.2f} %" if "accuracy" in row else ""
+        times = [f"{value} ms" for value in row["p50"].values()]
+        sizes = [f"{row['megabytes']} MB", f"{row['difference']:.1e}"]
+        storage.append([weights, *sizes, *times, share])
+    tables = (rows, [*rates, *results["throughput"].items()], storage)
+    return "\n" + "\n\n".join([model, *map(markdown_table, tables)]) + "\n"
 
 
 if __name__ == "__main__":
-    app.run(main)
+    main()

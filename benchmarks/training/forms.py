@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import statistics
 import time
@@ -17,8 +18,8 @@ from collections.abc import Callable, Iterator
 from unittest import mock
 
 import tensorflow as tf
-from absl import app, flags
 
+from benchmarks.harness.command_line import flag, parse
 from benchmarks.harness.workload import SHAPES
 from benchmarks.training import ours
 from official.xlnet.modeling.kernels import (
@@ -33,10 +34,6 @@ from official.xlnet.modeling.layers import attention as reference
 from official.xlnet.modeling.layers import feed_forward, relative_attention, xlnet_block
 from official.xlnet.modeling.networks import xlnet_encoder
 from official.xlnet.modeling.ops.visibility import can_attend
-
-_SHAPE = flags.DEFINE_enum("shape", "small", sorted(SHAPES), "Sizes of model and batch.")
-_ROUNDS = flags.DEFINE_integer("rounds", 12, "Steps of each form.", lower_bound=1)
-_FORMS = flags.DEFINE_list("forms", None, "Forms to measure. Default: all.")
 
 
 def _plain_shift(self, score_BNPR, position_BP):
@@ -68,32 +65,8 @@ def _plain_attend(terms, value_BNKH, rows, keys, pattern, rate, seed):
     return output_BNQH * tf.cast(sees_any_BQ, output_BNQH.dtype)[:, None, :, None]
 
 
-def _plain_keep_mask(shape, rate, seed):
-    return tf.random.stateless_uniform(shape, seed) >= rate
-
-
-def _plain_sums(x):
-    return tf.reduce_sum(x, axis=-1)
-
-
-def _to_heads(x_BXD, kernel_DNH):
-    return tf.einsum("bxd,dnh->bnxh", x_BXD, kernel_DNH)
-
-
-def _from_heads(x_BNXH, kernel_DNH):
-    return tf.einsum("bnxh,dnh->bxd", x_BNXH, kernel_DNH)
-
-
 def _plain_attention(*arguments, recompute, return_probabilities, **options):
     return reference.attention(*arguments, **options)
-
-
-def _plain_look_up(table_VD, token_ids_BT):
-    return tf.gather(table_VD, token_ids_BT), table_VD
-
-
-def _uncompiled(function: Callable, *static) -> Callable:
-    return lambda *tensors: function(*static, *tensors)
 
 
 # What is replaced by what: object, name, plain form.
@@ -101,28 +74,38 @@ FORMS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "attention": ((relative_attention, "_attention", _plain_attention),),
     "gradients of attention": ((attention, "attend", _plain_attend),),
     "bits of dropout": (
-        (attend, "keep_mask", _plain_keep_mask),
-        (stateless_dropout, "keep_mask", _plain_keep_mask),
+        *(
+            (
+                owner,
+                "keep_mask",
+                lambda shape, rate, seed: tf.random.stateless_uniform(shape, seed) >= rate,
+            )
+            for owner in (attend, stateless_dropout)
+        ),
     ),
     "padded inner rows": ((feed_forward, "inner_width", lambda d_inner, dtype: d_inner),),
     "merged projections": (
-        (attention, "to_heads", _to_heads),
-        (attention, "from_heads", _from_heads),
+        (attention, "to_heads", functools.partial(tf.einsum, "bxd,dnh->bnxh")),
+        (attention, "from_heads", functools.partial(tf.einsum, "bnxh,dnh->bxd")),
     ),
     "rolled rows": (
         (relative_shift.TargetRows, "to_keys", _plain_shift),
         (relative_shift.TargetRows, "from_keys", _plain_shift_back),
     ),
     "row sums as products": (
-        (attend, "row_sums", _plain_sums),
-        (xlnet_block, "row_sums", _plain_sums),
+        *(
+            (owner, "row_sums", functools.partial(tf.reduce_sum, axis=-1))
+            for owner in (attend, xlnet_block)
+        ),
     ),
     "fused element-wise work": (
-        (attend, "compiled", _uncompiled),
-        (attention, "fused", _uncompiled),
-        (xlnet_block, "fused", _uncompiled),
+        (attend, "compiled", functools.partial),
+        (attention, "fused", functools.partial),
+        (xlnet_block, "fused", functools.partial),
     ),
-    "gradient of the embedding": ((xlnet_encoder, "look_up", _plain_look_up),),
+    "gradient of the embedding": (
+        (xlnet_encoder, "look_up", lambda table, ids: (tf.gather(table, ids), table)),
+    ),
 }
 
 
@@ -142,9 +125,10 @@ def plain(form: str | None) -> Iterator[None]:
         yield
 
 
-def _step(form: str | None) -> Callable[[], float]:
+def _step(form: str | None, shape: str) -> Callable[[], float]:
+    """Returns a function that runs a step and returns its CPU time, in seconds."""
     with plain(form):
-        run = ours.build("pretrain", dataclasses.asdict(SHAPES[_SHAPE.value])).run
+        run = ours.build("pretrain", dataclasses.asdict(SHAPES[shape])).run
         run(), run()  # Traced and compiled.
 
     def cpu_seconds() -> float:
@@ -155,24 +139,28 @@ def _step(form: str | None) -> Callable[[], float]:
     return cpu_seconds
 
 
-def main(argv: list[str]) -> None:
+def main() -> None:
     """Prints the CPU time with each plain form, relative to the step as it is."""
-    del argv
-    as_it_is = _step(None)
-    for form in _FORMS.value or FORMS:
-        without = _step(form)
-        pairs = [(as_it_is(), without()) for _ in range(_ROUNDS.value)]
-        fast = statistics.median(a for a, _ in pairs)
-        ratios = [b / a for a, b in pairs]
+    options = parse(
+        __doc__,
+        shape=flag("small", "sizes of model and batch", choices=sorted(SHAPES)),
+        rounds=flag(12, "steps of each form"),
+        forms=flag(list(FORMS), "forms to measure"),
+    )
+    as_it_is = _step(None, options.shape)
+    for form in options.forms:
+        without = _step(form, options.shape)
+        fast, slow = zip(*((as_it_is(), without()) for _ in range(options.rounds)), strict=True)
+        ratios = [b / a for a, b in zip(fast, slow, strict=True)]
         row = {
-            "shape": _SHAPE.value,
+            "shape": options.shape,
             "form": form,
-            "cpu_seconds": round(fast, 3),
+            "cpu_seconds": round(statistics.median(fast), 3),
             "ratio": round(statistics.median(ratios), 3),
-            "least": round(min(b for _, b in pairs) / min(a for a, _ in pairs), 3),
+            "least": round(min(slow) / min(fast), 3),
         }
         print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":
-    app.run(main)
+    main()

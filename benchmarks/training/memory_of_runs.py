@@ -13,14 +13,16 @@ import json
 import multiprocessing
 import tempfile
 
+from benchmarks.harness.command_line import parse
+from benchmarks.harness.models import run_xlnet
 from benchmarks.harness.worker import resident_bytes
-from benchmarks.inference.convert import measure
-from official.xlnet.cli import set_environment_defaults
 
 _MODEL = {"d_model": 512, "d_inner": 2048, "num_heads": 8, "num_layers": 6, "mem_len": 0}
-_OVERRIDES = [f"model.{key}={value}" for key, value in _MODEL.items()]
-_OVERRIDES += ["training.num_steps=3", "training.checkpoint_steps=3", "training.warmup_steps=0"]
-_OVERRIDES += ["training.batch_size=4", "task.max_length=32"]
+_OVERRIDES = [
+    *(f"model.{key}={value}" for key, value in _MODEL.items()),
+    *("training.num_steps=3", "training.checkpoint_steps=3", "training.warmup_steps=0"),
+    *("training.batch_size=4", "task.max_length=32"),
+]
 _ROWS = [(f"the {word} was made of water", word) for word in ("fine", "dull") * 8]
 # Turns of each loop; "save" writes the model that the later ones load.
 _TURNS = {"save": 1, "finetune": 4, "finetune, 5 runs": 1, "fit": 6, "generate": 9, "fill": 9}
@@ -54,7 +56,6 @@ def _turn(loop: str, turn: int, folder: str) -> None:
 
 
 def _run(loop: str, folder: str) -> list[int]:
-    set_environment_defaults()
     megabytes = []
     for turn in range(_TURNS[loop]):
         _turn(loop, turn, folder)
@@ -64,9 +65,10 @@ def _run(loop: str, folder: str) -> list[int]:
 
 
 def main() -> None:
+    parse(__doc__)
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        measure(f"vocab --input=README.md --output={folder} --size=300")
+        run_xlnet("vocab", "--input=README.md", f"--output={folder}", "--size=300")
         for loop in _TURNS:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 results[loop] = pool.apply(_run, (loop, folder))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
@@ -18,39 +19,37 @@ from official.xlnet.runtime.distribution import limit_threads
 from official.xlnet.training.optimization import create_optimizer
 
 
-def build(
-    kind: str,
-    shape: dict,
-    jit_compile: bool = False,
-    recompute: str = "none",
-    accumulate_steps: int = 1,
-    parallel_slices: int = 1,
-    release_memory: bool = False,
-) -> Work:
+def build(kind: str, shape: dict, recompute: str = "none", **training: Any) -> Work:
     """Builds the workload of one step.
 
     Args:
       kind: `pretrain`, `finetune`, `encode` (forward pass of the encoder) or `serve` (the same as
         exported).
       shape: fields of `Shape`.
-      jit_compile: whether to compile with XLA.
       recompute: value of `model.recompute`.
-      accumulate_steps: value of `training.accumulate_steps`.
-      parallel_slices: value of `training.parallel_slices`.
-      release_memory: value of `training.release_memory`.
+      **training: further settings of `training`.
     """
     sizes = Shape(**shape)
-    training = {
-        "jit_compile": jit_compile,
-        "accumulate_steps": accumulate_steps,
-        "parallel_slices": parallel_slices,
-        "release_memory": release_memory,
-    }
     config = config_of(sizes, training, recompute=recompute)
     limit_threads(config.training)
     allocator.release_memory(config.training)
-    kinds = {"pretrain": _pretrain, "finetune": _finetune, "encode": _encode, "serve": _serve}
-    return kinds[kind](sizes, config)
+    if kind in ("pretrain", "finetune"):
+        model, batch = (pretrainer if kind == "pretrain" else finetuner)(sizes, config)
+        step = model.make_train_function()  # As `fit` runs it.
+        batches = iter(tf.data.Dataset.from_tensors(batch).repeat())
+        return Work(lambda: float(step(batches)["loss"]), _count(model))
+    encoder = XLNetEncoder(config)
+    encoder.build()
+
+    def encode(token_ids, segment_ids):
+        return encoder({"token_ids": token_ids, "segment_ids": segment_ids})["content"]
+
+    function = tf.function(
+        server(encoder, sizes) if kind == "serve" else encode,
+        jit_compile=config.training.jit_compile,
+    )
+    tokens = [tf.constant(value) for value in tokens_and_segments(sizes)]
+    return Work(lambda: float(function(*tokens)[0, 0, 0]), _count(encoder))
 
 
 def pretrainer(shape: Shape, config) -> tuple[XLNetPretrainer, dict[str, tf.Tensor]]:
@@ -61,18 +60,6 @@ def pretrainer(shape: Shape, config) -> tuple[XLNetPretrainer, dict[str, tf.Tens
     optimizer.build(model.trainable_variables)
     model.compile(optimizer, jit_compile=config.training.jit_compile)
     return model, {name: tf.constant(value) for name, value in windows(shape).items()}
-
-
-def _pretrain(shape: Shape, config) -> Work:
-    model, batch = pretrainer(shape, config)
-    return _training_work(model, batch)
-
-
-def _training_work(model, batch) -> Work:
-    """Returns the training step as `fit` runs it."""
-    function = model.make_train_function()
-    batches = iter(tf.data.Dataset.from_tensors(batch).repeat())
-    return Work(lambda: float(function(batches)["loss"]), _count(model))
 
 
 def finetuner(
@@ -106,27 +93,6 @@ def finetuner(
     }
 
 
-def _finetune(shape: Shape, config) -> Work:
-    model, batch = finetuner(shape, config)
-    return _training_work(model, batch)
-
-
-def _encode(shape: Shape, config) -> Work:
-    encoder = XLNetEncoder(config)
-    encoder.build()
-
-    def encode(token_ids, segment_ids):
-        return encoder({"token_ids": token_ids, "segment_ids": segment_ids})["content"]
-
-    return _forward_work(encode, shape, config, encoder)
-
-
-def _serve(shape: Shape, config) -> Work:
-    encoder = XLNetEncoder(config)
-    encoder.build()
-    return _forward_work(server(encoder, shape), shape, config, encoder)
-
-
 def server(encoder: XLNetEncoder, shape: Shape) -> Callable:
     """The encoder as it is exported: a function of tokens and segments."""
     network = InferenceEncoder(encoder, shape.seq_len)
@@ -136,12 +102,6 @@ def server(encoder: XLNetEncoder, shape: Shape) -> Callable:
         return network(token_ids, is_padding, segment_ids).vectors
 
     return encode
-
-
-def _forward_work(encode, shape: Shape, config, encoder) -> Work:
-    function = tf.function(encode, jit_compile=config.training.jit_compile)
-    token_ids, segment_ids = (tf.constant(value) for value in tokens_and_segments(shape))
-    return Work(lambda: float(function(token_ids, segment_ids)[0, 0, 0]), _count(encoder))
 
 
 def _count(layer) -> int:

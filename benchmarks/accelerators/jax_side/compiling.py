@@ -1,20 +1,99 @@
-"""What a compiler says of a step, for a device that is not there."""
+"""Compiles a step for a TPU or an NVIDIA GPU that is not there, with the device's own compiler.
+
+    python compiling.py tpu STEP v5e:2x2 20
+    python compiling.py gpu STEP CARD 20
+
+STEP is a folder that `benchmarks.accelerators` wrote, CARD the description of a GPU as XLA's text
+(`chips.Chip.topology`), the number that of kernels to print: those that take or move most, each
+with the operation that it comes from. Needs jax, with libtpu or with its plugin for CUDA, and
+neither a device nor a driver. What XLA would choose by trying on a GPU is left at its defaults, and
+products are cuBLAS'. The last line of standard output is one JSON object: see `compile_step`, and
+of a TPU
+
+  cycles: sum of the compiler's estimates, which leave some instructions out.
+  all_reduced: bytes that are summed over devices.
+
+and of a GPU
+
+  kernels: how many the step launches, library calls included.
+  moved: bytes, if every kernel reads its operands and writes its results once.
+  kinds: {kind of kernel: [number, bytes]}.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 import time
 from typing import Any
+
+# Before jax starts: there is no device to try on, and several compilers may run at once.
+os.environ |= {
+    "tpu": {
+        "JAX_PLATFORMS": "cpu",
+        "TPU_SKIP_MDS_QUERY": "1",
+        "TPU_WORKER_HOSTNAMES": "localhost",
+        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    },
+    "gpu": {
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false "
+        "--xla_gpu_enable_cublaslt=false --xla_gpu_enable_command_buffer=",
+    },
+}[sys.argv[1]]
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hlo import count_loops, largest_constant
+from hlo import all_reduced, count_loops, estimates_of, kernels_of, largest_constant
 from jax._src.lib import xla_client
+from jax.experimental import topologies
 from jax.sharding import SingleDeviceSharding
 from portable import load
 from run_bundle import as_function
 
 _TOO_LARGE = "RESOURCE_EXHAUSTED"
+
+
+def main() -> None:
+    platform, step, target, number = sys.argv[1:]
+    if platform == "tpu":
+        topology = topologies.get_topology_desc(platform="tpu", topology_name=target)
+    else:
+        topology = topologies.get_topology_desc(
+            platform="cuda", topology_name="", target_config=target, topology="1x1x1"
+        )
+    measured, text = compile_step(step, topology.devices, platform)
+    of_text = (_of_tpu if platform == "tpu" else _of_gpu)(text) if text else {}
+    largest = sorted(of_text.pop("largest", []), reverse=True)[: int(number)]
+    for cost, unit, shape, operation in largest:
+        print(f"{cost:9.1f} {unit}  {shape[:60]:60s} {operation[-90:]}")
+    unknown = {"cycles": None, "all_reduced": None} if measured["fits"] else {}
+    print(json.dumps({**measured, **(of_text or unknown)}))
+
+
+def _of_tpu(text: str) -> dict[str, Any]:
+    estimates = estimates_of(text)
+    return {
+        "cycles": sum(cycles for cycles, *_ in estimates),
+        "all_reduced": all_reduced(text),
+        "largest": [(cycles / 1e3, "thousand cycles", *rest) for cycles, *rest in estimates],
+    }
+
+
+def _of_gpu(text: str) -> dict[str, Any]:
+    kernels = kernels_of(text)
+    kinds: dict[str, list[int]] = {}
+    for kernel in kernels:
+        number, moved = kinds.get(kernel.kind, (0, 0))
+        kinds[kernel.kind] = [number + 1, moved + kernel.moved]
+    return {
+        "kernels": len(kernels),
+        "moved": sum(kernel.moved for kernel in kernels),
+        "kinds": kinds,
+        "largest": [(k.moved / 1e6, "MB", k.shape, k.operation) for k in kernels],
+    }
 
 
 def compile_step(
@@ -100,3 +179,7 @@ class _Replicated:
 
     def as_text(self) -> str:
         return self._executable.hlo_modules()[0].to_string()
+
+
+if __name__ == "__main__":
+    main()

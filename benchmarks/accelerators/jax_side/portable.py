@@ -1,5 +1,10 @@
 """TensorFlow's module of a step as StableHLO that any release of jax reads.
 
+    python portable.py STEP
+
+adds `step.stablehlo`, which `run_bundle.py` reads, to the folder, and to its description what the
+module returns.
+
 Runs where jax is; TensorFlow is not needed. It works on the module with jax's own parts, which may
 change: the release that it was written for is the one that `make tpu-check` installs.
 """
@@ -7,7 +12,8 @@ change: the release that it was written for is the one that `make tpu-check` ins
 from __future__ import annotations
 
 import json
-import os
+import pathlib
+import sys
 from typing import Any, NamedTuple
 
 from jax._src.export._export import _module_to_bytecode
@@ -40,10 +46,8 @@ class PortableStep(NamedTuple):
 
 def load(folder: str) -> PortableStep:
     """Reads what `steps.write_step` wrote."""
-    with open(os.path.join(folder, "step.json"), encoding="utf-8") as file:
-        description = json.load(file)
-    with open(os.path.join(folder, "step.mlir"), "rb") as file:
-        text = file.read()
+    description = json.loads(pathlib.Path(folder, "step.json").read_text(encoding="utf-8"))
+    text = pathlib.Path(folder, "step.mlir").read_bytes()
     with mlir.make_ir_context():
         module = ir.Module.parse(text)
         main = ir.SymbolTable(module.operation)["main"]
@@ -92,3 +96,15 @@ def _clean(module: ir.Module) -> None:
     for copy in copies:
         copy.results[0].replace_all_uses_with(copy.operands[0])
         copy.erase()
+
+
+def main() -> None:
+    (folder,) = map(pathlib.Path, sys.argv[1:])
+    step = load(str(folder))
+    (folder / "step.stablehlo").write_bytes(step.module)
+    (folder / "step.json").write_text(json.dumps(step.description, indent=1), encoding="utf-8")
+    (folder / "step.mlir").unlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -23,101 +23,68 @@ import importlib.util
 import itertools
 import json
 import sys
+from collections.abc import Iterator
 
-from benchmarks.learning.time_to_quality.data import VOCAB_SIZES
-from official.xlnet.cli import set_environment_defaults
+from benchmarks.harness.command_line import flag, parse, repeated, required
+from benchmarks.harness.tables import read_rows
+from benchmarks.learning.time_to_quality import report, runs
 
 RESULTS, DOCUMENT = "docs/time_to_quality.json", "docs/time_to_quality.md"
+_RATES = ["1e-3", "3e-3", "6e-3"]
 
 
 def main() -> None:
-    arguments = _arguments()
-    set_environment_defaults()
-    from benchmarks.harness.rows import read_rows
-    from benchmarks.learning.time_to_quality import report, runs
-    from benchmarks.learning.time_to_quality.data import prepare_data
-
-    texts = dict(text.split("=", 1) for text in arguments.text)
-    for name, path in texts.items():
-        run = runs.Run(name, "ours", 0, recipe=arguments.recipe)
-        prepare_data(path, arguments.recipe, run.directory(arguments.output))
+    flags = parse(
+        __doc__,
+        text=repeated("NAME=FILE, one paragraph per line, blank between documents"),
+        output=required("directory for data and models"),
+        recipe=flag("tiny", "recipe in configs/", choices=tuple(runs.VOCAB_SIZES)),
+        seeds=flag(["0", "1", "2"], "seeds of our runs"),
+        steps=flag(["500", "1400"], "numbers of steps of our runs"),
+        hf_rates=flag(_RATES, "learning rates of HF"),
+        tfm_rates=flag(_RATES, "learning rates of tf-models-official"),
+        seconds=flag(["60", "150", "300"], "times of the runs of both"),
+        set=repeated("key=value: overrides a key"),
+        trials=flag(False, "compare our runs at their steps"),
+        train=flag(False, "train only"),
+        evaluate=flag(False, "evaluate what is trained, only"),
+        results=flag(RESULTS, "file of finished rows"),
+        document=flag(DOCUMENT, "Markdown file to write"),
+    )
+    texts = dict(text.split("=", 1) for text in flags.text)
     trained = 0
-    for run in _runs(arguments, list(texts)):
-        directory = run.directory(arguments.output)
-        if report.has(arguments.results, run):
+    for run in itertools.chain.from_iterable(_runs(flags, text) for text in texts):
+        directory = run.directory(flags.output)
+        runs.prepare_data(texts[run.text], flags.recipe, directory)
+        if report.has(flags.results, run):
             continue
-        if not arguments.evaluate and not runs.is_trained(run, directory):
+        if not flags.evaluate and not runs.is_trained(run, directory):
             print(run.name, file=sys.stderr, flush=True)
             runs.train(run, directory)
             trained += 1
-        if not arguments.train and runs.is_trained(run, directory):
-            report.add(arguments.results, run, runs.evaluate_checkpoints(run, directory))
-    if not arguments.train:
-        report.write(arguments.results, arguments.document)
-    print(json.dumps({"rows": len(read_rows(arguments.results)), "trained": trained}))
+        if not flags.train and runs.is_trained(run, directory):
+            report.add(flags.results, run, runs.evaluate_checkpoints(run, directory))
+    if not flags.train:
+        report.write(flags.results, flags.document)
+    print(json.dumps({"rows": len(read_rows(flags.results)), "trained": trained}))
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--text",
-        action="append",
-        default=[],
-        help="NAME=FILE, one paragraph per line, blank between documents; may be repeated",
-    )
-    parser.add_argument("--output", required=True, help="directory for data and models")
-    parser.add_argument("--recipe", default="tiny", choices=tuple(VOCAB_SIZES))
-    parser.add_argument("--seeds", default="0,1,2", help="seeds of our runs")
-    parser.add_argument("--steps", default="500,1400", help="numbers of steps of our runs")
-    parser.add_argument("--hf_rates", default="1e-3,3e-3,6e-3", help="learning rates of HF")
-    parser.add_argument("--tfm_rates", default="1e-3,3e-3,6e-3", help="of tf-models-official")
-    parser.add_argument("--seconds", default="60,150,300", help="times of the runs of both")
-    parser.add_argument("--set", action="append", default=[], help="key=value: overrides a key")
-    parser.add_argument("--trials", action="store_true", help="compare our runs at their steps")
-    parser.add_argument("--train", action="store_true", help="train only")
-    parser.add_argument("--evaluate", action="store_true", help="evaluate what is trained, only")
-    parser.add_argument("--results", default=RESULTS, help="file of finished rows")
-    parser.add_argument("--document", default=DOCUMENT, help="Markdown file to write")
-    return parser.parse_args()
-
-
-def _runs(arguments: argparse.Namespace, texts: list[str]):
+def _runs(flags: argparse.Namespace, text: str) -> Iterator[runs.Run]:
     """The runs that the flags ask for, in the order in which they are trained."""
-    from benchmarks.learning.time_to_quality.runs import Run
-
-    def split(flag: str) -> list[str]:
-        return [part for part in flag.split(",") if part]
-
-    overrides = tuple(arguments.set)
-    for text in texts:
-        for steps, seed in itertools.product(split(arguments.steps), split(arguments.seeds)):
-            yield Run(
-                *(text, "ours", int(seed), int(steps)),
-                overrides=overrides,
-                recipe=arguments.recipe,
-                is_timed=not arguments.trials,
-            )
-        if arguments.trials:
-            continue
-        for peer, rates in (("hf", arguments.hf_rates), ("tfm", arguments.tfm_rates)):
-            if peer == "hf" and rates and not _has_torch():
-                print(
-                    "HF is skipped: torch and transformers are not installed (`make parity` "
-                    "installs them)",
-                    file=sys.stderr,
-                )
-                continue
-            for rate, seconds in itertools.product(split(rates), split(arguments.seconds)):
-                yield Run(
-                    *(text, peer, 0),
-                    rate=float(rate),
-                    seconds=float(seconds),
-                    recipe=arguments.recipe,
-                )
-
-
-def _has_torch() -> bool:
-    return all(map(importlib.util.find_spec, ("torch", "transformers")))
+    for steps, seed in itertools.product(map(int, flags.steps), map(int, flags.seeds)):
+        yield runs.Run(
+            *(text, "ours", seed, steps),
+            overrides=tuple(flags.set),
+            recipe=flags.recipe,
+            is_timed=not flags.trials,
+        )
+    peers = {} if flags.trials else {"hf": flags.hf_rates, "tfm": flags.tfm_rates}
+    if peers and not all(map(importlib.util.find_spec, ("torch", "transformers"))):
+        print("HF is skipped: `make parity` installs torch and transformers", file=sys.stderr)
+        del peers["hf"]
+    for peer, rates in peers.items():
+        for rate, seconds in itertools.product(map(float, rates), map(float, flags.seconds)):
+            yield runs.Run(text, peer, 0, rate=rate, seconds=seconds, recipe=flags.recipe)
 
 
 if __name__ == "__main__":

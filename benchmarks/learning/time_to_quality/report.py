@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import functools
-import json
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.document import fill_table
-from benchmarks.harness.rows import add_row, key_of, read_rows
+from benchmarks.harness.tables import (
+    Row,
+    add_row,
+    fill_table,
+    key_of,
+    markdown_table,
+    mean_and_spread,
+    read_rows,
+)
 from benchmarks.learning.time_to_quality.runs import Run
 
 _KEY = ("recipe", "text", "peer", "seed", "num_steps", "rate", "limit", "settings", "is_timed")
@@ -40,32 +46,28 @@ def write(results: str, document: str) -> None:
                 f"{results}: expected one loss of unigrams for {recipe}, {text}, got {unigrams}; "
                 "rows of an earlier way of holding text out need another name of the text"
             )
-    timed = [row for row in rows if row["is_timed"]]
-    trials = [row for row in rows if not row["is_timed"]]
-    if timed:
-        fill_table(document, "time", table(timed))
-    if trials:
-        fill_table(document, "trials", trials_table(trials))
+    for name, is_timed, table_of in (("time", True, table), ("trials", False, trials_table)):
+        chosen = [row for row in rows if row["is_timed"] == is_timed]
+        if chosen:
+            fill_table(document, name, table_of(chosen))
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def table(rows: list[Row]) -> str:
     """A table of the runs of each text, seeds together, HF and tf-models-official at their best."""
-    titles = ["recipe", "text", "", "seeds", "steps", "wall time, s", "held-out loss"]
-    lines = [titles, ["---"] * len(titles)]
+    lines = [["recipe", "text", "", "seeds", "steps", "wall time, s", "held-out loss"]]
     for (recipe, text), of_text in _by_text(rows).items():
-        unigram = of_text[0]["unigram_loss"]
-        lines.append([recipe, text, "unigram baseline", "", "", "", f"{unigram:.3f}"])
-        for runs in groups(of_text):
-            lines.append([recipe, text, *_cells(runs)])
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+        unigram = f"{of_text[0]['unigram_loss']:.3f}"
+        lines.append([recipe, text, "unigram baseline", "", "", "", unigram])
+        lines += [[recipe, text, *_cells(runs)] for runs in groups(of_text)]
+    return markdown_table(lines)
 
 
-def trials_table(rows: list[dict[str, Any]]) -> str:
+def trials_table(rows: list[Row]) -> str:
     """A table of trials: what differs from today's recipe, and losses at three points of the run.
 
     Runs that differ in the seed only share a line. The best of a text is first.
     """
-    trials: dict[tuple, list[dict[str, Any]]] = {}
+    trials: dict[tuple, list[Row]] = {}
     for row in rows:
         # How many micro-batches run side by side says nothing about what is learned.
         changes = [x for x in _changes(row) if not x.startswith("training.parallel_slices=")]
@@ -73,18 +75,17 @@ def trials_table(rows: list[dict[str, Any]]) -> str:
         trials.setdefault(trial, []).append(row)
     titles = ["recipe", "text", "steps", "settings", "seeds"]
     lines = [[*titles, "after a sixth", "after half", "at the end"]]
-    lines.append(["---"] * len(lines[0]))
     best_first = sorted(trials.items(), key=lambda item: (*item[0][:3], _mean(item[1], "loss")))
     for trial, runs in best_first:
         curves = np.array([[loss for _, _, loss in row["curve"]] for row in runs]).mean(axis=0)
         points = curves[0], curves[len(curves) // 2 - 1], curves[-1]
         lines.append([*map(str, trial), str(len(runs)), *(f"{loss:.3f}" for loss in points)])
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    return markdown_table(lines)
 
 
-def _by_text(rows: list[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+def _by_text(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
     """{(recipe, text): its rows}."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row["recipe"], row["text"]), []).append(row)
     return found
@@ -102,26 +103,23 @@ def _today(recipe: str) -> dict[str, Any]:
     return Run("", "ours", 0, recipe=recipe).settings
 
 
-def groups(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def groups(rows: list[Row]) -> list[list[Row]]:
     """Runs that differ in the seed only; of a peer with several rates, those of the best rate."""
-    grouped: dict[str, list[dict[str, Any]]] = {}
+    grouped: dict[tuple, list[Row]] = {}
     for row in rows:
-        grouped.setdefault(json.dumps([row[name] for name in _KEY if name != "seed"]), []).append(
-            row
-        )
-    best: dict[str, list[dict[str, Any]]] = {}
+        grouped.setdefault(key_of(row, [name for name in _KEY if name != "seed"]), []).append(row)
+    best: dict[object, list[Row]] = {}
     for key, runs in grouped.items():
         first = runs[0]
-        name = key if first["peer"] == "ours" else f"{first['peer']} {first['limit']}"
-        if name not in best or _mean(runs, "loss") < _mean(best[name], "loss"):
-            best[name] = runs
+        name = key if first["peer"] == "ours" else (first["peer"], first["limit"])
+        best[name] = min(best.get(name, runs), runs, key=lambda runs: _mean(runs, "loss"))
     order = list(_TITLE)
     return sorted(
         best.values(), key=lambda runs: (order.index(runs[0]["peer"]), runs[0]["num_steps"])
     )
 
 
-def shown(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def shown(rows: list[Row]) -> dict[str, Any]:
     """{text: the loss of its unigrams, and the curve of each run that the table is about}."""
     timed = [row for row in rows if row["is_timed"]]
     return {
@@ -137,24 +135,19 @@ def shown(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _cells(runs: list[dict[str, Any]]) -> list[str]:
+def _cells(runs: list[Row]) -> list[str]:
     first = runs[0]
-    title = _TITLE[first["peer"]]
-    if first["peer"] != "ours":
-        title += f", rate {first['rate']:g}"
-    else:
-        title = ", ".join([title, *_changes(first)])
-    spread = f" ± {np.std([row['loss'] for row in runs], ddof=1):.3f}" if len(runs) > 1 else ""
+    details = _changes(first) if first["peer"] == "ours" else [f"rate {first['rate']:g}"]
     return [
-        title,
+        ", ".join([_TITLE[first["peer"]], *details]),
         str(len(runs)),
         f"{_mean(runs, 'steps'):.0f}",
         f"{_mean(runs, 'seconds'):.0f}",
-        f"{_mean(runs, 'loss'):.3f}{spread}",
+        mean_and_spread([row["loss"] for row in runs]),
     ]
 
 
-def _mean(runs: list[dict[str, Any]], name: str) -> float:
+def _mean(runs: list[Row], name: str) -> float:
     return float(np.mean([row[name] for row in runs]))
 
 

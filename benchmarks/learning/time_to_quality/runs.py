@@ -1,20 +1,33 @@
-"""Training runs of the contestants, each in a process of its own, and their evaluation."""
+"""Data of all contestants, their training runs, each in a process of its own, and evaluation."""
 
 from __future__ import annotations
 
 import dataclasses
+import glob
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 from typing import Any
 
-from benchmarks.learning.time_to_quality.data import EVALUATION, WINDOWS, config_of
+import numpy as np
 
+from official.xlnet.files.json_files import read_json, write_json
+
+VOCAB_SIZES = {"tiny": 4000, "small": 8000}  # Of each recipe.
+WINDOWS = "windows.npy"
+# The targets of evaluation, whatever a recipe trains on: HF's collator has a third, too.
+EVALUATION: dict[str, Any] = {
+    "num_predict": 42,
+    "target_ratio": 3.0,
+    "target_unit": "word",
+    "max_span": 5,
+}
 _DONE = "done.json"
 _OUR_CHECKPOINTS = 6  # Of a run of ours, evenly spaced; peers save by time.
 PEER_CHECKPOINTS = 10
@@ -70,20 +83,48 @@ class Run:
     @property
     def name(self) -> str:
         """Name of the run's directory."""
-        parts = [self.peer, f"{self.rate:g}-{self.seconds:g}s"]
+        parts = [f"{self.rate:g}-{self.seconds:g}s"]
         if self.peer == "ours":
             settings = json.dumps(self.settings, sort_keys=True).encode()
-            parts = [
-                self.peer,
-                f"{self.steps}steps",
-                *self.overrides,
-                f"{zlib.crc32(settings):08x}",
-            ]
-        return re.sub(r"[^\w.=-]", "_", "-".join([*parts, f"seed{self.seed}"]))
+            parts = [f"{self.steps}steps", *self.overrides, f"{zlib.crc32(settings):08x}"]
+        return re.sub(r"[^\w.=-]", "_", "-".join([self.peer, *parts, f"seed{self.seed}"]))
 
     def directory(self, output: str) -> str:
         """Directory of its text in that of all runs."""
         return os.path.join(output, self.recipe, self.text)
+
+
+def config_of(recipe: str) -> str:
+    """Path of a recipe."""
+    return f"configs/{recipe}.yaml"
+
+
+def prepare_data(text: str, recipe: str, output: str) -> None:
+    """Trains the vocabulary and writes records and windows, unless they are there.
+
+    Args:
+      text: text file.
+      recipe: a key of `VOCAB_SIZES`.
+      output: directory for `vocab`, `data` and `windows.npy` int32 [n, T], the windows of
+        forward text.
+    """
+    from data_prep.corpus.vocabulary import train_vocabulary
+    from data_prep.pipelines.prepare import prepare
+    from official.xlnet.configs.experiment import XLNetConfig
+    from official.xlnet.data.pretraining_dataset import pretraining_dataset
+
+    windows = os.path.join(output, WINDOWS)
+    if os.path.exists(windows):
+        return
+    config = XLNetConfig.load(config_of(recipe))
+    vocab, data = (os.path.join(output, name) for name in ("vocab", "data"))
+    train_vocabulary([text], vocab, config.model.vocab_size or VOCAB_SIZES[recipe])
+    prepare([text], vocab, config, data)
+    rows = [
+        batch["token_ids"][~batch["is_reversed"]]
+        for batch in pretraining_dataset(data, 16, "train", epochs=1).as_numpy_iterator()
+    ]
+    np.save(windows, np.concatenate(rows))
 
 
 def is_trained(run: Run, directory: str) -> bool:
@@ -104,12 +145,10 @@ def train(run: Run, directory: str) -> None:
     shutil.rmtree(output, ignore_errors=True)
     os.makedirs(output)
     command = _our_command if run.peer == "ours" else _peer_command
+    words = [sys.executable, "-m", *command(run, directory, output)]
     start = time.time()
-    subprocess.run(
-        [sys.executable, *command(run, directory, output)], check=True, stdout=sys.stderr
-    )
-    with open(os.path.join(output, _DONE), "w", encoding="utf-8") as file:
-        json.dump({"start": start}, file)
+    subprocess.run(words, check=True, stdout=sys.stderr)
+    write_json(os.path.join(output, _DONE), {"start": start})
 
 
 def evaluate_checkpoints(run: Run, directory: str) -> dict[str, Any]:
@@ -125,11 +164,10 @@ def evaluate_checkpoints(run: Run, directory: str) -> dict[str, Any]:
       `steps` and `loss` of the last one; and of `unigram_loss`.
     """
     output = os.path.join(directory, run.name)
-    with open(os.path.join(output, _DONE), encoding="utf-8") as file:
-        done = json.load(file)
+    done = read_json(os.path.join(output, _DONE))
     curve, metrics = [], {}
     for step, path in sorted(_checkpoints(run, output).items()):
-        metrics = _metrics(run, path, step, directory, output)
+        metrics = _metrics(run, path, step, directory)
         # A peer that evaluates itself says when it made the checkpoint.
         seconds = metrics.get("seconds", os.path.getmtime(path) - done["start"])
         curve.append([round(seconds, 1), step, round(metrics["loss"], 4)])
@@ -156,7 +194,7 @@ def _our_command(run: Run, directory: str, output: str) -> list[str]:
         f"training.keep_checkpoints={_OUR_CHECKPOINTS + 1}",
     ]
     return [
-        *("-m", "official.xlnet.cli", "pretrain", f"--config={config_of(run.recipe)}"),
+        *("official.xlnet.cli", "pretrain", f"--config={config_of(run.recipe)}"),
         f"--data={os.path.join(directory, 'data')}",
         f"--model_dir={os.path.join(output, 'model')}",
         *(f"--set={override}" for override in overrides),
@@ -165,7 +203,7 @@ def _our_command(run: Run, directory: str, output: str) -> list[str]:
 
 def _peer_command(run: Run, directory: str, output: str) -> list[str]:
     return [
-        *("-m", f"{_PEERS}.{run.peer}", f"--config={config_of(run.recipe)}", f"--output={output}"),
+        *(f"{_PEERS}.{run.peer}", f"--config={config_of(run.recipe)}", f"--output={output}"),
         f"--windows={os.path.join(directory, WINDOWS)}",
         f"--vocab={os.path.join(directory, 'vocab', 'spiece.model')}",
         f"--data={os.path.join(directory, 'data')}",
@@ -183,36 +221,28 @@ def _checkpoints(run: Run, output: str) -> dict[int, str]:
     return {int(match[1]): os.path.join(folder, name) for match, name in found if match}
 
 
-def _metrics(run: Run, path: str, step: int, directory: str, output: str) -> dict[str, float]:
+def _metrics(run: Run, path: str, step: int, directory: str) -> dict[str, float]:
     """What `xlnet evaluate` says about a checkpoint, as a model directory of its own."""
+    from official.xlnet.checkpoints.convert import convert
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.training.evaluation import evaluate
 
-    model = os.path.join(output, "evaluated")
-    shutil.rmtree(model, ignore_errors=True)
     if run.peer == "tfm":  # Evaluated by its own process, on the same targets.
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    if run.peer == "ours":
-        source = os.path.dirname(path)
-        os.makedirs(model)
-        for name in ("config.yaml", "spiece.model"):
-            shutil.copy(os.path.join(source, name), model)
-        for name in os.listdir(source):
-            if name.startswith(f"ckpt-{step}."):
-                shutil.copy(os.path.join(source, name), model)
-    else:
-        from official.xlnet.checkpoints.convert import convert
-
-        convert(path, model)
-    config = XLNetConfig.load(model)
-    recipe = XLNetConfig.load(config_of(run.recipe))
-    config.data = dataclasses.replace(recipe.data, **EVALUATION)
-    config.training = dataclasses.replace(recipe.training, seed=0)
-    if run.peer != "ours":
-        config.model.mem_len = 0
-    config.save(model)
-    try:
+        return read_json(path)
+    with tempfile.TemporaryDirectory() as folder:
+        model = os.path.join(folder, "model")
+        if run.peer == "hf":
+            convert(path, model)
+        else:
+            os.mkdir(model)
+            for pattern in ("config.yaml", "spiece.model", f"ckpt-{step}.*"):
+                for file in glob.glob(os.path.join(os.path.dirname(path), pattern)):
+                    shutil.copy(file, model)
+        config = XLNetConfig.load(model)
+        recipe = XLNetConfig.load(config_of(run.recipe))
+        config.data = dataclasses.replace(recipe.data, **EVALUATION)
+        config.training = dataclasses.replace(recipe.training, seed=0)
+        if run.peer == "hf":
+            config.model.mem_len = 0
+        config.save(model)
         return evaluate(model, os.path.join(directory, "data"))
-    finally:
-        shutil.rmtree(model)

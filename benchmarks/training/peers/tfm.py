@@ -9,7 +9,7 @@ import tf_keras
 from official.legacy.xlnet import xlnet_modeling
 
 from benchmarks.harness.worker import Work
-from benchmarks.harness.workload import DROPOUT, LEARNING_RATE, Shape, masked_batch
+from benchmarks.harness.workload import LEARNING_RATE, Shape, config_of, masked_batch
 
 
 def build(kind: str, shape: dict, jit_compile: bool = False) -> Work:
@@ -21,36 +21,50 @@ def build(kind: str, shape: dict, jit_compile: bool = False) -> Work:
     return Work(lambda: float(step()), model.count_params())
 
 
-def trainer(sizes: Shape) -> tuple:
-    """Returns the model, its optimizer, a function that trains on a batch, and a batch."""
-    model_config = types.SimpleNamespace(
-        n_token=sizes.vocab_size,
-        n_layer=sizes.num_layers,
-        d_model=sizes.d_model,
-        n_head=sizes.num_heads,
-        d_head=sizes.d_model // sizes.num_heads,
-        d_inner=sizes.d_inner,
-        untie_r=True,
+def create_model(
+    config, bi_data: bool, use_proj: bool = False
+) -> xlnet_modeling.PretrainingXLNetModel:
+    """The model of tf-models-official in the shape and initial scale of a configuration of ours.
+
+    Args:
+      config: the configuration.
+      bi_data: whether half of the rows are reversed.
+      use_proj: whether it has a projection before the logits.
+    """
+    model = config.model
+    shape = types.SimpleNamespace(
+        n_token=model.vocab_size,
+        n_layer=model.num_layers,
+        d_model=model.d_model,
+        n_head=model.num_heads,
+        d_head=model.d_head,
+        d_inner=model.d_inner,
+        untie_r=model.untie_r,
         ff_activation="gelu",
     )
-    run_config = types.SimpleNamespace(
-        dropout=DROPOUT,
-        dropout_att=DROPOUT,
-        mem_len=sizes.mem_len,
-        reuse_len=sizes.reuse_len,
-        bi_data=sizes.batch_size % 2 == 0,
+    run = types.SimpleNamespace(
+        dropout=model.dropout,
+        dropout_att=model.dropatt,
+        mem_len=model.mem_len,
+        reuse_len=config.data.reuse_len,
+        bi_data=bi_data,
         clamp_len=-1,
         use_cls_mask=False,
         init_method="normal",
-        init_std=0.02,
+        init_std=model.init_std,
         init_range=0.1,
         use_tpu=False,
         is_training=True,
         same_length=False,
     )
-    model = xlnet_modeling.PretrainingXLNetModel(
-        use_proj=True, xlnet_config=model_config, run_config=run_config
+    return xlnet_modeling.PretrainingXLNetModel(
+        use_proj=use_proj, xlnet_config=shape, run_config=run
     )
+
+
+def trainer(sizes: Shape) -> tuple:
+    """Returns the model, its optimizer, a function that trains on a batch, and a batch."""
+    model = create_model(config_of(sizes), bi_data=sizes.batch_size % 2 == 0, use_proj=True)
     optimizer = tf_keras.optimizers.legacy.Adam(LEARNING_RATE)
     batch = {name: tf.constant(value) for name, value in masked_batch(sizes).items()}
     features = {

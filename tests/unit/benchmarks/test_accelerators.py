@@ -17,7 +17,7 @@ from benchmarks.accelerators.chips import CHIPS
 from benchmarks.accelerators.jax_side import hlo
 from benchmarks.accelerators.steps import PEER, Case, trace, write_step
 from benchmarks.costs import flops
-from benchmarks.harness.rows import read_rows
+from benchmarks.harness.tables import read_rows
 from official.xlnet.modeling.kernels.device_forms import built_for
 
 # Two layers; sizes with many binary digits, blocks of the content stream and dropout.

@@ -11,9 +11,8 @@ import pytest
 import tensorflow as tf
 import yaml
 
-from benchmarks.harness.document import fill_table
-from benchmarks.harness.rows import read_rows
-from benchmarks.learning import ablation, ablation_report, rivals, untuned
+from benchmarks.harness.tables import fill_table, read_rows
+from benchmarks.learning import ablation, rivals, untuned
 from benchmarks.learning.span_likelihood import (
     MAX_TOKENS,
     _losses_and_memory,
@@ -95,7 +94,7 @@ def test_the_ablation_compares_means_over_seeds(tmp_path):
             (tmp_path / "runs" / f"{row}-{seed}.json").write_text(json.dumps(result, default=float))
     page = shutil.copy(ROOT / "docs/ablation.md", tmp_path / "page.md")
     results = ablation.read_results(str(tmp_path))
-    ablation_report.write(results, str(page))
+    ablation.write(results, str(page))
     text = page.read_text()
     assert "| XLNet, K = 6 | 3 | 5.100 ± 0.100 |" in text
     assert "both with memory | +1.000 | 0.058 | better |" in text

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from benchmarks.harness.command_line import parse, required
 from benchmarks.learning.time_to_quality.runs import PEER_CHECKPOINTS
 
 WARMUP_STEPS = 150
@@ -18,13 +19,9 @@ _LOWEST_RATE = 0.02  # Share of the peak rate that the decay ends at.
 
 def arguments() -> argparse.Namespace:
     """The flags that `runs.train` gives."""
-    parser = argparse.ArgumentParser()
-    for name in ("config", "windows", "vocab", "data", "output"):
-        parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--rate", type=float, required=True)
-    parser.add_argument("--seconds", type=float, required=True)
-    parser.add_argument("--seed", type=int, required=True)
-    return parser.parse_args()
+    paths = {name: required("path") for name in ("config", "windows", "vocab", "data", "output")}
+    numbers = {name: required("number", type=float) for name in ("rate", "seconds")}
+    return parse(__doc__, **paths, **numbers, seed=required("random seed", type=int))
 
 
 def process_seconds() -> float:

@@ -15,6 +15,7 @@ import torch
 import transformers
 
 from benchmarks.learning.time_to_quality.peers.common import WEIGHT_DECAY, arguments, steps
+from benchmarks.training.peers.hf import configuration
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.cores import num_cores
 from official.xlnet.tokenization.special_tokens import CLS_ID, MASK_ID, PAD_ID, SEP_ID, UNK_ID
@@ -41,7 +42,7 @@ def main() -> None:
     config = XLNetConfig.load(flags.config)
     config.model.fit_vocabulary(num_pieces(flags.vocab), flags.vocab)
     windows = torch.from_numpy(np.load(flags.windows)).long()
-    model = create_model(config).train()
+    model = transformers.XLNetLMHeadModel(configuration(config, mem_len=None)).train()
     training = config.training
     optimizer = torch.optim.AdamW(
         model.parameters(),
@@ -73,25 +74,6 @@ def main() -> None:
         torch.nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-
-
-def create_model(config: XLNetConfig) -> transformers.XLNetLMHeadModel:
-    """HF's model of the shape and initial scale of a configuration, without memory."""
-    model = config.model
-    return transformers.XLNetLMHeadModel(
-        transformers.XLNetConfig(
-            vocab_size=model.vocab_size,
-            d_model=model.d_model,
-            n_layer=model.num_layers,
-            n_head=model.num_heads,
-            d_inner=model.d_inner,
-            ff_activation="gelu_new",
-            untie_r=model.untie_r,  # type: ignore[call-arg, unused-ignore]
-            dropout=model.dropout,
-            initializer_range=model.init_std,
-            mem_len=None,
-        )
-    )
 
 
 if __name__ == "__main__":

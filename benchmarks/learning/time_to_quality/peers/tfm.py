@@ -12,29 +12,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import types
 
-from official.xlnet.cli import set_environment_defaults
+import tensorflow as tf
+import tf_keras
+from official.legacy.xlnet import xlnet_modeling
 
-set_environment_defaults()
-
-import tensorflow as tf  # noqa: E402
-import tf_keras  # noqa: E402
-from official.legacy.xlnet import xlnet_modeling  # noqa: E402
-
-from benchmarks.learning.time_to_quality.data import EVALUATION  # noqa: E402
-from benchmarks.learning.time_to_quality.peers.common import (  # noqa: E402
+from benchmarks.learning.time_to_quality.peers.common import (
     WEIGHT_DECAY,
     arguments,
     process_seconds,
     steps,
 )
-from official.xlnet.configs.experiment import XLNetConfig  # noqa: E402
-from official.xlnet.configs.sections import ObjectiveSections  # noqa: E402
-from official.xlnet.data.pretraining_dataset import Records, pretraining_dataset  # noqa: E402
-from official.xlnet.modeling.objectives import create_objective  # noqa: E402
-from official.xlnet.tokenization.tokenizer import num_pieces  # noqa: E402
-from official.xlnet.training.unigram_baseline import unigram_distribution  # noqa: E402
+from benchmarks.learning.time_to_quality.runs import EVALUATION
+from benchmarks.training.peers.tfm import create_model
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.sections import ObjectiveSections
+from official.xlnet.data.pretraining_dataset import Records, pretraining_dataset
+from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.tokenization.tokenizer import num_pieces
+from official.xlnet.training.unigram_baseline import unigram_distribution
 
 
 def main() -> None:
@@ -45,7 +41,7 @@ def main() -> None:
     config.model = dataclasses.replace(config.model, mem_len=0)
     config.training = dataclasses.replace(config.training, seed=flags.seed)
     training = config.training
-    model = create_model(config)
+    model = create_model(config, bi_data=config.data.bidirectional)
     optimizer = tf_keras.optimizers.AdamW(
         flags.rate,
         weight_decay=WEIGHT_DECAY,
@@ -83,37 +79,6 @@ def main() -> None:
         path = os.path.join(flags.output, f"step-{number}")
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"seconds": seconds, **metrics()}, file)
-
-
-def create_model(config: XLNetConfig) -> xlnet_modeling.PretrainingXLNetModel:
-    """The model of tf-models-official in the shape and initial scale of a configuration."""
-    model, data = config.model, config.data
-    shape = types.SimpleNamespace(
-        n_token=model.vocab_size,
-        n_layer=model.num_layers,
-        d_model=model.d_model,
-        n_head=model.num_heads,
-        d_head=model.d_head,
-        d_inner=model.d_inner,
-        untie_r=model.untie_r,
-        ff_activation="gelu",
-    )
-    run = types.SimpleNamespace(
-        dropout=model.dropout,
-        dropout_att=model.dropatt,
-        mem_len=0,
-        reuse_len=data.reuse_len,
-        bi_data=data.bidirectional,
-        clamp_len=-1,
-        use_cls_mask=False,
-        init_method="normal",
-        init_std=model.init_std,
-        init_range=0.1,
-        use_tpu=False,
-        is_training=True,
-        same_length=False,
-    )
-    return xlnet_modeling.PretrainingXLNetModel(use_proj=False, xlnet_config=shape, run_config=run)
 
 
 def features(objective, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
