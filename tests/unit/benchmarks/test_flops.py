@@ -33,9 +33,8 @@ DISTANCES = SHAPE.mem_len + 2 * SHAPE.seq_len - 1
 def trace(shape=SHAPE, **settings):
     """(products of a training step, its model)."""
     model, batch = ours.pretrainer(shape, config_of(shape, **settings))
-    return list(
-        products_of(tf.function(model.train_step).get_concrete_function(batch).graph)
-    ), model
+    graph = tf.function(model.train_step).get_concrete_function(batch).graph
+    return list(products_of(graph)), model
 
 
 @pytest.fixture(scope="module")
