@@ -116,8 +116,8 @@ EXPENSIVE = {
 }
 WORDS = {
     "PREPARE": "--vocab=vocab --config=config.yaml --num_workers=1 --output=OUT",
-    "TUNE": "--task=classification --set=training.num_steps=2 --train=train.tsv --dev=dev.tsv "
-    "--output=OUT",
+    "TUNE": "--task=classification --set=num_steps=2 --set=warmup_steps=0 --train=train.tsv "
+    "--dev=dev.tsv --output=OUT",
 }
 
 
