@@ -54,8 +54,8 @@ test-all: setup-all  ## Run all tests, with what they wait for installed.
 	$(IN_VENV) -m pytest $(WORKERS) -m "slow or not slow" --no-skips $(TESTS) $(PYTEST_FLAGS)
 
 fuzz: $(ENVIRONMENT)  ## Try N wrong inputs (N=10000).
-	XLNET_FUZZ_CASES=$(N) $(IN_VENV) -m pytest -s tests/property/test_wrong_input_fuzz.py \
-		tests/property/test_wrong_request_fuzz.py $(PYTEST_FLAGS)
+	XLNET_FUZZ_CASES=$(N) $(IN_VENV) -m pytest -s -m "slow or not slow" $(PYTEST_FLAGS) \
+		tests/property/test_wrong_input_fuzz.py tests/property/test_wrong_request_fuzz.py
 
 journeys: N := 40
 journeys: $(ENVIRONMENT)  ## Make N journeys of right input through the verbs (N=40).

@@ -8,7 +8,6 @@ import pydoc_data.topics
 import re
 import shlex
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -104,11 +103,7 @@ def prepared(tmp_path_factory):
 
 
 def xlnet(verb, *arguments):
-    """Runs a verb in this process, with no flag left over from the last time."""
-    for name, module in sys.modules.items():
-        if name.startswith("official.xlnet.commands.") and hasattr(module, "FLAGS"):
-            for flag in module.FLAGS:
-                module.FLAGS[flag].unparse()
+    """Runs a verb in this process."""
     assert cli.main([verb, *arguments]) == 0
 
 

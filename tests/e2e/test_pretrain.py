@@ -1,13 +1,11 @@
 """A run from text to evaluation: exact resume, what evaluation reports, what goes wrong."""
 
 import collections
-import contextlib
 import itertools
 import json
 import math
 import pathlib
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -25,8 +23,9 @@ from official.xlnet.data import pretraining_dataset as reading
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate
 from official.xlnet.training.pretraining import pretrain
+from tests.helpers.corpora import read_lane
 from tests.helpers.replicas.clusters import wait_for_step
-from tests.helpers.wrong_input import refused, run
+from tests.helpers.wrong_input import full_disk, refused, run
 
 
 @pytest.fixture(scope="module")
@@ -112,15 +111,14 @@ def test_first_weights_from_another_model_and_a_limit_of_time(world, tmp_path):
 
 def tokens(world, split):
     """Tokens of each window of a split."""
-    for record in tf.data.TFRecordDataset(tf.io.gfile.glob(f"{world.data}/{split}-*.tfrecord")):
-        feature = tf.train.Example.FromString(record.numpy()).features.feature
-        yield list(feature["token_ids"].int64_list.value)
+    lanes = map(read_lane, pathlib.Path(world.data).glob(f"{split}-*.tfrecord"))
+    return [window["token_ids"] for window in itertools.chain.from_iterable(lanes)]
 
 
 def test_evaluation_counts_every_target_and_compares_with_word_counts(world, evaluated):
     assert set(evaluated) == {"loss", "unigram_loss", "perplexity", "targets"}
     assert evaluated["perplexity"] == pytest.approx(math.exp(evaluated["loss"]))
-    windows = [*tokens(world, "heldout")]
+    windows = tokens(world, "heldout")
     assert 0.98 * 5 * len(windows) < evaluated["targets"] <= 5 * len(windows)
     # The cross entropy of held-out tokens under the counts is near that of a sample of them.
     counts = collections.Counter(itertools.chain.from_iterable(tokens(world, "train")))
@@ -141,17 +139,6 @@ def flip_a_byte(path):
     path.write_bytes(data)
 
 
-@contextlib.contextmanager
-def full_disk():
-    """No file of the process may grow beyond 32 KB."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 15, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
 def test_the_checkpoint_before_a_damaged_one_is_used_and_outlives_a_full_disk(
     world, tmp_path, capfd
 ):
@@ -165,7 +152,7 @@ def test_the_checkpoint_before_a_damaged_one_is_used_and_outlives_a_full_disk(
     assert f"ckpt-60 is damaged: {copy}/ckpt-60.data-00000-of-00001: expected SHA-256" in sentence
     assert sentence.endswith(f"resuming from {copy}/ckpt-{before}")
 
-    with full_disk():
+    with full_disk(1 << 15):
         full = run(capfd, *arguments(world, model_dir=copy))
     assert (full.status, full.out) == (2, "") and "File too large" in full.err.splitlines()[-1]
     assert newest_checkpoint(str(copy)).record["step"] == before

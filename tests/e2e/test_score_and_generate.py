@@ -1,24 +1,10 @@
 """`xlnet score` and `xlnet generate` on a model directory, through the command line."""
 
 import json
-import os
 
 import pytest
-import tensorflow as tf
 
 from official.xlnet import cli
-from official.xlnet.checkpoints.model_directory import create_model_dir
-from official.xlnet.tokenization.tokenizer import Tokenizer
-from tests.helpers.small_language_model import random_model
-
-
-@pytest.fixture(scope="module")
-def model_dir(tmp_path_factory, vocab_file):
-    directory = str(tmp_path_factory.mktemp("language") / "model")
-    model = random_model(vocab_size=Tokenizer(vocab_file).vocab_size)
-    create_model_dir(directory, model.config, vocab_file)
-    tf.train.Checkpoint(model=model).save(os.path.join(directory, "ckpt"))
-    return directory
 
 
 def run(capsys, *arguments):
@@ -28,9 +14,9 @@ def run(capsys, *arguments):
     return status, [json.loads(line) for line in captured.out.splitlines()], captured.err
 
 
-def test_score_prints_texts_and_totals(capsys, model_dir, tmp_path):
+def test_score_prints_texts_and_totals(capsys, world, tmp_path):
     (tmp_path / "texts.txt").write_text("The cat sat.\n\nA longer text: it goes on, and on.\n")
-    arguments = ["score", f"--model={model_dir}", f"--input={tmp_path / 'texts.txt'}"]
+    arguments = ["score", f"--model={world.pretrained}", f"--input={tmp_path / 'texts.txt'}"]
     status, [*rows, figures], _ = run(capsys, *arguments, "--text=First")
     assert status == 0
     assert [row["text"] for row in rows] == [
@@ -53,8 +39,8 @@ def test_score_prints_texts_and_totals(capsys, model_dir, tmp_path):
         assert status == 0 and figures["log_likelihood"] == pytest.approx(total)
 
 
-def test_generate_continues_and_fills_in(capsys, model_dir):
-    arguments = ["generate", f"--model={model_dir}", "--num_tokens=5", "--top_k=20"]
+def test_generate_continues_and_fills_in(capsys, world):
+    arguments = ["generate", f"--model={world.pretrained}", "--num_tokens=5", "--top_k=20"]
     texts = ["--text=The ____ sat", "--text=Once upon a", "--text=____{2} and ____."]
     status, [*rows, figures], _ = run(capsys, *arguments, *texts, "--max_blank_length=2")
     assert status == 0
@@ -76,9 +62,9 @@ def test_generate_continues_and_fills_in(capsys, model_dir):
     ],
 )
 def test_wrong_input_is_one_sentence(
-    capsys, model_dir, verb, tmp_path, monkeypatch, arguments, message
+    capsys, world, verb, tmp_path, monkeypatch, arguments, message
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "latin1.txt").write_bytes(b"Z\xfcrich\n")
-    status, rows, error = run(capsys, verb, f"--model={model_dir}", *arguments)
+    status, rows, error = run(capsys, verb, f"--model={world.pretrained}", *arguments)
     assert (status, rows, error.count("\n")) == (2, [], 1) and message in error

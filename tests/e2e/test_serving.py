@@ -17,7 +17,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.inference.task_prediction import predict_examples
+from official.xlnet.inference.task_prediction import load_task, predict_examples
 from official.xlnet.serving import export as exporting
 from official.xlnet.serving.client.endpoint import connect
 from tests.helpers.oracles.tokenizer_oracle import real_lines
@@ -25,7 +25,6 @@ from tests.helpers.served_models import (
     examples_of,
     mixed_texts,
     random_task,
-    save_task,
     service_of,
 )
 from tests.helpers.task_corpora import write_table
@@ -37,14 +36,12 @@ HELPERS = pathlib.Path(__file__).parents[1] / "helpers"
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
+def folders(world, tmp_path_factory):
     """(model directory, base path with version 1, task model, Python task)."""
-    root = tmp_path_factory.mktemp("serving")
-    model, task = random_task("classification")
-    model_dir = save_task(model, str(root / "model"))
-    base_path = str(root / NAME)
-    command("export", model=model_dir, output=base_path)
-    return model_dir, base_path, model, task
+    model_dir = world.task("classification").model
+    base_path = tmp_path_factory.mktemp("serving") / NAME
+    shutil.copytree(world.export("classification"), base_path)
+    return model_dir, str(base_path), *load_task(model_dir)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +120,6 @@ def test_c_library_gives_the_scores_of_keras(folders, tmp_path):
         pathlib.Path(version, "saved_model.pb").read_bytes()
     )
     signature = saved.meta_graphs[0].signature_def["serving_default"]
-    info = signature.outputs["probabilities"].name.split(":")
     request = {
         "libraries": [
             str(tensorflow / f"libtensorflow_{part}.so.2") for part in ("framework", "cc")
@@ -131,7 +127,7 @@ def test_c_library_gives_the_scores_of_keras(folders, tmp_path):
         "operations": [str(operations)],
         "model": version,
         "input": signature.inputs["text"].name,
-        "outputs": {"probabilities": [info[0], int(info[1])]},
+        "output": signature.outputs["probabilities"].name,
         "texts": texts,
     }
     (tmp_path / "request.json").write_text(json.dumps(request))
@@ -140,7 +136,7 @@ def test_c_library_gives_the_scores_of_keras(folders, tmp_path):
         check=True,
         stdout=subprocess.PIPE,
     )
-    found = json.loads(done.stdout.splitlines()[-1])["probabilities"]
+    found = json.loads(done.stdout.splitlines()[-1])
     expected = keras_probabilities(model, task, texts)
     np.testing.assert_allclose(np.reshape(found, expected.shape), expected, atol=1e-5)
 

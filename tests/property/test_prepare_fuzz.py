@@ -3,18 +3,15 @@
 import bz2
 import gzip
 import lzma
-import os
 import random
-import shutil
 
 import pytest
 import zstandard
 
 from data_prep.corpus import corpus, readers
-from data_prep.pipelines.prepare import prepare
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import DataError
-from tests.helpers.corpora import as_text, data_config, random_documents, vocabulary_dir
+from tests.helpers.corpora import as_text, prepare, random_documents
 
 COMPRESS = {
     "gz": gzip.compress,
@@ -84,60 +81,38 @@ def count_documents(data):
     return sum(not now and (i == 0 or blank[i - 1]) for i, now in enumerate(blank))
 
 
-def run_fuzz(seeds, directory, monkeypatch):
+@pytest.mark.parametrize(
+    "seeds", [range(150), pytest.param(range(1000, 1600), marks=pytest.mark.slow)]
+)
+def test_mutated_inputs(tmp_path, monkeypatch, seeds):
     outcomes = {"data set": 0, "sentence": 0}
     for seed in seeds:
-        rng = random.Random(seed)
-        where = directory / str(seed)
-        os.makedirs(where)
+        rng, where = random.Random(seed), tmp_path / str(seed)
+        where.mkdir()
         data = mutated_input(rng, where)
         # Small limits, so that small inputs meet them.
         size = rng.choice([97, 1000, 1 << 20])
         monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=size: size)
         monkeypatch.setattr(readers, "BATCH_BYTES", rng.choice([61, 1 << 20]))
-        limit = rng.choice([500, 1 << 20])
-        monkeypatch.setattr(readers, "MAX_DOCUMENT_BYTES", limit)
+        monkeypatch.setattr(readers, "MAX_DOCUMENT_BYTES", rng.choice([500, 1 << 20]))
         monkeypatch.setattr(readers, "MAX_LINE_CHARS", rng.choice([50, 1 << 16]))
+        options = dict(seq_len=11, reuse_len=3, num_lanes=2, heldout_fraction=0.2)
+        options["on_bad_utf8"] = rng.choice(["error", "replace"])
+        options["drop_duplicates"], options["min_words"] = rng.random() < 0.5, rng.choice([0, 2])
         try:
-            figures = prepare(
-                [f"{where}/*.*"],
-                vocabulary_dir(),
-                data_config(seq_len=11, reuse_len=3, num_lanes=2, heldout_fraction=0.2),
-                str(where / "out"),
-                num_workers=1,
-                on_bad_utf8=rng.choice(["error", "replace"]),
-                drop_duplicates=rng.random() < 0.5,
-                min_words=rng.choice([0, 2]),
-            )
+            figures = prepare(where / "*.*", where / "out", **options)
         except DataError as error:
             assert len(str(error)) > 20 and "\n" not in str(error), seed
             outcomes["sentence"] += 1
-        else:
-            outcomes["data set"] += 1
-            splits = Manifest.load(str(where / "out")).splits.values()
-            assert figures["documents"] == sum(split.documents for split in splits)
-            for split in splits:
-                reuse = split.windows * 3 // 2
-                assert reuse + split.dropped_tokens == split.tokens
-            counted = figures["documents"] + sum(
-                figures[name] for name in ("empty", "too_short", "low_quality", "duplicates")
-            )
-            if data is not None and not data.lstrip().startswith(b"<doc id="):
-                expected = count_documents(data)
-                if (where / "more.txt").exists():
-                    expected += 2
-                counted -= figures["divided_documents"]
-                assert expected <= counted <= expected + figures["cut_documents"], seed
-        shutil.rmtree(where)
-    return outcomes
-
-
-def test_mutated_inputs(tmp_path, monkeypatch):
-    outcomes = run_fuzz(range(150), tmp_path, monkeypatch)
-    assert min(outcomes.values()) > 25, outcomes
-
-
-@pytest.mark.slow
-def test_six_hundred_mutated_inputs(tmp_path, monkeypatch):
-    outcomes = run_fuzz(range(1000, 1600), tmp_path, monkeypatch)
-    assert min(outcomes.values()) > 60, outcomes
+            continue
+        outcomes["data set"] += 1
+        splits = Manifest.load(str(where / "out")).splits.values()
+        assert figures["documents"] == sum(split.documents for split in splits)
+        for split in splits:
+            assert split.windows * 3 // 2 + split.dropped_tokens == split.tokens
+        kinds = ("documents", "empty", "too_short", "low_quality", "duplicates")
+        counted = sum(figures[name] for name in kinds) - figures["divided_documents"]
+        if data is not None and not data.lstrip().startswith(b"<doc id="):
+            expected = count_documents(data) + 2 * (where / "more.txt").exists()
+            assert expected <= counted <= expected + figures["cut_documents"], seed
+    assert min(outcomes.values()) > len(seeds) // 6, outcomes

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -29,21 +30,26 @@ SHAPE = Shape(
 DISTANCES = SHAPE.mem_len + 2 * SHAPE.seq_len - 1
 
 
-def trace(**settings):
-    model, batch = ours.pretrainer(SHAPE, config_of(SHAPE, **settings))
-    return tf.function(model.train_step).get_concrete_function(batch).graph
+def trace(shape=SHAPE, **settings):
+    """(products of a training step, its model)."""
+    model, batch = ours.pretrainer(shape, config_of(shape, **settings))
+    graph = tf.function(model.train_step).get_concrete_function(batch).graph
+    return list(products_of(graph)), model
 
 
 @pytest.fixture(scope="module")
 def products():
-    return list(products_of(trace()))
+    return trace()[0]
 
 
-def test_step_computes_what_the_formula_says(products):
-    formula = flops.computed(SHAPE)
+def check(products, formula):
     assert sum(product.flops for product in products) == flops.total(formula)
     elements = sum(math.prod(shape) for product in products for shape in product.shapes)
     assert elements == sum(product.elements for product in formula)
+
+
+def test_step_computes_what_the_formula_says(products):
+    check(products, flops.computed(SHAPE))
 
 
 @pytest.mark.slow
@@ -64,13 +70,8 @@ def test_step_of_an_accelerator_computes_what_the_formula_says(kind):
 @pytest.mark.parametrize("depth", ["shared", "adaptive"])
 def test_shared_blocks_save_parameters_and_no_products(depth):
     shape = dataclasses.replace(SHAPE, depth=depth)
-    model, batch = ours.pretrainer(shape, config_of(shape))
-    graph = tf.function(model.train_step).get_concrete_function(batch).graph
-    counted = list(products_of(graph))
-    formula = flops.computed(shape)
-    assert sum(product.flops for product in counted) == flops.total(formula)
-    elements = sum(math.prod(size) for product in counted for size in product.shapes)
-    assert elements == sum(product.elements for product in formula)
+    products, model = trace(shape)
+    check(products, flops.computed(shape))
     parameters = sum(math.prod(variable.shape) for variable in model.trainable_variables)
     assert flops.num_parameters(shape) == parameters < flops.num_parameters(SHAPE)
 
@@ -106,7 +107,7 @@ def test_memory_gets_no_gradient(products):
 
 @pytest.mark.parametrize("recompute", ["attention", "block"])
 def test_recomputation_adds_at_most_one_forward_pass(recompute):
-    counted = sum(product.flops for product in products_of(trace(recompute=recompute)))
+    counted = sum(product.flops for product in trace(recompute=recompute)[0])
     computed = flops.computed(SHAPE)
     again = [
         product.flops // product.passes
@@ -119,21 +120,14 @@ def test_recomputation_adds_at_most_one_forward_pass(recompute):
 
 def test_step_is_traced_once():
     model, batch = ours.pretrainer(SHAPE, config_of(SHAPE))
-    traces = 0
-    step = model.train_step
-
-    def counting(data):
-        nonlocal traces
-        traces += 1
-        return step(data)
-
-    model.train_step = counting
+    # Python code runs only while a graph is traced.
+    model.train_step = step = mock.Mock(wraps=model.train_step)
     other = {name: tf.constant(value) for name, value in windows(SHAPE, seed=1).items()}
     data = tf.data.Dataset.from_tensor_slices(
         {name: tf.stack([batch[name], other[name]]) for name in batch}
     )
     model.fit(data.repeat(), steps_per_epoch=2, epochs=2, verbose=0)
-    assert traces == 1
+    step.assert_called_once()
 
 
 def test_formula_of_the_reference_shape():
