@@ -1,4 +1,4 @@
-"""Fine-tuning that starts from a fine-tuned model: with its head if it fits, else a word why not."""
+"""Fine-tuning from a fine-tuned model: with its head if it fits, else with a word why not."""
 
 import json
 import pathlib
