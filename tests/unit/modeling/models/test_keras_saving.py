@@ -140,7 +140,8 @@ def test_a_saved_model_is_loaded_with_its_optimizer(fitted, name):
     assert loaded.config.as_dict() == model.config.as_dict()
     assert_same_outputs(model, loaded)
     assert loaded.optimizer.get_config() == model.optimizer.get_config()
-    assert int(loaded.optimizer.iterations) == 4
+    # A SavedModel holds no state of an optimizer (docs/keras.md).
+    assert int(loaded.optimizer.iterations) == (4 if name == "model.keras" else 0)
     for variable in loaded.trainable_variables:
         decayed = "bias" not in variable.name and "norm" not in variable.name
         assert loaded.optimizer._use_weight_decay(variable) == decayed
