@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,21 +16,35 @@ from official.xlnet.errors import DataError
 
 _FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
 LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a class.
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _FLAGS = {"0", "1", "0.0", "1.0", "False", "True"}
 _LEAST_SCALE = 1e-18  # Its square is a normal number of float32.
 
 
-def complete_labels(config: XLNetConfig, found: Sequence[str]) -> tuple[str, ...]:
+def in_order(labels: Iterable[str]) -> list[str]:
+    """Returns labels in the order of the alphabet; whole numbers in theirs.
+
+    Example:
+      >>> in_order({"10", "9", "b", "a"})
+      ['9', '10', 'a', 'b']
+    """
+    return sorted(
+        labels, key=lambda label: (0, int(label), "") if _WHOLE.fullmatch(label) else (1, 0, label)
+    )
+
+
+def complete_labels(config: XLNetConfig, labels: Iterable[str]) -> tuple[str, ...]:
     """Returns the labels of the configuration, or those of the training data if it has none.
 
     Args:
       config: the experiment configuration.
-      found: labels that occur in the training data.
+      labels: labels that occur in the training data.
 
     Raises:
       DataError: there are fewer than two labels, one that the configuration does not list, or two
         that look the same.
     """
+    found = in_order(set(labels))
     if len(found) < 2:
         raise DataError(
             f"training data: expected at least two classes, got {', '.join(found) or 'none'}"

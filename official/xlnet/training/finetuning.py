@@ -94,7 +94,9 @@ def run_finetuning(
     require_memory(config.model, rows, config.task.max_length, training=True)
     inputs = inputs_of(train, dev, start.init_from)
     if has_records(os.path.join(output, RUN_DIR)):
-        TASKS[config.task.name].keep(config.task, XLNetConfig.load(output).task)
+        saved = XLNetConfig.load(output).task
+        config.task.labels = config.task.labels or saved.labels  # In the order that it knows.
+        TASKS[config.task.name].keep(config.task, saved)
     task, batches, counts = _prepare(config, train, dev, start)
     config.training.require_shares(replicas)
     loop = FineTuningLoop(task, batches, dev, len(train), output, start.strategy, start.with_head)

@@ -43,6 +43,16 @@ def test_labels_that_look_the_same_are_no_two_classes(kind, alike):
     assert len(config.task.labels) == 5
 
 
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_whole_numbers_are_classes_in_their_order(kind):
+    config = XLNetConfig.from_dict({"task": {"name": kind}})
+    config.task.subtasks = ("tone",)
+    drawn = random.Random(0).sample([*map(str, range(-1, 12)), "b", "a"], 15)
+    TASKS[kind].complete(config, [EXAMPLES[kind](label) for label in drawn])
+    found = [label.removeprefix("tone/") for label in config.task.labels]
+    assert found == [*map(str, range(-1, 12)), "a", "b"]
+
+
 def drawn_tags(rng, scheme):
     """(tags, their entities) in letters of a scheme: begin, inside, end, alone."""
     begin, inside, end, alone = SCHEMES[scheme]

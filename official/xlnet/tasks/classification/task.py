@@ -33,8 +33,8 @@ class Classification(TextTask):
 
     @classmethod
     def complete(cls, config, examples):
-        found = sorted({str(example.label) for example in examples if example.label is not None})
-        config.task.labels = complete_labels(config, found)
+        labels = (str(example.label) for example in examples if example.label is not None)
+        config.task.labels = complete_labels(config, labels)
         config.task.check_examples(examples)
 
     def label(self, example):
@@ -106,8 +106,8 @@ class MultiLabel(TextTask):
 
     @classmethod
     def complete(cls, config, examples):
-        found = sorted({label for example in examples for label in example.label or ()})
-        config.task.labels = complete_labels(config, found)
+        labels = (label for example in examples for label in example.label or ())
+        config.task.labels = complete_labels(config, labels)
         config.task.check_examples(examples)
 
     def label(self, example):

@@ -9,7 +9,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import check_forms, keep_targets, target_of
+from official.xlnet.tasks.labels import check_forms, in_order, keep_targets, target_of
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _JOINING = 2  # Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
@@ -65,7 +65,7 @@ class MultiTask(Task):
                 )
             else:
                 check_forms(found, f"training data of {name}")
-                labels += sorted(f"{name}/{label}" for label in found)
+                labels += [f"{name}/{label}" for label in in_order(found)]
                 targets.append((0.0, 1.0))
         config.task.labels = tuple(labels)
         if not config.task.target_means:

@@ -34,8 +34,8 @@ class TokenClassification(Task):
 
     @classmethod
     def complete(cls, config, examples):
-        found = sorted({tag for example in examples for tag in example.tags or ()})
-        config.task.labels = complete_labels(config, found)
+        tags = (tag for example in examples for tag in example.tags or ())
+        config.task.labels = complete_labels(config, tags)
 
     @classmethod
     def labelled(cls, row, number):
