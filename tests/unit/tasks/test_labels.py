@@ -30,11 +30,15 @@ EXAMPLES = {
 }
 
 
+def config_of(kind):
+    subtasks = {"subtasks": ["tone"]} if kind == "multitask" else {}
+    return XLNetConfig.from_dict({"task": {"name": kind, **subtasks}})
+
+
 @pytest.mark.parametrize("alike", ALIKE, ids=ascii)
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_labels_that_look_the_same_are_no_two_classes(kind, alike):
-    config = XLNetConfig.from_dict({"task": {"name": kind}})
-    config.task.subtasks = ("tone",)
+    config = config_of(kind)
     with pytest.raises(DataError, match=r"training data.*: expected labels that differ in more"):
         TASKS[kind].complete(config, [EXAMPLES[kind](label) for label in ("bad", *alike)])
     config.task.labels = ()
@@ -45,8 +49,7 @@ def test_labels_that_look_the_same_are_no_two_classes(kind, alike):
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_whole_numbers_are_classes_in_their_order(kind):
-    config = XLNetConfig.from_dict({"task": {"name": kind}})
-    config.task.subtasks = ("tone",)
+    config = config_of(kind)
     drawn = random.Random(0).sample([*map(str, range(-1, 12)), "b", "a"], 15)
     TASKS[kind].complete(config, [EXAMPLES[kind](label) for label in drawn])
     found = [label.removeprefix("tone/") for label in config.task.labels]
