@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,13 +20,17 @@ from official.xlnet.tokenization.tokenizer import copy_vocabulary
 
 _PREFIX, _SUFFIX = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+# Keys of the state of a run beside the weights: optimizer, metrics, recurrent memory.
+_OF_TRAINING = re.compile(
+    r"^optimizer/|\.OPTIMIZER_SLOT/|^(model/)?[a-z_]+_metric/|^model/memory/\.ATTR|^save_counter/"
+)
 
 
 class XLNetSource:
     """Reader of a model directory; implements `variable_map.Source`.
 
-    Variables of the model are named by their attribute path (`encoder/mask_embedding`), all others,
-    such as optimizer slots, by their key in the checkpoint.
+    Variables of the model are named by their attribute path (`encoder/mask_embedding`), all others
+    by their key in the checkpoint. The state of a training run is not read.
 
     Args:
       path: the model directory.
@@ -48,7 +53,7 @@ class XLNetSource:
         self._keys = {
             key.removeprefix(_PREFIX).removesuffix(_SUFFIX): key
             for key in self._checkpoint.shapes
-            if key != _OBJECT_GRAPH
+            if key != _OBJECT_GRAPH and not _OF_TRAINING.search(key)
         }
         self.shapes = {name: self._checkpoint.shapes[key] for name, key in self._keys.items()}
 
