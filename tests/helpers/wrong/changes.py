@@ -36,7 +36,7 @@ WRONG = [
 # Signs of texts; floats that are NaN or infinite; opcodes of pickles.
 BYTES = [
     *(b"\x00", b"\xff", b"\xed\xa0\x80", b"\r", b"\n\n", b"\t", b'"', b"{", b"\xef\xbb\xbf", b"\\"),
-    *(b"\xff\xff\xff\xff", b"\x00\x00\x80\x7f", b"2\x86" * 60, b"}b", b"J\xff\xff\xff\x7f", b"R"),
+    *(b"\xff\xff\xff\xff", b"\x00\x00\x80\x7f", b"r\0\0\0\x7f", b"}b", b"J\xff\xff\xff\x7f", b"R"),
 ]
 NUMBERS = [-500, -1, 0, 1, 5, 9, 210, 211, 2**31 - 1, -(2**31), 2**31, 2**62, 2**63 - 1]
 TEXTS = [
