@@ -35,7 +35,7 @@ from official.xlnet.files.json_files import json_text, parse_json, read_json
 from official.xlnet.files.paths import is_plain, plain_folder
 from official.xlnet.files.schema import conform
 from official.xlnet.files.staging import local_copy
-from official.xlnet.serving.client.prediction import row_of
+from official.xlnet.serving.client.prediction import padded, row_of
 
 _WRONG = "wrong"
 _TABLES = (".csv", ".tsv")
@@ -94,7 +94,9 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
                 name: [row[name] if name in row else row[column_of[name]] for row in batch]
                 for name in names
             }
-            outputs = signature(**{n: _tensor(column) for n, column in columns.items()})
+            outputs = signature(
+                **{n: tf.constant(padded(x), tf.string) for n, x in columns.items()}
+            )
         except (KeyError, ValueError, TypeError, tf.errors.InvalidArgumentError) as error:
             if len(batch) > 1:
                 return [self.run_inference([row], model)[0] for row in batch]  # type: ignore[index]
@@ -235,13 +237,3 @@ def _tagged(prediction: Row) -> Any:
 def _wrong(row: Row) -> Any:
     beam.metrics.Metrics.counter("xlnet_bulk", "wrong_rows").inc()
     return beam.pvalue.TaggedOutput(_WRONG, row)
-
-
-def _tensor(column: list[Any]) -> Any:
-    """Converts a column to string [B], or to string [B, S] if rows hold lists."""
-    import tensorflow as tf
-
-    if isinstance(column[0], list):
-        most = max(map(len, column))
-        column = [row + [""] * (most - len(row)) for row in column]
-    return tf.constant(column, tf.string)

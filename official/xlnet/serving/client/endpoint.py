@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import abc
-import random
-import time
+import contextlib
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import grpc
 import numpy as np
+import tenacity
 import tensorflow as tf
 import urllib3
 from google.protobuf import any_pb2
@@ -42,6 +43,7 @@ class _TransientError(Exception):
     """A failure that a retry may resolve."""
 
 
+@dataclasses.dataclass
 class Endpoint(abc.ABC):
     """A model served by TF Serving.
 
@@ -54,11 +56,15 @@ class Endpoint(abc.ABC):
         with exponential backoff.
     """
 
-    def __init__(
-        self, address: str, name: str, signature: str, timeout_seconds: float, retries: int
-    ):
-        self.address, self.name, self.signature = address, name, signature
-        self.timeout_seconds, self.retries = timeout_seconds, retries
+    address: str
+    name: str
+    signature: str
+    timeout_seconds: float
+    retries: int
+
+    @abc.abstractmethod
+    def __post_init__(self) -> None:
+        """Opens the connection."""
 
     def input_names(self) -> list[str]:
         """Returns the names of the signature's inputs.
@@ -104,17 +110,18 @@ class Endpoint(abc.ABC):
 
     def _with_retries(self, call: Callable[[], Result]) -> Result:
         """Calls a function, with retries and exponential backoff on transient errors."""
-        for attempt in range(self.retries + 1):
-            try:
-                return call()
-            except _TransientError as error:
-                if attempt == self.retries:
-                    raise ConnectionError(
-                        f"{self.address}: model {self.name!r}: {error} ({attempt + 1} attempts)"
-                    ) from None
-                pause = min(_FIRST_BACKOFF_SECONDS * 2**attempt, _MAX_BACKOFF_SECONDS)
-                time.sleep(pause * random.uniform(0.5, 1.0))
-        raise AssertionError("unreachable")
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_TransientError),
+            wait=tenacity.wait_random_exponential(_FIRST_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS),
+            stop=tenacity.stop_after_attempt(self.retries + 1),
+            reraise=True,
+        )
+        try:
+            return retrying(call)
+        except _TransientError as error:
+            raise ConnectionError(
+                f"{self.address}: model {self.name!r}: {error} ({self.retries + 1} attempts)"
+            ) from None
 
     def _wrong(self, message: str) -> DataError:
         return DataError(f"{self.address}: model {self.name!r}: {message}")
@@ -123,10 +130,7 @@ class Endpoint(abc.ABC):
 class GrpcEndpoint(Endpoint):
     """gRPC client of TF Serving's PredictionService."""
 
-    def __init__(
-        self, address: str, name: str, signature: str, timeout_seconds: float, retries: int
-    ):
-        super().__init__(address, name, signature, timeout_seconds, retries)
+    def __post_init__(self):
         options = [
             ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
@@ -175,10 +179,7 @@ class GrpcEndpoint(Endpoint):
 class RestEndpoint(Endpoint):
     """Client of TF Serving's REST API."""
 
-    def __init__(
-        self, address: str, name: str, signature: str, timeout_seconds: float, retries: int
-    ):
-        super().__init__(address, name, signature, timeout_seconds, retries)
+    def __post_init__(self):
         self._pool = urllib3.PoolManager(maxsize=16, retries=False)
         self._url = f"{self.address.rstrip('/')}/v1/models/{self.name}"
 
@@ -221,11 +222,16 @@ class RestEndpoint(Endpoint):
                 url,
                 body=None if body is None else json_text(body).encode(),
                 headers={"Content-Type": "application/json"},
-                timeout=self.timeout_seconds,
+                timeout=urllib3.Timeout(total=self.timeout_seconds),
+                preload_content=False,
             )
-            text = response.data.decode("utf-8", "replace")
+            with contextlib.closing(response):
+                data = response.read(_MAX_MESSAGE_BYTES + 1)
         except urllib3.exceptions.HTTPError as error:
             raise _TransientError(str(error)) from None
+        if len(data) > _MAX_MESSAGE_BYTES:
+            raise self._wrong(f"expected an answer of at most {_MAX_MESSAGE_BYTES:,} bytes")
+        text = data.decode("utf-8", "replace")
         if response.status in _RETRIABLE_HTTP:
             raise _TransientError(f"HTTP {response.status}: {text[:500]}")
         try:

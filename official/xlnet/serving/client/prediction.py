@@ -72,12 +72,15 @@ def batch_inputs(batch: list[Any], input_names: list[str]) -> dict[str, list]:
       input_names: names of the signature's inputs, in the order of the texts of an example.
     """
     rows = [example.inputs(input_names) for example in batch]
-    columns: dict[str, list] = {name: [row[name] for row in rows] for name in rows[0]}
-    for name, values in columns.items():
-        if isinstance(values[0], list):
-            most = max(map(len, values))
-            columns[name] = [value + [""] * (most - len(value)) for value in values]
-    return columns
+    return {name: padded([row[name] for row in rows]) for name in rows[0]}
+
+
+def padded(column: list[Any]) -> list[Any]:
+    """Pads the lists of texts in a column to one length with empty texts; texts stay."""
+    if not isinstance(column[0], list):
+        return column
+    most = max(map(len, column))
+    return [texts + [""] * (most - len(texts)) for texts in column]
 
 
 def check_outputs(outputs: dict[str, np.ndarray], rows: int, address: str) -> None:
