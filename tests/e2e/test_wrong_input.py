@@ -343,6 +343,7 @@ def test_output_in_any_encoding(world):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.getcwd()}
     done = subprocess.run(program, env=environment, capture_output=True, check=True)
     rows, errors = done.stdout.splitlines()[::2], done.stderr.splitlines()
+    errors = [error for error in errors if error.startswith((b"xlnet", b"W"))]
     for encoding, row in zip(encodings, rows, strict=True):
         assert strict_json(row.decode(encoding))["text"] == "naïve 时间"
     assert [b"are <unk>" in error for error in errors] == [True, False] * 3

@@ -31,9 +31,11 @@ def run(capfd, *arguments) -> Outcome:
     """Runs a verb in this process; what it prints is captured, TensorFlow's words too."""
     capfd.readouterr()
     status = cli.main([str(argument) for argument in arguments])
-    return Outcome(status, *capfd.readouterr())
+    captured = capfd.readouterr()
+    return Outcome(status, captured.out, OF_COMPILER.sub("", captured.err))
 
 
+OF_COMPILER = re.compile(r"^(WARNING: All log messages before absl|I0000 ).*\n", re.MULTILINE)
 _SAID_BEFORE = re.compile(r": texts are read from |^training on [\d,]+ characters: ")
 
 

@@ -9,16 +9,10 @@ operation hold its backward pass; the registry only refers to it, for as long as
 AutoGraph leaves this package as it is, as it does TensorFlow and Keras: there is no Python control
 flow over tensors here, and rewriting each function takes time before the first step. Layers and
 models of users, subclasses of this package's classes too, are converted as ever.
-
-XLA logs through Abseil, which does not read TF_CPP_MIN_LOG_LEVEL as the rest of TensorFlow does.
-Importing this module sets Abseil's level to that of the variable.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import os
 import weakref
 from collections.abc import Callable, Sequence
 
@@ -58,9 +52,3 @@ def _freed_with_graph(function, arguments, keywords):
 
 custom_gradient._graph_mode_decorator = _freed_with_graph
 config.CONVERSION_RULES = (config.DoNotConvert("official.xlnet"), *config.CONVERSION_RULES)
-
-
-_SET_MIN_LOG_LEVEL = "_ZN4absl12lts_2025012714SetMinLogLevelENS0_18LogSeverityAtLeastE"
-with contextlib.suppress(OSError, AttributeError):  # Another version, or not Linux.
-    _library = ctypes.CDLL(os.path.join(tf.sysconfig.get_lib(), "libtensorflow_framework.so.2"))
-    getattr(_library, _SET_MIN_LOG_LEVEL)(int(os.environ.get("TF_CPP_MIN_LOG_LEVEL") or 0))
