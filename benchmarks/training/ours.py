@@ -14,8 +14,7 @@ from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.runtime import allocator
-from official.xlnet.runtime.distribution import limit_threads
+from official.xlnet.runtime.distribution import limit_threads, release_memory
 from official.xlnet.training.optimization import create_optimizer
 
 
@@ -32,7 +31,7 @@ def build(kind: str, shape: dict, recompute: str = "none", **training: Any) -> W
     sizes = Shape(**shape)
     config = config_of(sizes, training, recompute=recompute)
     limit_threads(config.training)
-    allocator.release_memory(config.training)
+    release_memory(config.training)
     if kind in ("pretrain", "finetune"):
         model, batch = (pretrainer if kind == "pretrain" else finetuner)(sizes, config)
         step = model.make_train_function()  # As `fit` runs it.

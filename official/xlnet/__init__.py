@@ -9,9 +9,6 @@ Example:
   >>> encoder = xlnet.XLNetEncoder(config)
 """
 
-import official.xlnet.runtime.program  # noqa: F401  # First: interrupts come at any time.
-
-# isort: split
 import contextlib
 import importlib
 from typing import TYPE_CHECKING, Any

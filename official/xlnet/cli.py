@@ -30,11 +30,11 @@ from official.xlnet import __version__, commands
 from official.xlnet.errors import ConfigError, XLNetError
 from official.xlnet.files.json_files import mended, print_json
 from official.xlnet.files.text import printable
-from official.xlnet.runtime import program
-from official.xlnet.runtime.address_space import require_address_space, require_threads
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
 
 _MAX_MESSAGE_CHARS = 1000
 _LEAST_SIMILAR = 0.75  # Of a word to the verb that is suggested in its place.
@@ -74,20 +74,19 @@ def main(argv: list[str] | None = None) -> int:
     if argv is not None:
         return _main(argv)
     try:
-        output = program.begin()
-        # Or absl would take the old standard error for a log file, and write to both.
-        absl_logging.get_absl_handler().python_handler.stream = sys.stderr
+        for stream in (sys.stdout, sys.stderr):  # Whatever their encoding can write.
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         status = _main(sys.argv[1:])
         sys.stdout.flush()
-        if status or output.error is None:
-            return status
-        if isinstance(output.error, BrokenPipeError):
-            return program.EXIT_BROKEN_PIPE
-        return _fail(f"xlnet: {output.error.strerror}: standard output")
+        return status
     except KeyboardInterrupt:
-        return program.EXIT_INTERRUPTED
-    finally:
-        program.end()
+        return EXIT_INTERRUPTED
+    except OSError as error:
+        # Or Python would write what is left when it ends, in vain, and say so.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return EXIT_BROKEN_PIPE
+        return _fail(f"xlnet: {error.strerror}: standard output")
 
 
 def _main(arguments: list[str]) -> int:
@@ -112,7 +111,9 @@ def _main(arguments: list[str]) -> int:
     try:
         return _run(verb, verb_arguments)
     except KeyboardInterrupt:
-        return _fail(f"xlnet {verb}: interrupted", program.EXIT_INTERRUPTED)
+        return _fail(f"xlnet {verb}: interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        raise  # Of standard output.
     except Exception as error:
         message = _user_message(error)
         if message is None:
@@ -147,8 +148,6 @@ def set_environment_defaults() -> None:
 
 def _run(verb: str, arguments: list[str]) -> int:
     _check_arguments(arguments)
-    require_address_space()
-    require_threads()
     module = load_verb(verb)
     if any(argument in _HELP for argument in arguments):
         print(f"usage: xlnet {verb} [--flag=value ...]\n\n{module.__doc__}")

@@ -18,7 +18,6 @@ from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
-from official.xlnet.runtime import program
 from official.xlnet.runtime.history import HistoryWriter, read_history
 from tests.helpers.task_corpora import labelled, sentence, task_config, write_table
 from tests.helpers.world import TASK_SETTINGS, command
@@ -87,7 +86,7 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(world, tmp_path, mo
     output = str(tmp_path / "model")
     flags = ["finetune", *world.finetune_flags("classification"), f"--output={output}"]
     monkeypatch.setattr(HistoryWriter, "write", interrupted)
-    assert cli.main(flags) == program.EXIT_INTERRUPTED
+    assert cli.main(flags) == cli.EXIT_INTERRUPTED
     assert len(read_history(output)) == 33
     assert cli.main(flags) == PreemptedError.exit_status
     assert f"preempted at step 47; checkpoint saved in {output}" in capfd.readouterr().err

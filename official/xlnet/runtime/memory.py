@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import pathlib
+import resource
 from collections.abc import Iterator
 
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
-from official.xlnet.runtime.address_space import limit_bytes, needed_bytes
 
 _FLOAT32_BYTES = 4
 _TRAINED_ARRAYS = 4  # Weights, gradients and the two moments of the optimizer.
@@ -79,9 +79,9 @@ def machine_bytes() -> int:
             limits.append(int(path.read_text("ascii")))
         except (OSError, ValueError):  # No such limit; "max".
             continue
-    limit = limit_bytes()
-    if limit is not None:
-        limits.append(max(0, limit - needed_bytes()))
+    address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if address_space != resource.RLIM_INFINITY:
+        limits.append(address_space)
     return min(limits)
 
 

@@ -8,7 +8,7 @@ import pytest
 _SCRIPT = """
 import tensorflow as tf
 from benchmarks.harness.worker import resident_bytes
-from official.xlnet.runtime.allocator import release_memory
+from official.xlnet.runtime.distribution import release_memory
 from official.xlnet.configs.training import TrainingConfig
 
 release_memory(TrainingConfig(release_memory={release}))
