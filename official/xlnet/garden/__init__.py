@@ -1,10 +1,8 @@
-"""XLNet in the TensorFlow Model Garden: experiments, an encoder for its BERT models,
-and its BERT checkpoints.
+"""XLNet in the TensorFlow Model Garden: experiments, and an encoder for its BERT models.
 
 Importing this package registers the experiments in `official.core.exp_factory`.
 """
 
-from official.xlnet.garden.bert_checkpoint import bert_config, load_bert, restore_bert
 from official.xlnet.garden.bert_style_encoder import bert_style_encoder
 from official.xlnet.garden.classification import ClassificationConfig, ClassificationTask
 from official.xlnet.garden.pretraining import PretrainingConfig, PretrainingTask
@@ -14,8 +12,5 @@ __all__ = [
     "ClassificationTask",
     "PretrainingConfig",
     "PretrainingTask",
-    "bert_config",
     "bert_style_encoder",
-    "load_bert",
-    "restore_bert",
 ]
