@@ -99,8 +99,8 @@ def read_documents(
       options: reading options; uses `text_field`, `on_bad_utf8` and `max_lost`.
       counts: counter that is incremented for `bytes`, `characters`, `bad_bytes`,
         `removed_characters` (byte order marks and NUL), `other_line_ends` (form feeds, NEL, U+2028,
-        U+2029: read as spaces), `cut_documents`, `cut_lines`, the reasons in `LOST`, and those of
-        `web_archives`.
+        U+2029: read as spaces), `cut_documents`, `cut_lines`, the reasons in `LOST`, and
+        `other_records` of web archives.
       report: progress callback; called with numbers of bytes read from disk, which sum to
         `shard.num_bytes`.
 
@@ -203,11 +203,11 @@ def _read_warc(reading: _Reading) -> Iterator[list[Document]]:
     size = reported = 0
     with open_stream(shard.path) as (stream, file):
         for page in read_pages(stream, shard.path):
-            if page.skipped:
-                counts[page.skipped] += 1
+            if page is None:
+                counts["other_records"] += 1
                 continue
             counts["cut_documents"] += page.is_cut
-            text = page.text if isinstance(page.text, str) else _decode(page.text, reading)
+            text = _decode(page.text, reading)
             num_bytes = len(text.encode("utf-8", "replace"))
             counts["bytes"] += num_bytes
             documents.append(_paragraphs(_text(text, counts)))
