@@ -1,9 +1,8 @@
 """Files of any file system: local paths, and URLs such as `gs://bucket/name` or `s3://bucket/name`.
 
 A path without `://` is local, and handled by Python alone. Other paths belong to the file system of
-their scheme, which fsspec provides, or else TensorFlow (`ram://`); it is imported when such a path
-is first used. Where TensorFlow or another library reads a file by its path, `staging` brings it to
-the local disk.
+their scheme in fsspec, which is imported when such a path is first used. Where TensorFlow or
+another library reads a file by its path, `staging` brings it to the local disk.
 
 Calls to a remote file system are repeated with growing pauses when they fail, for
 `PATIENCE_SECONDS` in all, unless the failure is an answer (no such file, no permission).
@@ -34,8 +33,7 @@ _LONGEST_PAUSE_SECONDS = 15.0
 _BLOCK_BYTES = 8 << 20  # Of a remote file, per request.
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
-# File systems in the memory of one process.
-_IN_MEMORY = ("ram", "memory")
+_IN_MEMORY = "memory"  # The scheme of files in the memory of one process.
 # Extras of this project that install the library of a scheme; others have their own library.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
 # Errors that are an answer of the file system, and will not pass.
@@ -70,7 +68,7 @@ def is_remote(path: str) -> bool:
 
 def is_in_memory(path: str) -> bool:
     """Whether a path is on a file system that no other process sees."""
-    return scheme_of(path) in _IN_MEMORY
+    return scheme_of(path) == _IN_MEMORY
 
 
 def scheme_of(path: str) -> str:
@@ -373,9 +371,9 @@ def _system(path: str) -> fsspec.AbstractFileSystem:
     try:
         known = fsspec.get_filesystem_class(scheme)
     except ValueError:
-        from official.xlnet.files.tensorflow_file_system import TensorFlowFileSystem
-
-        return TensorFlowFileSystem(scheme)
+        raise ConfigError(
+            f"{path}: expected a file system that fsspec knows, got {scheme}://"
+        ) from None
     except ImportError as error:
         extra = _EXTRAS.get(scheme)
         how = how_to_install(extra) if extra else str(error)

@@ -30,8 +30,8 @@ def upload(folder, url):
 
 
 def test_the_file_layer_in_memory_gives_the_same(world, tmp_path):
-    """On TensorFlow's `ram://`: records byte by byte, and a model that Python loads."""
-    url, texts = "ram://bucket", ["the water was made first", "but not now"]
+    """Records byte by byte, and a model that Python loads."""
+    url, texts = "memory://bucket", ["the water was made first", "but not now"]
     upload(world.vocab, f"{url}/vocab")
     upload(world.pretrained, f"{url}/model")
     file_system.upload(world.text, f"{url}/text.txt")
@@ -44,15 +44,15 @@ def test_the_file_layer_in_memory_gives_the_same(world, tmp_path):
     np.testing.assert_array_equal(xlnet.embed(f"{url}/model", texts), expected)
 
 
-RUN = "--config={0.config} --data={0.data} --model_dir=ram://b/m"
+RUN = "--config={0.config} --data={0.data} --model_dir=memory://b/m"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("score --text=the --model=ram://b/nothing", "'ram://b/nothing'"),
-        ("evaluate --model={0.pretrained} --data=ram://b/nothing", "'ram://b/nothing'"),
-        ("vocab --input=ram://b/x*.txt --output=ram://b/v --size=99", "'ram://b/x*.txt'"),
+        ("score --text=the --model=memory://b/nothing", "'memory://b/nothing'"),
+        ("evaluate --model={0.pretrained} --data=memory://b/nothing", "'memory://b/nothing'"),
+        ("vocab --input=memory://b/x*.txt --output=memory://b/v --size=99", "'memory://b/x*.txt'"),
         ("pretrain --strategy=multi_worker " + RUN, "a directory that all workers mount"),
     ],
 )

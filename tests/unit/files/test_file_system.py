@@ -1,4 +1,4 @@
-"""The same answers of a disk, of fsspec's and of TensorFlow's file system; a lost connection.
+"""The same answers of a disk and of file systems of fsspec; a lost connection.
 
 And the mirror of an output directory: what of it is in a bucket, and in which order it gets there.
 """
@@ -23,7 +23,7 @@ FILES = ("a/x.txt", "a/y.txt", "a/b/z.txt", "a/b/[1].txt")
 FILE, URL = "flaky://bucket/x", "flaky://bucket/model"
 
 
-@pytest.fixture(params=["disk", "memory", "ram", "flaky"])
+@pytest.fixture(params=["disk", "memory", "flaky"])
 def root(request, tmp_path):
     """A directory with `FILES`."""
     root = str(tmp_path) if request.param == "disk" else f"{request.param}:/{tmp_path}"
@@ -138,6 +138,11 @@ def test_a_missing_library_says_what_to_install(scheme, library, extra, monkeypa
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ConfigError, match=rf"pip install '\.\[{extra}\]' in its checkout"):
         file_system.exists(f"{scheme}://bucket/x")
+
+
+def test_an_unknown_scheme_is_one_sentence():
+    with pytest.raises(ConfigError, match="x://a: expected a file system that fsspec knows"):
+        file_system.exists("x://a")
 
 
 def write(folder, name, age=0):
