@@ -95,6 +95,6 @@ def run() -> dict[str, Any]:
     counts["unknown_share"] = round(counts["unknown_tokens"] / max(1, counts["tokens"]), 4)
     if file_system.is_remote(FLAGS.output):  # Only a copy of all records could be read.
         return counts
-    from official.xlnet.training.target_count import targets_per_window
+    from official.xlnet.training.run_health import targets_per_window
 
     return {**counts, **targets_per_window(experiment, FLAGS.output)}

@@ -19,7 +19,7 @@ from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
-from official.xlnet.training.unigram_baseline import unigram_distribution
+from official.xlnet.training.run_health import unigram_distribution
 
 
 def evaluate(

@@ -18,12 +18,9 @@ from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.runtime.progress import interval_passed
-from official.xlnet.training import run_plan
-from official.xlnet.training.divergence import Watch
+from official.xlnet.training import run_health
 from official.xlnet.training.loop import Loop
 from official.xlnet.training.run_data import RunData
-from official.xlnet.training.target_count import count_targets, warn_of_few_targets
-from official.xlnet.training.unigram_baseline import UnigramBaseline, distribution_of
 
 _START_WINDOWS = 1000  # Read when a run starts; takes about a second.
 
@@ -66,22 +63,26 @@ class PretrainingLoop(Loop):
         """Says what the run is about to do, and warns of what cannot be right."""
         config, data = self.config, self._data
         replicas = self.strategy.num_replicas_in_sync
-        self.log.keep(run_plan.plan(config, data.lanes, self._last_step, replicas))
+        self.log.keep(run_health.plan(config, data.lanes, self._last_step, replicas))
         if self.is_chief:
-            for warning in run_plan.warnings(
+            for warning in run_health.warnings(
                 config, data.lanes, self._last_step, self._is_continued
             ):
                 logging.warning(warning)
         with reading_errors(data.records.path, "train"):
             windows = iter(data.records.first_windows(_START_WINDOWS))
             first = next(windows)
-            p_V = distribution_of(itertools.chain([first], windows), config.model.vocab_size)
+            p_V = run_health.distribution_of(
+                itertools.chain([first], windows), config.model.vocab_size
+            )
         if self.is_chief:
             sections = ObjectiveSections.of(config)
-            warn_of_few_targets(count_targets(first, sections), sections)
-        self._baseline = UnigramBaseline(p_V, config.training.warmup_steps, self._last_step)
+            run_health.warn_of_few_targets(run_health.count_targets(first, sections), sections)
+        self._baseline = run_health.UnigramBaseline(
+            p_V, config.training.warmup_steps, self._last_step
+        )
         skip = config.training.on_bad_step == "skip"
-        self._watch = Watch(self.state.model, data, self.log, skip)
+        self._watch = run_health.Watch(self.state.model, data, self.log, skip)
         self._best_loss = best_heldout_loss(self.output)
 
     def accept(self, before: int, metrics: dict[str, float]) -> None:

@@ -13,8 +13,7 @@ from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.errors import DivergedError
 from official.xlnet.modeling.models import xlnet_pretrainer
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
-from official.xlnet.training import divergence, replay
-from official.xlnet.training.divergence import Watch
+from official.xlnet.training import run_health
 from official.xlnet.training.pretraining import pretrain
 from official.xlnet.training.run_data import RunData
 from tests.helpers.compare import assert_all_close, assert_all_equal
@@ -101,9 +100,9 @@ def test_a_slice_without_targets_leaves_the_loss_to_the_others(slices):
 def test_replay_finds_the_layer_the_windows_and_the_weights():
     model, batch = make_model(), random_windows(3, batch=11)
     ids = batch["window_id"].numpy()
-    assert replay.first_bad_value(model, batch) == replay.Finding("", [])
-    losses_B = np.concatenate([replay.row_losses(model, x) for x in replay._slices(batch)])
-    worst = replay.worst_windows(model, batch, 3)
+    assert run_health.first_bad_value(model, batch) is None
+    losses_B = np.concatenate([run_health.row_losses(model, x) for x in run_health._slices(batch)])
+    worst = run_health.worst_windows(model, batch, 3)
     assert [window for window, _ in worst] == ids[np.argsort(-losses_B)[:3]].tolist()
     assert worst[0][1] == pytest.approx(losses_B.max())
 
@@ -111,16 +110,16 @@ def test_replay_finds_the_layer_the_windows_and_the_weights():
     embeddings = model.encoder.word_embedding.embeddings
     saved, piece = embeddings.numpy(), int(batch["token_ids"][9, 0])
     embeddings.scatter_nd_update([[piece]], [np.full(saved.shape[1], 1e38)])
-    finding = replay.first_bad_value(model, batch)
+    where, windows = run_health.first_bad_value(model, batch)
     holds = np.flatnonzero((batch["token_ids"].numpy() == piece).any(axis=1))
     first_slice = holds[holds // 8 == holds[0] // 8]
-    assert finding.where == "the output of layer_0"
-    assert {*finding.windows} and {*finding.windows} <= {*ids[first_slice].tolist()}
+    assert where == "the output of layer_0"
+    assert {*windows} and {*windows} <= {*ids[first_slice].tolist()}
     embeddings.assign(saved)
 
     kernel = model.encoder.blocks[1].feed_forward.trainable_variables[0]
     kernel.assign(kernel * np.nan)
-    assert replay.first_bad_value(model, batch).where == f"the weights {kernel.name}"
+    assert run_health.first_bad_value(model, batch) == (f"the weights {kernel.name}", [])
 
 
 def make_watch(skip):
@@ -130,7 +129,7 @@ def make_watch(skip):
     data = RunData(model.config.training, records, tf.distribute.get_strategy())
     data.start_step, data.schedule = 100, LaneSchedule(Position.start(4), windows_per_lane=5)
     data.batch = lambda step: random_windows(step - 101)
-    return Watch(model, data, log, skip=skip), log
+    return run_health.Watch(model, data, log, skip=skip), log
 
 
 def test_a_spike_is_reported_with_its_windows():
@@ -149,11 +148,11 @@ def test_a_spike_is_reported_with_its_windows():
 
 
 def test_bad_steps_stop_a_run_or_are_skipped_for_a_while(monkeypatch):
-    monkeypatch.setattr(replay, "first_bad_value", lambda *_: replay.Finding("", []))
+    monkeypatch.setattr(run_health, "first_bad_value", lambda *_: None)
     with pytest.raises(DivergedError, match=r"step 101: loss nan.*windows 0, 5, 10, 15"):
         make_watch(False)[0].bad(101, 101, np.nan, 1.0)
     watch, log = make_watch(True)
-    for step in range(101, 101 + divergence._MOST_BAD_STEPS - 1):
+    for step in range(101, 101 + run_health._MOST_BAD_STEPS - 1):
         watch.bad(step, step, 1.0, np.inf)
     with pytest.raises(DivergedError):
         watch.bad(110, 110, 1.0, np.inf)

@@ -14,7 +14,7 @@ from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.evaluation import _text_units, evaluate, text_metrics
-from official.xlnet.training.unigram_baseline import UnigramBaseline, unigram_distribution
+from official.xlnet.training.run_health import UnigramBaseline, unigram_distribution
 from tests.helpers.corpora import chinese_vocabulary
 
 VOCAB, FIRST_TOKEN, REUSE = 211, 9, 11

@@ -30,7 +30,7 @@ from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import Records, pretraining_dataset
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.tokenizer import num_pieces
-from official.xlnet.training.unigram_baseline import unigram_distribution
+from official.xlnet.training.run_health import unigram_distribution
 
 
 def main() -> None:
