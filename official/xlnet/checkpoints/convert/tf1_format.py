@@ -6,6 +6,7 @@ Checkpoints are read and written directly, without building a TF1 graph.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import shutil
@@ -66,8 +67,8 @@ class Tf1Source:
         self._checkpoint = CheckpointFile(_find_checkpoint(path))
         self.shapes = self._checkpoint.shapes
         self.config = _read_config(os.path.join(path, CONFIG_FILE))
-        task = self.config.task
-        task.name, scope = _head_of(self.shapes)
+        name, scope = _head_of(self.shapes)
+        self.config.task = task = dataclasses.replace(self.config.task, name=name)
         if scope:
             task.scope = scope
         logits = FORMATS[task.name].logits().tf1 if task.name else None
