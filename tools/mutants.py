@@ -20,6 +20,7 @@ import pathlib
 import random
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -35,7 +36,8 @@ _SWAPS: dict[type, type] = {
 }
 _GONE = 99  # Status of a mutant whose line is not in the file any more.
 _MOST_SECONDS = 25  # CPU time of the tests that are tried on one mutant, by their costs.
-_LIMIT_SECONDS = 120  # What they may take: a mutant may run for ever.
+_LIMIT_SECONDS = 120  # CPU time that they may take: a mutant may run for ever,
+_MOST_WALL_SECONDS = 900  # or wait for ever.
 
 
 def _changed(node: Any) -> Any:
@@ -123,6 +125,7 @@ def _status(folder: str, mutant: dict, tests: list[str]) -> int:
         os.chdir(folder)
         sys.path.insert(0, folder)
         resource.setrlimit(resource.RLIMIT_CPU, (_LIMIT_SECONDS, _LIMIT_SECONDS))
+        signal.alarm(_MOST_WALL_SECONDS)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         flags = ["-x", "-p", "no:cacheprovider", "-n0"]
         os._exit(int(pytest.main([*flags, *tests])))
