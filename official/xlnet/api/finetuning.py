@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
-from absl import logging
 
 from data_prep.tasks.datasets import task_settings
 from data_prep.tasks.task_data import read_task
@@ -32,7 +31,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.tokenization.tokenizer import num_pieces
-from official.xlnet.training.continued_head import take_head
+from official.xlnet.training.continued_head import goes_on_with_head
 from official.xlnet.training.finetuning import Start, run_finetuning, saved_configuration
 
 Rows = str | Iterable[Any]
@@ -132,13 +131,7 @@ def finetune(
         dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
     keys, with_head = given_settings(config, overrides), False
     if model and not new_head:
-        reason = take_head(settings, keys, model, train_examples)
-        with_head = reason is None
-        if with_head:
-            keys |= set(settings.task.of_head)
-            logging.info("the head is that of %s", model)
-        elif reason:
-            logging.warning("the head starts anew: %s", reason)
+        with_head = goes_on_with_head(settings, keys, model, train_examples)
     saved = saved_configuration(output)
     if saved is not None and saved.task.name == settings.task.name:
         keep_settings(settings, keys, saved)

@@ -6,11 +6,29 @@ import copy
 import dataclasses
 from collections.abc import Collection, Sequence
 
+from absl import logging
+
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
+
+
+def goes_on_with_head(
+    config: XLNetConfig, given: set[str], init_from: str, examples: Sequence[Example]
+) -> bool:
+    """Whether a run begins with the head of its model; says so, or why not. See `take_head`.
+
+    Keys of the head are added to `given`, so that no default of a size replaces them.
+    """
+    reason = take_head(config, given, init_from, examples)
+    if reason is None:
+        given |= set(config.task.of_head)
+        logging.info("the head is that of %s", init_from)
+    elif reason:
+        logging.warning("the head starts anew: %s", reason)
+    return reason is None
 
 
 def take_head(
