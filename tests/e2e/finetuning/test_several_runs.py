@@ -16,7 +16,7 @@ from tests.helpers.world import command
 
 pytestmark = pytest.mark.slow
 
-ORIGINAL = several_runs.finetune
+ORIGINAL = several_runs.run_finetuning
 
 
 def read_json(*path):
@@ -32,7 +32,7 @@ def watched(started, **errors):
             raise errors[started[-1]]
         return ORIGINAL(config, train, dev, directory, *start, **options)
 
-    return mock.patch.object(several_runs, "finetune", finetune)
+    return mock.patch.object(several_runs, "run_finetuning", finetune)
 
 
 def check_one_model(world, output, folder, result):
