@@ -29,6 +29,7 @@ from tests.helpers.wrong_input import digest, full_disk, refused, run, strict_js
 SAID = re.compile(
     r"^training on [\d,]+ characters: |^[\d.]+ M parameters, |^step \d+/\d+  loss "
     r"|: texts are read from |^[\d,]+/[\d,]+ texts|^learning rate |: model [\d.]+, bag of words "
+    r"|^[IW]0000 .*\.cc:\d+\] |^WARNING: All log messages before absl::InitializeLog"  # TensorFlow.
 )
 ODD = "o [1]* é?={x},y"  # A name of a folder, with characters that mean something elsewhere.
 VERBS = {
@@ -46,7 +47,7 @@ VERBS = {
     + "|--output=OUT",
     "predict": "predict|--model=TASK|--input=DEV|--output=OUT.jsonl",
     "export": "export|--model=TASK|--output=OUT",
-    "predict exported": "predict|--saved_model=EXPORTED|--input=DEV|--output=OUT.jsonl",
+    "predict exported": "predict|--saved_model=EXPORTED|--input=ROWS|--output=OUT.jsonl",
     "inspect": "inspect|records|DATA|--output=OUT.html",
 }
 
@@ -301,6 +302,8 @@ def test_every_verb_works_under_any_path(line, world, tmp_path, capfd):
         os.makedirs(here / name.lower())
         names[name] = here / name.lower() / os.path.basename(source)
         copy(source, names[name])
+    names["ROWS"] = here / "rows.jsonl"
+    names["ROWS"].write_text('{"text": "the water"}\n')
     made = {"pretrain": "LANGUAGE", "finetune": "TASK", "export": "EXPORTED"}
     dead = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": "5"}
     said, results = [], {}

@@ -11,7 +11,7 @@ import tf_keras
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
-from official.xlnet.training import optimization, replay
+from official.xlnet.training import optimization, run_health
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers.compare import assert_all_equal
 from tests.helpers.compiled import make_model
@@ -59,7 +59,7 @@ def test_fine_tuning_is_near_float32(world, tmp_path):
 def test_pre_training_skips_overflows_and_says_so(world, tmp_path, monkeypatch):
     """With `on_bad_step=stop`: an overflow is no divergence."""
     monkeypatch.setattr(optimization, "INITIAL_LOSS_SCALE", 2.0**24)
-    monkeypatch.setattr(replay, "first_bad_value", lambda *_: pytest.fail("taken for diverged"))
+    monkeypatch.setattr(run_health, "first_bad_value", lambda *_: pytest.fail("taken for diverged"))
     config = XLNetConfig.load(world.config, [FLOAT16, "init_std=0.1", "json_log=true"])
     model_dir, number = str(tmp_path), []
     for steps in (20, 22):  # The scale is part of the checkpoint.

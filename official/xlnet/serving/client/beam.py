@@ -146,7 +146,8 @@ def predict_in_bulk(
             "saved_model.pb"
         )
     check_checksums(version_dir)
-    for path in (pattern,) if file_system.is_remote(pattern) else file_system.glob(pattern):
+    is_one = file_system.is_remote(pattern) or os.path.exists(pattern)
+    for path in (pattern,) if is_one else file_system.glob(pattern):
         if os.path.splitext(without_compression(path))[1].lower() in _TABLES:
             raise DataError(
                 f"{path}: expected JSON lines for --saved_model, got a table, which --model and "
