@@ -17,7 +17,7 @@ from official.xlnet.api.plain_examples import labelled_examples, unlabelled_exam
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
+from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
 
 NAMES = ("negative", "positive")
 SENTENCES = ['a fine film, with "quotes"', "", "naïve\nlines", "标题 \u00a0", "a\ttab", "'", "dull"]

@@ -38,7 +38,7 @@ MODULES = [
     "tokenization.graph.ragged",
     "tasks.batching",
     "tasks.labels",
-    "tasks.multiple_choice.choices",
+    "tasks.multiple_choice.task",
     "tasks.ranking.metrics",
     "training.evaluation",
     "training.optimization",

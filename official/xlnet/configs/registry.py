@@ -114,7 +114,7 @@ TASK_LOSSES = Registry[Any]("auxiliary loss of a task")
 DATASETS: dict[str, dict[str, Any]] = {}
 # {names of the inputs of an exported model, in order of the alphabet: the task}
 INPUTS: dict[tuple[str, ...], str] = {}
-ANSWER_MODULES = Registry[Any]("task.answer_module", summary="tasks.classification.head")
+ANSWER_MODULES = Registry[Any]("task.answer_module", summary="tasks.classification.graph")
 # Functions (task, train, dev) to metrics of simpler models by name; None for other tasks.
 BASELINES = Registry[Any]("baseline")
 # Functions (config, train, dev, output, number, start) that fine-tune several times; see

@@ -1,9 +1,10 @@
 """Fine-tuning tasks: a folder for each kind, and what they share.
 
-* `<folder>/settings.py`: keys of the configuration that only it has; `examples.py`, `reader.py`:
-  its examples, and files of them; `task.py`: preprocessing, predictions, metrics and a plot;
-  `head.py`: the layer and its loss; `service.py`: what an exported model answers; `formats.py`: the
-  head in HF's and TF1's formats.
+* `<folder>/__init__.py`: the names of the task, its known data sets and the inputs of its exported
+  model; `settings.py`: keys of the configuration that only it has, and its examples; `reader.py`:
+  files of them; `task.py`: preprocessing, predictions, metrics and a plot, and the names of the
+  head's variables in HF's and TF1's formats; `graph.py`: the head with its loss, and the service,
+  what an exported model answers.
 * `task`, `text_task`: base classes of tasks; `labels`: classes and scales.
 * `batching`: padding, bucketing and batching of examples.
 * `reports`: writes predictions, metrics and a plot of an evaluation.
@@ -26,13 +27,13 @@ from official.xlnet.configs.registry import (
     TASKS,
 )
 
-_REGISTRIES = {
-    "task": TASKS,
-    "head": HEADS,
-    "reader": FILE_READERS,
-    "service": SERVICES,
-    "formats": FORMATS,
-}
+# The registries of a task's parts, each with the file whose module registers it.
+_PARTS = (
+    (TASKS, "task"),
+    (FILE_READERS, "reader"),
+    (HEADS, "graph"),
+    (SERVICES, "graph"),
+)
 
 
 def _enter(folder: str) -> None:
@@ -42,12 +43,12 @@ def _enter(folder: str) -> None:
     DATASETS.update(getattr(package, "DATASETS", {}))
     if hasattr(package, "INPUTS"):
         INPUTS[tuple(sorted(package.INPUTS))] = names[0]
-    for file in pkgutil.iter_modules(package.__path__):
-        where = f"tasks.{folder}.{file.name}"
-        if file.name in _REGISTRIES:
-            _REGISTRIES[file.name].modules |= dict.fromkeys(names, where)
-        if file.name == "settings":
-            SETTINGS.modules |= {f"task.name={name}": where for name in names}
+    files = [file.name for file in pkgutil.iter_modules(package.__path__)]
+    for registry, file in _PARTS:
+        if file in files:
+            registry.modules |= dict.fromkeys(names, f"tasks.{folder}.{file}")
+    FORMATS.modules |= dict.fromkeys(getattr(package, "FORMATS", names), f"tasks.{folder}.task")
+    SETTINGS.modules |= {f"task.name={name}": f"tasks.{folder}.settings" for name in names}
 
 
 for _module in pkgutil.iter_modules(__path__):

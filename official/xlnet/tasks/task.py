@@ -81,7 +81,7 @@ class Task:
         """Converts a row of Python to predict to an example; see `labelled`."""
         package = cls.__module__.rpartition(".")[0]
         raise ArgumentTypeError(
-            f"example {number}: expected one of {package}.examples, as tuples say too little for "
+            f"example {number}: expected one of {package}.settings, as tuples say too little for "
             f"{cls.__name__}"
         )
 

@@ -13,9 +13,9 @@ from official.xlnet.api.plain_examples import labelled_examples, unlabelled_exam
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.question_answering.examples import QuestionExample
-from official.xlnet.tasks.ranking.examples import RankingExample
-from official.xlnet.tasks.token_classification.examples import TaggedExample
+from official.xlnet.tasks.question_answering.settings import QuestionExample
+from official.xlnet.tasks.ranking.settings import RankingExample
+from official.xlnet.tasks.token_classification.settings import TaggedExample
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_labels_that_are_missing(kind, label):
             "question_answering",
             [("a", "x")],
             TypeError,
-            "one of official.xlnet.tasks.question_answering.examples",
+            "one of official.xlnet.tasks.question_answering.settings",
         ),
     ],
 )

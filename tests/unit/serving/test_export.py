@@ -19,7 +19,7 @@ from official.xlnet.serving.graph.settings import Settings
 from official.xlnet.serving.services.encoder import EncoderService
 from official.xlnet.serving.services.language_model import LanguageModelService
 from official.xlnet.tasks.batching import collate
-from official.xlnet.tasks.ranking.examples import RankingExample
+from official.xlnet.tasks.ranking.settings import RankingExample
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.tasks.ranking.kernel_pooling import MEANS, WIDTHS, kernel_pooling
+from official.xlnet.tasks.ranking.graph import MEANS, WIDTHS, kernel_pooling
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
 from official.xlnet.tokenization.graph.packing import pack_columns
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from official.xlnet.checkpoints.convert.head_format import (
+    HeadFormat,
+    with_summary,
+)
+from official.xlnet.configs.registry import FORMATS
+from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.labels import (
@@ -25,6 +32,8 @@ from official.xlnet.tasks.plain_rows import class_name
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Prediction, one_hot, register_task
 from official.xlnet.tasks.text_task import TextTask
+
+_SEQUENCE = "XLNetForSequenceClassification"  # HF's class.
 
 
 @register_task("classification")
@@ -230,3 +239,39 @@ def _true_and_predicted(
     examples: Sequence[TextExample], predictions: Sequence[Prediction]
 ) -> tuple[list[str], list[str]]:
     return [str(e.label) for e in examples], [p["label"] for p in predictions]
+
+
+@FORMATS.register("classification")
+class ClassificationFormat(HeadFormat):
+    """Classes are numbered in the TF1 release."""
+
+    rows = with_summary("SC", "model/classification_{scope}/logit")
+    architecture = _SEQUENCE
+    problem = "single_label_classification"
+    usual_logits = range(2, sys.maxsize)
+
+    @classmethod
+    def check(cls, task):
+        expected = "summary, as in every other format"
+        is_summary = task.answer_module == "summary"
+        require(is_summary, "task.answer_module", expected, task.answer_module)
+
+
+@FORMATS.register("multi_label")
+class MultiLabelFormat(HeadFormat):
+    """The TF1 release has no such head."""
+
+    rows = with_summary("SC", None)
+    architecture = _SEQUENCE
+    problem = "multi_label_classification"
+
+
+@FORMATS.register("regression")
+class RegressionFormat(HeadFormat):
+    """Mean and scale of the labels are in the last layer."""
+
+    rows = with_summary("S1", "model/regression_{scope}/logit")
+    architecture = _SEQUENCE
+    problem = "regression"
+    usual_logits = range(1, 2)
+    hf_labels = ("LABEL_0",)

@@ -7,15 +7,43 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.checkpoints.convert.head_format import (
+    HeadFormat,
+    with_summary,
+)
+from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import combined, rounded, softmax
-from official.xlnet.tasks.multiple_choice.choices import with_choices
-from official.xlnet.tasks.multiple_choice.examples import ChoiceExample
+from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _ENCODING = ("utf-8", "surrogatepass")  # Of any string of Python.
+
+
+def with_choices(question: tf.Tensor, choice: tf.Tensor) -> tf.Tensor:
+    """Puts a choice into the first blank `_` of each question, or appends it.
+
+    Args:
+      question: string [...].
+      choice: string [...].
+
+    Returns:
+      string [...].
+
+    Example:
+      >>> with_choices(tf.constant(["He is _ .", "Who?"]), tf.constant(["old", "I"])).numpy()
+      array([b'He is old .', b'Who? I'], dtype=object)
+    """
+    has_blank = tf.strings.regex_full_match(question, "(?s).*_.*")
+    before = tf.strings.regex_replace(question, "(?s)_.*", "")
+    after = tf.strings.regex_replace(question, "(?s)^[^_]*_", "")
+    return tf.where(
+        has_blank,
+        tf.strings.join([before, choice, after]),
+        tf.strings.join([question, choice], separator=" "),
+    )
 
 
 @register_task("multiple_choice")
@@ -85,7 +113,9 @@ class MultipleChoice(Task):
 
     def evaluate(self, examples, predictions):
         """Computes accuracy, also for each group of examples."""
-        is_correct = _is_correct(examples, predictions)
+        is_correct = np.array(
+            [e.label == p["choice"] for e, p in zip(examples, predictions, strict=True)]
+        )
         results = {"accuracy": float(np.mean(is_correct))}
         groups = np.array([example.group for example in examples])
         for group in sorted(set(groups) - {""}):
@@ -106,5 +136,9 @@ def _prediction(probability_S):
     return {"choice": int(np.argmax(probability_S)), "probabilities": rounded(probability_S)}
 
 
-def _is_correct(examples, predictions) -> np.ndarray:
-    return np.array([e.label == p["choice"] for e, p in zip(examples, predictions, strict=True)])
+@FORMATS.register("multiple_choice")
+class ChoiceFormat(HeadFormat):
+    """One logit for each option."""
+
+    rows = with_summary("S1", "logits/dense")
+    architecture = "XLNetForMultipleChoice"

@@ -9,15 +9,18 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
+from official.xlnet.checkpoints.convert.variable_map import row
+from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Arrays, Unit
-from official.xlnet.tasks.question_answering.examples import QuestionExample
 from official.xlnet.tasks.question_answering.metrics import exact_match, word_f1
+from official.xlnet.tasks.question_answering.settings import QuestionExample
 from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tasks.task import Prediction, Task, register_task
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 
-_NO_SPAN = -1e29  # Scores at or below this are of masked spans.
+NO_SPAN = -1e29  # Scores at or below this are of masked spans.
 _NEVER_NULL = 1e30  # Null threshold with which every question is answered.
 
 
@@ -199,7 +202,7 @@ def legal_spans(output: dict[str, np.ndarray]) -> list[tuple[float, int, int]]:
     for a, start_log in enumerate(output["start_log_prob"]):
         for e, end_log in enumerate(output["end_log_prob"][a]):
             score = float(start_log) + float(end_log)
-            if score > _NO_SPAN:
+            if score > NO_SPAN:
                 start, end = output["start_position"][a], output["end_position"][a, e]
                 spans.append((score, int(start), int(end)))
     return spans
@@ -238,3 +241,40 @@ def _scores(answer: str, example: QuestionExample) -> tuple[float, float]:
     """Exact match and F1 of an answer, in [0, 1]."""
     expected = [text for text, _ in example.answers]
     return exact_match(answer, expected), word_f1(answer, expected)
+
+
+@FORMATS.register("question_answering")
+class AnswerFormat(HeadFormat):
+    """Start, end given the start, and whether there is an answer."""
+
+    rows = (
+        *dense("head/start_logits", "D1", "start_logits/dense", "start_logits.dense"),
+        *dense("head/end_hidden", "ED", "end_logits/dense_0", "end_logits.dense_0"),
+        *(
+            row(
+                f"head/end_norm/{ours}",
+                "D",
+                f"end_logits/LayerNorm/{ours}",
+                "D",
+                f"end_logits.LayerNorm.{theirs}",
+                "D",
+            )
+            for ours, theirs in (("gamma", "weight"), ("beta", "bias"))
+        ),
+        *dense("head/end_logits", "D1", "end_logits/dense_1", "end_logits.dense_1"),
+        *dense("head/answer_hidden", "ED", "answer_class/dense_0", "answer_class.dense_0"),
+        *dense(
+            "head/answer_logits", "D1", "answer_class/dense_1", "answer_class.dense_1", bias=False
+        ),
+    )
+    architecture = "XLNetForQuestionAnswering"
+    hf_settings = {key: f"task.{key}" for key in ("start_n_top", "end_n_top")}
+
+    @classmethod
+    def differences(cls, task, to):
+        if not task.null_threshold:
+            return []
+        return [
+            f"task.null_threshold: {to} does not store it; there is no answer if the log odds "
+            f"exceed {task.null_threshold:g}"
+        ]

@@ -5,3 +5,4 @@
 _PAIRS = {"name": "ranking", "scoring": "summary", "metric": "pair_accuracy"}
 DATASETS = {"qnli_ranking": _PAIRS, "wnli_ranking": _PAIRS}
 INPUTS = ("query", "document")
+FORMATS = ()  # No other format has its head.

@@ -1,9 +1,12 @@
-"""Keys of ranking."""
+"""Keys and examples of ranking."""
 
 from __future__ import annotations
 
+import dataclasses
+
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.validation import COUNT_OR_NONE
+from official.xlnet.data.examples import Example
 from official.xlnet.tasks.settings import CandidatesConfig
 
 
@@ -23,3 +26,28 @@ class RankingConfig(CandidatesConfig):
 
     scoring: str = "kernel"
     rerank_depth: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankingExample(Example):
+    """Example of document ranking: a query and a candidate document.
+
+    Attributes:
+      id: id of the document.
+      query_id: id of the query; the documents of a query are ranked against each other.
+      query: text of the query.
+      document: text of the document.
+      relevance: relevance grade; 0 is irrelevant, below 0 is junk.
+      not_ranked: (document, grade) pairs of the query's judged documents that are not candidates;
+        they count in the ideal ranking of NDCG.
+      subtask: name of its data set in multi-task training.
+    """
+
+    label_field = "relevance"
+
+    query_id: str
+    query: str
+    document: str
+    relevance: float | None = None
+    not_ranked: tuple[tuple[str, float], ...] = ()
+    subtask: str = ""

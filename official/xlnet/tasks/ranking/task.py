@@ -6,16 +6,38 @@ import collections
 from collections.abc import Sequence
 
 import numpy as np
+import tensorflow as tf
 
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import mean_score
-from official.xlnet.tasks.ranking.columns import columns_of
-from official.xlnet.tasks.ranking.examples import RankingExample
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
+from official.xlnet.tasks.ranking.settings import RankingExample
 from official.xlnet.tasks.task import Task, in_parts, register_task
 
 _PAIR_SAMPLING = 1  # Random stream of the training pairs; `TrainingBatches` uses [seed, epoch].
+
+
+def columns_of(
+    query: tf.RaggedTensor, document: tf.RaggedTensor, row_N: tf.Tensor, task: TaskConfig
+) -> list[tf.RaggedTensor]:
+    """Returns the texts of each sequence, to `pack` them.
+
+    Args:
+      query: token ids of Q queries, ragged int32 [Q, (number of tokens)].
+      document: token ids of N documents, ragged int32 [N, (number of tokens)].
+      row_N: the query of each document.
+      task: settings of the task.
+
+    Returns:
+      The texts of N sequences, document and query; with `task.scoring` `kernel`, that of Q + N
+      sequences, first the queries.
+    """
+    query = query[:, : task.query_length]
+    if task.scoring == "summary":
+        return [document, tf.gather(query, row_N)]
+    return [tf.concat([query, document], axis=0)]
 
 
 @register_task("ranking")

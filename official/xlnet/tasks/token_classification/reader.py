@@ -13,7 +13,7 @@ from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.text import open_text
-from official.xlnet.tasks.token_classification.examples import TaggedExample
+from official.xlnet.tasks.token_classification.settings import TaggedExample
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
 _TAG = re.compile(r"O|[BIESLU]-\S+")  # Of the schemes BIO, BIOES and BILOU.

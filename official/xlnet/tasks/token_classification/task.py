@@ -7,13 +7,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
+from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import ArgumentTypeError, DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import complete_labels, label_index
 from official.xlnet.tasks.plain_rows import class_name, texts_of
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
-from official.xlnet.tasks.token_classification.examples import TaggedExample
+from official.xlnet.tasks.token_classification.settings import TaggedExample
 from official.xlnet.tasks.token_classification.windows import MARKS, windows_of
 from official.xlnet.tokenization.graph.ragged import rows_of
 
@@ -135,3 +137,11 @@ def entity_tags(tags: Iterable[str]) -> list[str]:
         known = f"{_AS_BIOES.get(letter, letter)}-{kind}" if kind else letter
         found.append(tag if tag == _OUTSIDE else known)
     return found
+
+
+@FORMATS.register("token_classification")
+class TokenFormat(HeadFormat):
+    """The TF1 release has no such head."""
+
+    rows = dense("head/logits", "DC", None, "classifier")
+    architecture = "XLNetForTokenClassification"

@@ -1,14 +1,32 @@
-"""Multiple-choice service: a passage, a question and a list of choices."""
+"""Head and service of multiple choice."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
+from official.xlnet.modeling.heads.base import register_head
+from official.xlnet.modeling.heads.summary_head import SequenceScoreHead
 from official.xlnet.serving.services.base import TaskService, register_service
 from official.xlnet.serving.services.input_checks import check
 from official.xlnet.tasks.multiple_choice import INPUTS
-from official.xlnet.tasks.multiple_choice.choices import with_choices
+from official.xlnet.tasks.multiple_choice.task import with_choices
 from official.xlnet.tokenization.graph.packing import only, pack
+
+
+@register_head("multiple_choice")
+class MultipleChoiceHead(SequenceScoreHead):
+    """Multiple choice: one logit for each of S options, with softmax cross-entropy loss.
+
+    Outputs: `logits` float32 [U, S]. Options that are all padding are masked.
+    Labels: `label` int [U], index of the correct option.
+
+    Args:
+      config: sections of the experiment; uses `model` and `task.summary`.
+    """
+
+    def loss(self, outputs, labels):
+        label_U = tf.cast(labels["label"], tf.int32)
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, outputs["logits"])
 
 
 @register_service("multiple_choice")

@@ -1,10 +1,17 @@
-"""Example of token classification, e.g. named entity recognition."""
+"""Settings and examples of token classification, e.g. named entity recognition."""
 
 from __future__ import annotations
 
 import dataclasses
 
+from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
+
+
+@register_settings("task", name=["token_classification"])
+class TagConfig(TaskConfig):
+    """Tags of words; the task has no keys of its own."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
