@@ -16,10 +16,8 @@ from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.registry import TASKS
-from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError
-from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig
-from official.xlnet.garden.optimizer import adamw
+from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.inference.task_prediction import unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.memory import require_memory
@@ -68,7 +66,7 @@ class ClassificationTask(ModelTask):
     ) -> tf.data.Dataset:
         """Batches of a table: without end and shuffled for training, else each text once."""
         task = self._task
-        examples = self._examples(params.input_path)
+        examples, _ = read_task(params.input_path, task.config.task)
         units = (
             task.training_units(examples)
             if params.is_training
@@ -114,9 +112,6 @@ class ClassificationTask(ModelTask):
         kind = TASKS[_TASK]
         kind.complete(result, read_task(config.train_data.input_path, result.task)[0])
         return kind(result, load_tokenizer(config.init_checkpoint))
-
-    def _examples(self, path: str) -> list[Example]:
-        return read_task(path, self._task.config.task)[0]
 
 
 @exp_factory.register_config_factory("xlnet/classification")

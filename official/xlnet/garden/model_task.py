@@ -1,8 +1,9 @@
-"""Tasks of the Model Garden whose training step is that of our Keras model."""
+"""What the experiments share: the training step of our Keras model, and the optimizer."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
@@ -48,3 +49,32 @@ class ModelTask(base_task.Task):
         with tf.init_scope():
             _ = optimizer.iterations  # Legacy optimizers create it when it is first read.
         return model.train_step(inputs)
+
+
+def adamw(learning_rate: float, num_steps: int, warmup_steps: int) -> dict[str, Any]:
+    """AdamW with warmup and linear decay, as in the paper: settings of `OptimizationConfig`.
+
+    Args:
+      learning_rate: the highest learning rate.
+      num_steps: steps until it is 0.
+      warmup_steps: steps of linear warmup.
+    """
+    return {
+        "optimizer": {
+            "type": "adamw",
+            "adamw": {
+                "weight_decay_rate": 0.01,
+                "epsilon": 1e-6,
+                "exclude_from_weight_decay": ["gamma", "beta", "bias"],
+            },
+        },
+        "learning_rate": {
+            "type": "polynomial",
+            "polynomial": {
+                "initial_learning_rate": learning_rate,
+                "end_learning_rate": 0.0,
+                "decay_steps": num_steps,
+            },
+        },
+        "warmup": {"type": "polynomial", "polynomial": {"warmup_steps": warmup_steps}},
+    }

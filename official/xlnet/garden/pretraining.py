@@ -15,8 +15,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import ConfigError
-from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig
-from official.xlnet.garden.optimizer import adamw
+from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.memory import require_memory
 
