@@ -1,14 +1,39 @@
-"""Selection of the reader for a task type and path."""
+"""Task types and data sets by name: their settings, and the readers of their files."""
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator
+from typing import Any
 
-from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
+from official.xlnet.configs.registry import DATASETS, FILE_READERS, FOLDER_READERS, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
+
+
+def task_settings(name: str) -> dict[str, Any]:
+    """Returns the task settings of a data set or task type.
+
+    Args:
+      name: name of a data set or task type.
+
+    Returns:
+      Keys of the section `task` by name.
+
+    Raises:
+      DataError: the name is unknown.
+    """
+    if name in DATASETS:
+        return dict(DATASETS[name])
+    kinds = TASKS.names()
+    if name in kinds:
+        return {"name": name}
+    known = [*kinds, *DATASETS]
+    nearest = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    raise DataError(f"task {name!r}: expected one of {', '.join(known)}{hint}")
 
 
 def read_examples(reading: Reading) -> Iterator[Example]:

@@ -1,38 +1,43 @@
-"""Fine-tuning from a path of a model and plain examples."""
+"""Fine-tuning from a path of a model and plain examples, with the baselines of its task."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from data_prep.tasks.datasets import task_settings
+from data_prep.tasks.registry import task_settings
 from data_prep.tasks.task_data import read_task
-from official.xlnet.api.baselines import add_baselines
 from official.xlnet.api.held_out import held_out
 from official.xlnet.api.plain_examples import labelled_examples
-from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import (
     complete_settings,
     given_settings,
     keep_settings,
 )
-from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
+from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
+from official.xlnet.runtime.progress import Progress
+from official.xlnet.tasks.reports import METRICS_FILE
+from official.xlnet.tasks.task import Task
 from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training.continued_head import goes_on_with_head
 from official.xlnet.training.finetuning import Start, run_finetuning, saved_configuration
+from official.xlnet.training.finetuning_loop import metric_of
 
 Rows = str | Iterable[Any]
 
@@ -112,11 +117,6 @@ def finetune(
     settings = task_configuration(task, config, overrides, model)
     if vocab and not model:
         settings.model.fit_vocabulary(num_pieces(vocab), vocab)
-    if extra_train and not settings.task.weighs_examples:
-        raise ConfigError(
-            f"extra_train: expected a task whose examples have weights, got {settings.task.name}; "
-            "join the files of other tasks into one"
-        )
     # First of all, as some readers use TensorFlow.
     distribution = prepare_devices(settings.training, strategy, cpu_devices)
     train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
@@ -125,8 +125,7 @@ def finetune(
         train_counts |= counts
     dev_counts: dict[str, int] = {}
     if dev is None:
-        seed = settings.training.seed
-        train_examples, dev_examples = held_out(train_examples, seed)
+        train_examples, dev_examples = held_out(train_examples, settings.training.seed)
     else:
         dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
     keys, with_head = given_settings(config, overrides), False
@@ -136,8 +135,8 @@ def finetune(
     if saved is not None and saved.task.name == settings.task.name:
         keep_settings(settings, keys, saved)
     else:
-        num_replicas = distribution.num_replicas_in_sync
-        complete_settings(settings, keys, len(train_examples), num_replicas)
+        replicas = distribution.num_replicas_in_sync
+        complete_settings(settings, keys, len(train_examples), replicas)
     settings.check()
     start = Start(distribution, model, with_head, vocab, max_lost)
     data = train_examples, dev_examples
@@ -191,7 +190,7 @@ def task_configuration(
     if not task:
         known = ", ".join(TASKS.names())
         raise ConfigError(f"task: expected one of {known} or a data set, got none")
-    settings = task_settings(task, TASKS.names())
+    settings = task_settings(task)
     base.task = TaskConfig(**{"pooled_segments": "all", **settings})
     if base.model.longest_input is not None:
         base.task.max_length = min(base.task.max_length, base.model.longest_input)
@@ -215,6 +214,11 @@ def _extra_examples(
     files: Mapping[str, float], task: TaskConfig, max_lost: float
 ) -> Iterator[tuple[list[Example], dict[str, int]]]:
     """Yields the examples of each file with their weights, and its counts of skipped rows."""
+    if files and not task.weighs_examples:
+        raise ConfigError(
+            f"extra_train: expected a task whose examples have weights, got {task.name}; join the "
+            "files of other tasks into one"
+        )
     for path, weight in files.items():
         if not (math.isfinite(weight) and weight > 0):
             raise ConfigError(f"extra_train: {path}: expected a weight above 0, got {weight}")
@@ -231,3 +235,47 @@ def _examples(
         return labelled_examples(rows, task), {}
     examples, counts = read_task(rows, task, max_lost)
     return examples, {f"{split}_{name}": number for name, number in counts.items()}
+
+
+def add_baselines(
+    model_dir: str, metrics: Mapping[str, Any], train: Sequence[Example], dev: Sequence[Example]
+) -> dict[str, Any] | None:
+    """Evaluates the baselines of a model's task, and shows them beside its result.
+
+    They are added to `metrics.json` as `baselines`. No error here is raised, as the model is
+    complete without them; it is logged as a warning.
+
+    Args:
+      model_dir: the directory of the fine-tuned model.
+      metrics: its metrics on `dev`.
+      train: the training examples.
+      dev: the examples that the model was evaluated on.
+
+    Returns:
+      The first result of `BASELINES`; None for a task that has none, or after an error.
+    """
+    try:
+        config = load_config(model_dir)
+        task = TASKS[config.task.name](config, load_tokenizer(model_dir))
+        found = (BASELINES[name](task, train, dev) for name in BASELINES.names())
+        baselines = next(filter(None, found), None)
+        Progress(sys.stderr).keep(_line(task, metrics, baselines))
+        path = os.path.join(model_dir, METRICS_FILE)
+        write_json(path, {**read_json(path), "baselines": baselines})
+    except Exception as error:
+        logging.warning("no baselines: %s: %s", type(error).__name__, error)
+        return None
+    return baselines
+
+
+def _line(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any] | None) -> str:
+    """The main metric of the model and of its baselines."""
+    name = metric_of(task, dict(metrics))
+    line = f"{name}: model {metrics[name]:.4f}"
+    if baselines is None:
+        return f"{line} (no bag of words to compare with in {task.config.task.name})"
+    linear, majority = (baselines[key][name] for key in ("bag_of_words", "majority"))
+    line += f", bag of words {linear:.4f}, majority class or mean {majority:.4f}"
+    if metrics[name] < linear:
+        line += "; the model is behind the bag of words"
+    return line

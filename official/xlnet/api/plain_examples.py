@@ -57,9 +57,10 @@ def unlabelled_examples(inputs: Iterable[Any], task: TaskConfig) -> list[Example
       DataError: an input has another number of texts than the task.
     """
     kind = TASKS[task.name]
+    rows = _rows(inputs, task, with_labels=False)
     examples = [
-        _unlabelled(row, kind, number)
-        for number, row in enumerate(_rows(inputs, task, with_labels=False), 1)
+        row if isinstance(row, Example) else kind.unlabelled(row, number)
+        for number, row in enumerate(rows, 1)
     ]
     kind.name_columns(examples, task)
     return examples
@@ -105,7 +106,3 @@ def _labelled(row: Any, kind: type[Task], number: int) -> Example:
     if len(row) < 2:
         raise DataError(f"example {number}: expected text and label, got {row!r:.60}")
     return kind.labelled(row, number)
-
-
-def _unlabelled(row: Any, kind: type[Task], number: int) -> Example:
-    return row if isinstance(row, Example) else kind.unlabelled(row, number)

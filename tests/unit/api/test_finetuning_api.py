@@ -12,8 +12,7 @@ import tensorflow as tf
 
 from data_prep.tasks.task_data import read_task
 from official import xlnet
-from official.xlnet.api.baselines import add_baselines
-from official.xlnet.api.finetuning import task_configuration
+from official.xlnet.api.finetuning import add_baselines, task_configuration
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
 from tests.helpers.world import command
