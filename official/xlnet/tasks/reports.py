@@ -33,10 +33,17 @@ def write_report(
       predictions: their predictions.
       metrics: the metrics.
     """
+    import matplotlib
+
+    from official.xlnet.runtime.pictures import new_figure, png
+
     os.makedirs(directory, exist_ok=True)
     write_json(os.path.join(directory, METRICS_FILE), metrics)
     write_json_lines(os.path.join(directory, PREDICTIONS_FILE), predictions)
-    _draw(os.path.join(directory, PICTURE_FILE), task, examples, predictions)
+    with matplotlib.rc_context({"text.parse_math": False}):  # A label with a $ is not a formula.
+        figure = new_figure(6, 5)
+        task.draw(figure.subplots(), examples, predictions)
+        write_bytes(os.path.join(directory, PICTURE_FILE), png(figure, bbox_inches="tight"))
 
 
 def draw_confusion(axes, labels: Sequence[Any], true: Sequence[Any], predicted: Sequence[Any]):
@@ -54,14 +61,3 @@ def draw_confusion(axes, labels: Sequence[Any], true: Sequence[Any], predicted: 
     display = metrics.ConfusionMatrixDisplay(matrix, display_labels=labels)
     display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical")
     axes.set_title("Confusion matrix")
-
-
-def _draw(path, task, examples, predictions):
-    import matplotlib
-
-    from official.xlnet.runtime.pictures import new_figure, png
-
-    with matplotlib.rc_context({"text.parse_math": False}):  # A label with a $ is not a formula.
-        figure = new_figure(6, 5)
-        task.draw(figure.subplots(), examples, predictions)
-        write_bytes(path, png(figure, bbox_inches="tight"))

@@ -28,10 +28,9 @@ from official.xlnet.tasks.labels import (
     softmax,
     target_of,
 )
-from official.xlnet.tasks.plain_rows import class_name
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Prediction, one_hot, register_task
-from official.xlnet.tasks.text_task import TextTask
+from official.xlnet.tasks.text_task import TextTask, class_name
 
 _SEQUENCE = "XLNetForSequenceClassification"  # HF's class.
 

@@ -22,6 +22,7 @@ from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
+from official.xlnet.tasks.ranking.metrics import ranking_order
 from official.xlnet.tasks.ranking.settings import RankingExample
 
 _RELEVANCE = {"entailment": 1, "not_entailment": 0}  # Of the labels of QNLI.
@@ -161,15 +162,11 @@ def read_judgements(path: str) -> dict[str, dict[str, float]]:
 
 
 def _top(run: dict[str, dict[str, float]], depth: int) -> dict[str, dict[str, float]]:
-    """Returns the `depth` best documents of every query, ordered as in trec_eval."""
-    if not depth:
-        return run
-
-    def best(scores: dict[str, float]) -> dict[str, float]:
-        by_score = sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
-        return dict(by_score[:depth])
-
-    return {query: best(scores) for query, scores in run.items()}
+    """Returns the `depth` best documents of every query, best first; 0: all."""
+    return {
+        query: {document: scores[document] for document in ranking_order(scores)[: depth or None]}
+        for query, scores in run.items()
+    }
 
 
 def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:

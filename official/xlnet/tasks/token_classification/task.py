@@ -12,9 +12,9 @@ from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import ArgumentTypeError, DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import complete_labels, label_index
-from official.xlnet.tasks.plain_rows import class_name, texts_of
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
+from official.xlnet.tasks.text_task import class_name, texts_of
 from official.xlnet.tasks.token_classification.settings import TaggedExample
 from official.xlnet.tasks.token_classification.windows import MARKS, windows_of
 from official.xlnet.tokenization.graph.ragged import rows_of
