@@ -239,8 +239,6 @@ def _default_config(manifest: Manifest) -> XLNetConfig:
     config = XLNetConfig()
     data, settings = config.data, manifest.source.get("settings", {})
     data.seq_len, data.reuse_len = manifest.seq_len, manifest.reuse_len
-    # Data sets of earlier versions do not say how many targets a window has in training.
-    data.num_predict = max(1, round(manifest.seq_len / data.target_ratio))
     for name in ("num_predict", "target_ratio", "target_unit", "max_span"):
         setattr(data, name, settings.get(name, getattr(data, name)))
     config.model.mem_len = manifest.reuse_len
