@@ -68,8 +68,7 @@ SECTIONS = {
         "official.xlnet.extensions.bert.settings",
         "official.xlnet.extensions.universal.settings",
         "official.xlnet.extensions.next_sentence.settings",
-        "official.xlnet.extensions.ernie.capitalization",
-        "official.xlnet.extensions.ernie.token_document",
+        "official.xlnet.extensions.ernie.auxiliary",
     ),
     "Tokenization and data": (
         "official.xlnet.tokenization.tokenizer",

@@ -21,10 +21,8 @@ from tools import api_page
 DOCS = ROOT / "docs"
 IMAGE = re.compile(r"!\[[^\]]*\]\((?:docs/)?images/(\w+)\.png\)")
 MODULES = [
-    "extensions.bert.bert_encoder",
-    "extensions.bert.gpt_encoder",
-    "extensions.universal.adaptive_depth",
-    "extensions.universal.shared_depth",
+    "extensions.bert.encoders",
+    "extensions.universal.depths",
     "modeling.depth.stacked",
     "modeling.layers.feed_forward",
     "modeling.layers.relative_attention",

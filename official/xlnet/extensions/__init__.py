@@ -19,15 +19,15 @@ from official.xlnet.configs.registry import (
 from official.xlnet.modeling.ops import keras_names
 
 NETWORKS.modules |= {
-    "bert": "extensions.bert.bert_encoder",
-    "gpt": "extensions.bert.gpt_encoder",
-    "gpt2": "extensions.bert.gpt2_encoder",
+    "bert": "extensions.bert.encoders",
+    "gpt": "extensions.bert.encoders",
+    "gpt2": "extensions.bert.encoders",
 }
 ANSWER_MODULES.modules |= {"san": "extensions.stochastic_answer.head"}
 TASK_LOSSES.modules |= {"language_model": "extensions.language_model_loss.loss"}
 DEPTHS.modules |= {
-    "shared": "extensions.universal.shared_depth",
-    "adaptive": "extensions.universal.adaptive_depth",
+    "shared": "extensions.universal.depths",
+    "adaptive": "extensions.universal.depths",
 }
 INPUT_FORMATS.modules |= {
     "full_sentences": "extensions.contiguous.formats",
@@ -37,11 +37,11 @@ BASELINES.modules |= {"text": "extensions.text_baselines"}
 ATTENTION_INITS.modules |= {"neighbors": "extensions.neighbors"}
 AUXILIARY.modules |= {
     "next_sentence": "extensions.next_sentence.auxiliary",
-    "capitalization": "extensions.ernie.capitalization",
-    "token_document": "extensions.ernie.token_document",
+    "capitalization": "extensions.ernie.auxiliary",
+    "token_document": "extensions.ernie.auxiliary",
 }
 SEVERAL_RUNS.modules |= {
-    "runs": "extensions.several_runs.repeated",
+    "runs": "extensions.several_runs.runs",
     "search": "extensions.several_runs.search",
 }
 # Keys of the configuration, and names that have some; these modules import no TensorFlow.
@@ -64,16 +64,16 @@ SETTINGS.modules |= {
     "task.answer_module=san": "extensions.stochastic_answer.settings",
     "task.answer_steps": "extensions.stochastic_answer.settings",
     "task.answer_dropout": "extensions.stochastic_answer.settings",
-    "task.both_orders": "extensions.both_orders.settings",
+    "task.both_orders": "extensions.both_orders",
     "task.lm_weight": "extensions.language_model_loss.settings",
     "objective.next_sentence": "extensions.next_sentence.settings",
 }
 # Classes in Keras' files.
 keras_names.MODULES |= {
-    "AdaptiveDepth": "extensions.universal.adaptive_depth",
-    "BertEncoder": "extensions.bert.bert_encoder",
-    "Gpt2Encoder": "extensions.bert.gpt2_encoder",
-    "GptEncoder": "extensions.bert.gpt_encoder",
-    "MaskedLMHead": "extensions.bert.masked_lm_head",
-    "SharedDepth": "extensions.universal.shared_depth",
+    "AdaptiveDepth": "extensions.universal.depths",
+    "BertEncoder": "extensions.bert.encoders",
+    "Gpt2Encoder": "extensions.bert.encoders",
+    "GptEncoder": "extensions.bert.encoders",
+    "MaskedLMHead": "extensions.bert.encoders",
+    "SharedDepth": "extensions.universal.depths",
 }

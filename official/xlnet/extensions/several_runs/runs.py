@@ -8,6 +8,7 @@ output/FOLDER/…     logs and report of each run; its weights only until it is 
 from __future__ import annotations
 
 import contextlib
+import copy
 import glob
 import json
 import math
@@ -18,11 +19,12 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import tf_keras
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import ConfigError, DivergedError
@@ -81,8 +83,6 @@ class Runs:
             return
         saved = conform(read_json(self._path), RunsFile, self._path)
         begun_with = XLNetConfig.from_dict(saved.config, self._path)
-        if not begun_with.task.text_columns:  # Earlier versions kept none of several tasks.
-            begun_with.task.text_columns = self._config.task.text_columns
         if _as_json(begun_with) != _as_json(self._config):
             raise ConfigError(
                 f"{output}: expected the configuration of its earlier runs, got another one; "
@@ -200,3 +200,58 @@ def _remove_weights(directory: str) -> None:
     for name in ("ckpt-*", "checkpoint"):
         for path in glob.glob(os.path.join(glob.escape(directory), name)):
             os.remove(path)
+
+
+@SEVERAL_RUNS.register("runs")
+def finetune_repeatedly(
+    config: XLNetConfig,
+    train: Sequence[Example],
+    dev: Sequence[Example],
+    output: str,
+    num_runs: int,
+    start: Start,
+) -> dict[str, Any]:
+    """Fine-tunes a model several times and keeps the one with the best metric on `dev`.
+
+    Run k uses the seed `training.seed` + k, for the weights of the head, dropout and the order of
+    examples. The same call resumes an interrupted run; finished runs are not repeated, so
+    `num_runs` can be increased later.
+
+    Args:
+      config: the experiment configuration; unchanged.
+      train: training examples.
+      dev: examples for evaluation and checkpoint selection.
+      output: model directory of the best run.
+      num_runs: number of runs.
+      start: what each run starts from.
+
+    Returns:
+      The metrics of the best run, and `runs`, `best_run`, `metric` (the name of the metric that is
+      compared), and its `median`, `lowest`, `highest` and `standard_deviation` over runs.
+
+    Raises:
+      ConfigError: `output` holds something else than runs of this configuration; or see
+        `run_finetuning`.
+      DataError: see `run_finetuning`.
+      PreemptedError: see `run_finetuning`.
+    """
+    with several_runs("runs", "repeated runs", config, (train, dev), output, start) as runs:
+        finished: list[Run] = []
+        for number in range(num_runs):
+            own = copy.deepcopy(config)
+            own.training.seed += number
+            known = runs.finished[number] if number < len(runs.finished) else None
+            finished.append(runs.result(known, os.path.join("runs", str(number)), own))
+    metric = finished[0]["metric"]
+    values = list(map(value_of, finished))
+    best = int(np.argmax(values))
+    return {
+        **finished[best]["metrics"],
+        "runs": len(finished),
+        "best_run": best,
+        "metric": metric,
+        "median": float(np.median(values)),
+        "lowest": min(values),
+        "highest": max(values),
+        "standard_deviation": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
+    }

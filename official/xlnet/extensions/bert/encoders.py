@@ -1,4 +1,8 @@
-"""BERT's encoder, that of the Model Garden, behind the inputs and outputs of `XLNetEncoder`."""
+"""Networks of BERT, GPT and GPT-2, behind the inputs and outputs of `XLNetEncoder`.
+
+BERT's encoder is that of the Model Garden. GPT's has its blocks with a causal mask, without
+segments; GPT-2's has layer normalization before each part of a block, and once more at the end.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,74 @@ import tf_keras
 
 from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.extensions.bert.masked_lm_head import MaskedLMHead
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.encoder import Encoder, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
+
+
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class MaskedLMHead(LMHead):
+    """BERT's language-model head: logits = layer norm(activation(g W + b))·Eᵀ + bias, float32.
+
+    Its variables have the names of `official.nlp.modeling.layers.MaskedLM`.
+
+    Args:
+      vocab_size: V.
+      width: D.
+      activation: a key of `ACTIVATIONS`.
+      init_std: standard deviation of the truncated normal initializer.
+      embedding_rows: number of rows of the word embedding; 0: V.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        width: int,
+        activation: str = "gelu",
+        init_std: float = 0.02,
+        embedding_rows: int = 0,
+        **kwargs,
+    ):
+        super().__init__(vocab_size, embedding_rows, **kwargs)
+        self.width, self.activation, self.init_std = width, activation, init_std
+        self.dense = tf_keras.layers.Dense(
+            width,
+            ACTIVATIONS[activation],
+            kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=init_std),
+            dtype=self.dtype_policy,
+            name="dense",
+        )
+        self.layer_norm = tf_keras.layers.LayerNormalization(
+            epsilon=1e-12, dtype="float32", name="layer_norm"
+        )
+
+    @classmethod
+    def of(cls, model: ModelConfig, **kwargs) -> MaskedLMHead:
+        settings = model.d_model, model.activation, model.init_std, model.embedding_rows
+        return cls(model.vocab_size, *settings, **kwargs)
+
+    def build(self, input_shape=None):
+        for layer in (self.dense, self.layer_norm):
+            with tf.name_scope(layer.name):
+                layer.build([None, None, self.width])
+        super().build(input_shape)
+
+    def call(self, content_BPD: tf.Tensor, embedding_VD: tf.Tensor) -> tf.Tensor:
+        """[B, P, D] and the word embedding [V or more, D] → float32 [B, P, V]."""
+        transformed_BPD = self.layer_norm(self.dense(content_BPD))
+        return super().call(tf.cast(transformed_BPD, self.compute_dtype), embedding_VD)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "width": self.width,
+            "activation": self.activation,
+            "init_std": self.init_std,
+        }
 
 
 @register_network("bert")
@@ -197,3 +262,70 @@ def _policy_of_parts(policy: Any) -> Iterator[None]:
         yield
     finally:
         tf_keras.mixed_precision.set_global_policy(before)
+
+
+@register_network("gpt")
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class GptEncoder(BertEncoder):
+    """GPT (Radford et al., 2018): learned absolute positions, no position sees a later one.
+
+        h_0 = word + position;  h_l = block_l(h_{l-1})
+
+    Arguments, call arguments and outputs are those of `BertEncoder`; `segment_ids` are ignored.
+    `model.attention_type` is `uni`.
+
+    Example:
+      >>> model = {"network": "gpt", "attention_type": "uni", "vocab_size": 100, "mem_len": 0}
+      >>> sections = {"objective": {"kind": "causal"}, "data": {"bidirectional": False}}
+      >>> encoder = GptEncoder({"model": model, **sections})
+      >>> encoder(tf.constant([[17, 42, 99], [11, 55, 33]]))["content"].shape
+      TensorShape([2, 3, 768])
+    """
+
+    lm_head_class = LMHead
+
+    def _embed(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        return self._embed_in_place(inputs)
+
+
+@register_network("gpt2")
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class Gpt2Encoder(GptEncoder):
+    """GPT-2 (Radford et al., 2019): GPT with pre-activation blocks and scaled initial weights.
+
+        x = h_{l-1} + attention(layer norm(h_{l-1}));  h_l = x + feed-forward(layer norm(x))
+        content = layer norm(h_L)
+
+    The output matrices of attention and of the feed-forward network start at 1/√N of what they
+    are in GPT, N = 2 L being the number of residual layers.
+
+    Arguments, call arguments and outputs are those of `GptEncoder`; the last hidden state is
+    `content`.
+
+    Example:
+      >>> model = {"network": "gpt2", "attention_type": "uni", "vocab_size": 100, "mem_len": 0}
+      >>> sections = {"objective": {"kind": "causal"}, "data": {"bidirectional": False}}
+      >>> encoder = Gpt2Encoder({"model": model, **sections})
+      >>> encoder(tf.constant([[17, 42, 99], [11, 55, 33]]))["content"].shape
+      TensorShape([2, 3, 768])
+    """
+
+    norm_first = True
+
+    def __init__(self, config: XLNetConfig, **kwargs):
+        super().__init__(config, **kwargs)
+        self.output_norm = tf_keras.layers.LayerNormalization(
+            epsilon=1e-12, dtype="float32", name="output_norm"
+        )
+
+    def build(self, input_shape=None):
+        if self.built:
+            return
+        super().build(input_shape)
+        scale = (2 * self.model.num_layers) ** -0.5
+        for variable in self.trainable_variables:
+            if variable.name.endswith(("/attention_output/kernel:0", "/output/kernel:0")):
+                variable.assign(scale * variable)
+
+    def _finish(self, hidden_BTD: tf.Tensor) -> tf.Tensor:
+        return tf.cast(self.output_norm(hidden_BTD), self.compute_dtype)

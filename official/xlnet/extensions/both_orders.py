@@ -1,4 +1,4 @@
-"""Key of GPT's input of similarity tasks in the `task` section."""
+"""GPT's input of similarity tasks: a pair of texts is read in both orders, `task.both_orders`."""
 
 from __future__ import annotations
 

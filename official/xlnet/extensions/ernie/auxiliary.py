@@ -1,4 +1,4 @@
-"""Token-document relation (ERNIE 2.0): does a token occur elsewhere in its document?"""
+"""Auxiliary objectives of ERNIE 2.0: the case of a word, and whether a document repeats a token."""
 
 from __future__ import annotations
 
@@ -6,13 +6,36 @@ import tensorflow as tf
 
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjective, register_auxiliary
-from official.xlnet.modeling.objectives.base import Labels
+from official.xlnet.modeling.objectives.base import Labels, prediction_positions, prediction_rows
 from official.xlnet.tokenization.special_tokens import EOD_ID, SEGMENT_A, SEGMENT_B
+
+
+@register_auxiliary("capitalization")
+class Capitalization(AuxiliaryObjective):
+    """Capitalization: at a target, predicts whether its word begins with a capital letter.
+
+    The pieces of a cased vocabulary show their case, so the question is asked where the language
+    model predicts a token that it does not see. ERNIE's vocabulary is uncased, and the question
+    is asked everywhere. It counts for pieces that begin a word with a letter that has a case.
+
+    Args:
+      config: sections of the experiment; text must not be lower-cased, and the hidden state at
+        a position must predict the token there (not `causal`, which predicts the next one).
+    """
+
+    def labels(self, batch, task):
+        positions_BP = prediction_positions(task.inputs)
+        case_BP = tf.gather(batch["letter_case"], positions_BP, batch_dims=1)
+        weight_BP = task.mask_BP * tf.cast(case_BP >= 0, tf.float32)
+        return Labels(tf.maximum(case_BP, 0), weight_BP)
+
+    def hidden_states(self, outputs, inputs):
+        return prediction_rows(outputs, inputs)
 
 
 @register_auxiliary("token_document")
 class TokenDocument(AuxiliaryObjective):
-    """At a token of the reuse part, predicts whether it occurs in the text that follows.
+    """Token-document relation: predicts whether a token of the reuse part occurs further on.
 
     That text is A, and B where B follows A, up to the end of the document. The hidden states of
     the reuse part do not depend on it: the first half of a window does not attend to the second.
