@@ -67,8 +67,8 @@ SECTIONS = {
         "official.xlnet.modeling.ops.initializers",
         "official.xlnet.extensions.bert.settings",
         "official.xlnet.extensions.universal.settings",
-        "official.xlnet.extensions.next_sentence.settings",
-        "official.xlnet.extensions.ernie.auxiliary",
+        "official.xlnet.extensions.auxiliary.settings",
+        "official.xlnet.extensions.auxiliary.objectives",
     ),
     "Tokenization and data": (
         "official.xlnet.tokenization.tokenizer",

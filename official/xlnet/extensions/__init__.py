@@ -36,9 +36,9 @@ INPUT_FORMATS.modules |= {
 BASELINES.modules |= {"text": "extensions.text_baselines"}
 ATTENTION_INITS.modules |= {"neighbors": "extensions.neighbors"}
 AUXILIARY.modules |= {
-    "next_sentence": "extensions.next_sentence.auxiliary",
-    "capitalization": "extensions.ernie.auxiliary",
-    "token_document": "extensions.ernie.auxiliary",
+    "next_sentence": "extensions.auxiliary.objectives",
+    "capitalization": "extensions.auxiliary.objectives",
+    "token_document": "extensions.auxiliary.objectives",
 }
 SEVERAL_RUNS.modules |= {
     "runs": "extensions.several_runs.runs",
@@ -56,9 +56,9 @@ SETTINGS.modules |= {
     "model.step_encoding": "extensions.universal.settings",
     "model.halting_threshold": "extensions.universal.settings",
     "model.ponder_weight": "extensions.universal.settings",
-    "objective.auxiliary=capitalization": "extensions.ernie.settings",
-    "objective.auxiliary=token_document": "extensions.ernie.settings",
-    "objective.auxiliary=next_sentence": "extensions.next_sentence.settings",
+    "objective.auxiliary=capitalization": "extensions.auxiliary.settings",
+    "objective.auxiliary=token_document": "extensions.auxiliary.settings",
+    "objective.auxiliary=next_sentence": "extensions.auxiliary.settings",
     "objective.input_format=full_sentences": "extensions.contiguous.settings",
     "objective.input_format=doc_sentences": "extensions.contiguous.settings",
     "task.answer_module=san": "extensions.stochastic_answer.settings",
@@ -66,7 +66,7 @@ SETTINGS.modules |= {
     "task.answer_dropout": "extensions.stochastic_answer.settings",
     "task.both_orders": "extensions.both_orders",
     "task.lm_weight": "extensions.language_model_loss.settings",
-    "objective.next_sentence": "extensions.next_sentence.settings",
+    "objective.next_sentence": "extensions.auxiliary.settings",
 }
 # Classes in Keras' files.
 keras_names.MODULES |= {

@@ -77,8 +77,13 @@ def search_settings(
             key = {"candidate": candidate, "share": share}
             found = next((run for run in runs.finished if key.items() <= run.items()), None)
             own = candidate_config(config, candidate, share)
+            varied = {
+                "learning_rate": own.training.learning_rate,
+                "epochs": own.task.epochs,
+                "num_steps": own.training.num_steps,
+            }
             folder = os.path.join("search", f"{candidate}-{share}")
-            run = runs.result(found, folder, own, **key, **_settings(own))
+            run = runs.result(found, folder, own, **key, **varied)
             if found is None and runs.writes:
                 value = f"{run['metric']} {value_of(run):.4f}" if run["metric"] else "not finite"
                 Progress(sys.stderr).keep(
@@ -105,16 +110,6 @@ def search_settings(
             "metric": run["metric"],
             "recipe": recipe,
         }
-
-
-def _settings(config: XLNetConfig) -> Run:
-    """What a search varies."""
-    training = config.training
-    return {
-        "learning_rate": training.learning_rate,
-        "epochs": config.task.epochs,
-        "num_steps": training.num_steps,
-    }
 
 
 def successive_halving(num_candidates: int, value: Callable[[int, int], float]) -> list[int]:

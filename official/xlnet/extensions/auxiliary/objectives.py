@@ -1,4 +1,4 @@
-"""Auxiliary objectives of ERNIE 2.0: the case of a word, and whether a document repeats a token."""
+"""Auxiliary objectives of BERT and ERNIE 2.0: questions about sentences, words and documents."""
 
 from __future__ import annotations
 
@@ -10,9 +10,26 @@ from official.xlnet.modeling.objectives.base import Labels, prediction_positions
 from official.xlnet.tokenization.special_tokens import EOD_ID, SEGMENT_A, SEGMENT_B
 
 
+@register_auxiliary("next_sentence")
+class NextSentence(AuxiliaryObjective):
+    """CLS predicts whether segment B follows segment A (Devlin et al., BERT, section 3.1).
+
+    Args:
+      config: sections of the experiment; the objective must read B, so it is not `causal`.
+    """
+
+    is_apart = True  # Since before there were other auxiliary objectives.
+
+    def labels(self, batch, task):
+        return Labels(batch["is_next"][:, None], tf.ones_like(task.mask_BP[:, :1]))
+
+    def hidden_states(self, outputs, inputs):
+        return outputs["content"][:, -1:]
+
+
 @register_auxiliary("capitalization")
 class Capitalization(AuxiliaryObjective):
-    """Capitalization: at a target, predicts whether its word begins with a capital letter.
+    """At a target, predicts whether its word begins with a capital letter.
 
     The pieces of a cased vocabulary show their case, so the question is asked where the language
     model predicts a token that it does not see. ERNIE's vocabulary is uncased, and the question
@@ -35,7 +52,7 @@ class Capitalization(AuxiliaryObjective):
 
 @register_auxiliary("token_document")
 class TokenDocument(AuxiliaryObjective):
-    """Token-document relation: predicts whether a token of the reuse part occurs further on.
+    """Token-document relation: whether a token of the reuse part occurs in the text that follows.
 
     That text is A, and B where B follows A, up to the end of the document. The hidden states of
     the reuse part do not depend on it: the first half of a window does not attend to the second.

@@ -1,1 +1,0 @@
-"""Next-sentence prediction (BERT): does B follow A? XLNet does without it."""
