@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from official.xlnet.configs.registry import DATASETS, FILE_READERS, FOLDER_READERS, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, did_you_mean
 
 
 def task_settings(name: str) -> dict[str, Any]:
@@ -31,9 +30,7 @@ def task_settings(name: str) -> dict[str, Any]:
     if name in kinds:
         return {"name": name}
     known = [*kinds, *DATASETS]
-    nearest = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-    raise DataError(f"task {name!r}: expected one of {', '.join(known)}{hint}")
+    raise DataError(f"task {name!r}: expected one of {', '.join(known)}{did_you_mean(name, known)}")
 
 
 def read_examples(reading: Reading) -> Iterator[Example]:

@@ -5,12 +5,30 @@ The `exit_status` of each class is the exit status of the command.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 def how_to_install(extra: str) -> str:
     """Says how to install an extra of this package, which no package index has."""
     return (
         f"pip install '.[{extra}]' in its checkout, or the wheel with [{extra}] (docs/install.md)"
     )
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Returns the end of a message about an unknown word, which names the nearest known one.
+
+    Args:
+      word: the unknown word.
+      known: the words that are known.
+
+    Example:
+      >>> did_you_mean("postive", ["negative", "positive"])
+      "; did you mean 'positive'?"
+    """
+    matches = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 class XLNetError(Exception):

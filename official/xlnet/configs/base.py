@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import functools
 import inspect
 import types
@@ -14,7 +13,7 @@ from typing import Any, ClassVar
 
 from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.validation import Allowed, check_values, require
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, did_you_mean
 from official.xlnet.files.schema import shown
 
 
@@ -231,8 +230,5 @@ def _items(values: list[Any], are_numbers: bool, where: str) -> tuple[float | st
 
 def nearest(key: str, known: Collection[str]) -> str:
     """Returns the end of a message about an unknown key: the one that it may stand for."""
-    matches = difflib.get_close_matches(key, list(known), n=1, cutoff=0.6)
-    if matches:
-        return f"; did you mean {matches[0]!r}?"
-    hint = "keys of an extension require importing its module (--import=MODULE)"
-    return f"; known keys: {', '.join(known)}; {hint}"
+    advice = "keys of an extension require importing its module (--import=MODULE)"
+    return did_you_mean(key, known) or f"; known keys: {', '.join(known)}; {advice}"

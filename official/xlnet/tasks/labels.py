@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, did_you_mean
 
 _FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
 LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a class.
@@ -138,11 +137,10 @@ def label_index(labels: Sequence[str], label, where: str) -> int:
     try:
         return labels.index(str(label))
     except ValueError:
-        nearest = difflib.get_close_matches(str(label), labels, n=1)
-        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
         shown = ", ".join(labels[:10]) + (", …" if len(labels) > 10 else "")
         raise DataError(
-            f"{where}: expected one of the labels {shown}, got {label!r}{hint}"
+            f"{where}: expected one of the labels {shown}, got {label!r}"
+            f"{did_you_mean(str(label), labels)}"
         ) from None
 
 
