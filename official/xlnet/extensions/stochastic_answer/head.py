@@ -7,13 +7,12 @@ import tf_keras
 
 from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.sections import HeadSections
-from official.xlnet.modeling.heads.base import Head, num_classes
+from official.xlnet.modeling.heads.base import MASKED, Head, num_classes
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, fold_in, keep_mask
 from official.xlnet.modeling.layers.losses import label_cross_entropy
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, SEGMENT_A, SEGMENT_B
 
-_MASKED = -1e30  # Score of a token that is not attended to, and log weight of a dropped step.
 _FEATURES, _STEPS = range(2)  # What the dropout seed is folded with.
 
 
@@ -88,7 +87,7 @@ class StochasticAnswerHead(Head):
             is_kept_UK = keep_mask(shape, rate, fold_in(seed, _STEPS))
             is_kept_UK |= ~tf.reduce_any(is_kept_UK, axis=1, keepdims=True)
         count_U1 = tf.reduce_sum(tf.cast(is_kept_UK, tf.float32), axis=1, keepdims=True)
-        log_p_UKC = tf.where(is_kept_UK[..., None], log_p_UKC, _MASKED)
+        log_p_UKC = tf.where(is_kept_UK[..., None], log_p_UKC, MASKED)
         return tf.reduce_logsumexp(log_p_UKC, axis=1) - tf.math.log(count_U1)
 
     def loss(self, outputs, labels):
@@ -108,6 +107,6 @@ def _text(content_USTD, inputs, segment: int) -> tuple[tf.Tensor, tf.Tensor]:
 
 def _attend(states_UXD, score_UX, is_text_UX):
     """Mean of the states, weighted by the softmax of their scores; 0 where there is no text."""
-    weight_UX = tf.nn.softmax(tf.where(is_text_UX, score_UX, _MASKED))
+    weight_UX = tf.nn.softmax(tf.where(is_text_UX, score_UX, MASKED))
     weight_UX *= tf.cast(is_text_UX, tf.float32)
     return tf.einsum("ux,uxd->ud", weight_UX, states_UXD)

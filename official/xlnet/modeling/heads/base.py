@@ -13,6 +13,8 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.ops.initializers import normal
 
+MASKED = -1e30  # Score of what is left out, under a softmax or in a maximum.
+
 
 class Head(tf_keras.layers.Layer):
     """Base class of task heads: a layer from hidden states to task outputs, and its loss.

@@ -6,6 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.modeling.heads.base import MASKED
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.initializers import normal
@@ -86,7 +87,7 @@ class SequenceSummary(tf_keras.layers.Layer):
         key_XNTH = to_heads(content_XTD, self.key_kernel)
         value_XNTH = to_heads(content_XTD, self.value_kernel)
         scores_XNT = tf.reduce_sum(query_1N1H * key_XNTH, axis=-1)
-        scores_XNT = tf.where(is_padding_XT[:, None], -1e30, scores_XNT)
+        scores_XNT = tf.where(is_padding_XT[:, None], MASKED, scores_XNT)
         attended_XNH = tf.einsum("xnt,xnth->xnh", tf.nn.softmax(scores_XNT), value_XNTH)
         return from_heads(attended_XNH[:, :, None], self.output_kernel)[:, 0]
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.sections import HeadSections
-from official.xlnet.modeling.heads.base import Head, num_classes
+from official.xlnet.modeling.heads.base import MASKED, Head, num_classes
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
-
-MASKED = -1e30  # Score of a sequence without text.
 
 
 class SummaryHead(Head):

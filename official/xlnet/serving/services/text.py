@@ -29,14 +29,11 @@ class TextService(TaskService):
         raise NotImplementedError
 
     def from_texts(self, texts):
-        return self._answer(self._read([texts[name] for name in self.text_names]))
-
-    def _read(self, texts: list[tf.Tensor]) -> Tensors:
-        """Converts texts to inputs of the network [U, S, T]."""
-        return self._packed([self.tokenizer(text) for text in texts])
+        columns = [self.tokenizer(texts[name]) for name in self.text_names]
+        return self._answer(self._packed(columns))
 
     def _packed(self, columns: list[tf.RaggedTensor]) -> Tensors:
-        """Converts ids of texts, ragged int32 [B, (tokens)], to inputs of the network."""
+        """Converts ids of texts, ragged int32 [B, (tokens)], to inputs of the network [U, S, T]."""
         return self.units(long_texts.read(columns, self._task, self.settings.max_length)[0])
 
     def _answer(self, inputs: Tensors) -> Tensors:

@@ -19,7 +19,7 @@ import tf_keras
 
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import ConfigError
-from official.xlnet.modeling.heads.base import Head, register_head
+from official.xlnet.modeling.heads.base import MASKED, Head, register_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.serving.services.base import (
     TaskService,
@@ -33,7 +33,6 @@ from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEP_ID
 
-_MASKED = -1e30  # Logit of masked positions, and score of masked spans.
 _PLACE = 1 << 31  # Exceeds any character index; packs (start, end) into one int64.
 
 
@@ -94,7 +93,7 @@ class QuestionAnsweringHead(Head):
         tokens = content_UTD.shape[1]
         # CLS, the last token, represents "no answer".
         is_open_UT = can_answer_UT | (tf.range(tokens) == tokens - 1)
-        start_UT = tf.where(is_open_UT, self.start_logits(content_UTD)[..., 0], _MASKED)
+        start_UT = tf.where(is_open_UT, self.start_logits(content_UTD)[..., 0], MASKED)
         probability_UT = tf.nn.softmax(start_UT)
         start_UD = tf.einsum("ut,utd->ud", probability_UT, content_UTD)
         hidden_UD = self.answer_hidden(tf.concat([start_UD, content_UTD[:, -1]], axis=-1))
@@ -121,19 +120,19 @@ class QuestionAnsweringHead(Head):
             axis=-1,
         )
         logits_UAT = self.end_logits(self.end_norm(self.end_hidden(hidden_UATX)))[..., 0]
-        return tf.where(is_open_UT[:, None], logits_UAT, _MASKED)
+        return tf.where(is_open_UT[:, None], logits_UAT, MASKED)
 
     def _beam(self, content_UTD, start_UT, is_open_UT, can_answer_UT, may_start_UT):
         task = self.config.task
         tokens = content_UTD.shape[1]
-        start_log_UT = tf.where(may_start_UT, tf.nn.log_softmax(start_UT), _MASKED)
+        start_log_UT = tf.where(may_start_UT, tf.nn.log_softmax(start_UT), MASKED)
         start_log_UA, start_UA = tf.math.top_k(start_log_UT, min(task.start_n_top, tokens))
         end_log_UAT = tf.nn.log_softmax(self._end_logits(content_UTD, start_UA, is_open_UT))
         length_UAT = tf.range(tokens) - start_UA[..., None] + 1
         is_legal_UAT = (length_UAT >= 1) & (length_UAT <= task.answer_length)
         is_legal_UAT &= can_answer_UT[:, None]
         end_log_UAE, end_UAE = tf.math.top_k(
-            tf.where(is_legal_UAT, end_log_UAT, _MASKED), min(task.end_n_top, tokens)
+            tf.where(is_legal_UAT, end_log_UAT, MASKED), min(task.end_n_top, tokens)
         )
         return {
             "start_log_prob": start_log_UA,
@@ -224,7 +223,7 @@ class QuestionService(TaskService):
         start_WAE = tf.broadcast_to(start_WAE, tf.shape(end_WAE))
         is_span = (score_WAE > NO_SPAN) & (end_WAE > start_WAE)
         text_X = tf.repeat(text_W, tf.reduce_prod(tf.shape(score_WAE)[1:]))
-        score_X = tf.reshape(tf.where(is_span, score_WAE, _MASKED), [-1])
+        score_X = tf.reshape(tf.where(is_span, score_WAE, MASKED), [-1])
         score_B = tf.math.unsorted_segment_max(score_X, text_X, number)
         # Ties go to the first span in the text.
         place_X = tf.cast(start_WAE, tf.int64) * _PLACE + tf.cast(end_WAE, tf.int64)

@@ -14,8 +14,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.configs.sections import HeadSections
-from official.xlnet.modeling.heads.base import Head, register_head
-from official.xlnet.modeling.heads.summary_head import MASKED, SequenceScoreHead
+from official.xlnet.modeling.heads.base import MASKED, Head, register_head
+from official.xlnet.modeling.heads.summary_head import SequenceScoreHead
 from official.xlnet.serving.services.base import TaskService, register_service
 from official.xlnet.tasks.ranking import INPUTS
 from official.xlnet.tasks.ranking.task import columns_of
