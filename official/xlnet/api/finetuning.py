@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from data_prep.tasks.registry import task_settings
 from data_prep.tasks.task_data import read_task
