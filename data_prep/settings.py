@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from official.xlnet.configs.validation import SHARE, require_number
-from official.xlnet.data.lost_rows import MAX_LOST
+from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.errors import DataError
 
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.

@@ -8,17 +8,19 @@ shard; a Parquet file is split into groups of row groups, a TFDS split into rang
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import os
 import re
 from collections.abc import Sequence
 
 from data_prep.corpus import web_archives
 from data_prep.settings import ReadOptions
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_extra
 from official.xlnet.files import file_system
+from official.xlnet.files.checksums import sha256_of
 from official.xlnet.files.compression import compression, open_stream, without_compression
 from official.xlnet.files.text import BYTE_ORDER_MARK, check_is_text
-from official.xlnet.runtime.extras import require_extra
 
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
 _EXAMPLES_PER_SHARD = 20_000
@@ -209,3 +211,35 @@ def _tfds_shards(name: str) -> list[Shard]:
             path = f"{dataset}:{part.splitname}"
             shards.append(Shard(path, "tfds", start, stop, per_example * (stop - start)))
     return shards
+
+
+def versions_of(shards: Sequence[Shard]) -> str:
+    """Returns a hash of the versions of all files: times of modification, or keys of a bucket."""
+    paths = dict.fromkeys(shard.path for shard in shards if shard.format != "tfds")
+    return combined_hash([str(file_system.version(path)) for path in paths])
+
+
+def checksum_of(shard: Shard) -> str:
+    """Returns the SHA-256 of the bytes of a shard.
+
+    The first shard of a Parquet file stands for the whole file. A file in a bucket, which would be
+    fetched a second time, is represented by its version; a TFDS data set by its name.
+    """
+    if shard.format == "tfds" or (shard.format == "parquet" and shard.start):
+        return ""
+    if file_system.is_remote(shard.path):
+        return str(file_system.version(shard.path))
+    is_part = shard.stop >= 0 and shard.format != "parquet"
+    return sha256_of(shard.path, *((shard.start, shard.stop) if is_part else ())) or ""
+
+
+def combined_hash(hashes: Sequence[str]) -> str:
+    """Returns a hash of hashes, in hexadecimal."""
+    return hashlib.sha256(json.dumps(list(hashes)).encode()).hexdigest()
+
+
+def newest_file(shards: Sequence[Shard]) -> str:
+    """Returns the path of the local file that was modified last, or of any file of a bucket."""
+    paths = dict.fromkeys(shard.path for shard in shards if shard.format != "tfds")
+    local = [path for path in paths if not file_system.is_remote(path)]
+    return max(local, key=file_system.version) if local else next(iter(paths))

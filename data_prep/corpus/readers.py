@@ -24,7 +24,7 @@ from typing import IO, Any
 from data_prep.corpus.corpus import Shard
 from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
-from official.xlnet.data.lost_rows import check_lost
+from official.xlnet.data.reading import check_lost
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import open_stream

@@ -29,7 +29,7 @@ from data_prep.corpus.corpus import Paths, find_shards, list_of_paths
 from data_prep.corpus.readers import LOST, Counts, read_documents
 from data_prep.progress import progress_bar
 from data_prep.settings import SampleOptions
-from official.xlnet.data.lost_rows import check_lost
+from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes

@@ -21,15 +21,21 @@ from typing import Any
 import numpy as np
 from absl import logging
 
-from data_prep.corpus import contents
-from data_prep.corpus.corpus import Shard, find_shards
+from data_prep.corpus.corpus import (
+    Shard,
+    checksum_of,
+    combined_hash,
+    find_shards,
+    newest_file,
+    versions_of,
+)
 from data_prep.corpus.readers import LOST, Counts
 from data_prep.records import lane_files, token_files
 from data_prep.records.lanes import Lane, Layout, lanes_of, lay_out
 from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.data.lost_rows import check_lost
+from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
@@ -106,12 +112,12 @@ class Job:
                 "another --output, or remove it"
             )
         # Files may have been edited but not resized; copies with other times are fine.
-        content = manifest.source.get("content")  # Data sets of earlier versions do not have it.
-        is_new = content is not None and manifest.source.get("versions") != self.versions
-        if is_new and contents.combined(list(map(contents.checksum, self.shards))) != content:
+        is_new = manifest.source.get("versions") != self.versions
+        content = manifest.source.get("content")
+        if is_new and combined_hash(list(map(checksum_of, self.shards))) != content:
             raise DataError(
                 f"{self.output_dir} already holds a data set of other text: the input was edited "
-                f"since (see {contents.newest(self.shards)}); choose another --output, or remove it"
+                f"since (see {newest_file(self.shards)}); choose another --output, or remove it"
             )
         return all(
             sha256_of(os.path.join(self.output_dir, name)) == sha256
@@ -185,7 +191,7 @@ def describe(
         vocab_size=tokenizer.vocab_size,
         output_dir=output_dir,
         identity=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
-        versions=contents.versions(shards),
+        versions=versions_of(shards),
     )
 
 
@@ -274,7 +280,7 @@ def plan_lanes(job: Job) -> Plan:
         _warn_of_no_heldout(splits[0].tokens, job.settings)
     layouts = [lay_out(split, job.settings) for split in splits]
     lanes = [lane for layout in layouts for lane in lanes_of(layout, job.settings)]
-    content = contents.combined([completion["content"] for completion in completions])
+    content = combined_hash([completion["content"] for completion in completions])
     return Plan(layouts, lanes, counts, content)
 
 
@@ -314,9 +320,9 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
     Returns:
       The counts of the data set; see `data_set_counts`.
     """
-    if contents.versions(job.shards) != job.versions:
+    if versions_of(job.shards) != job.versions:
         raise DataError(
-            f"the input was changed while it was prepared (see {contents.newest(job.shards)}): run "
+            f"the input was changed while it was prepared (see {newest_file(job.shards)}): run "
             "the same command again"
         )
     completions = [

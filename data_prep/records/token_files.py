@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from data_prep.corpus.contents import checksum
-from data_prep.corpus.corpus import Shard
+from data_prep.corpus.corpus import Shard, checksum_of
 from data_prep.corpus.filters import reason_to_drop
 from data_prep.corpus.readers import Counts, Document, read_documents
 from data_prep.records.completion import HashedFile, run_once
@@ -100,7 +99,7 @@ def write_token_files(
             atomic_write(outputs[1], work_dir) as documents,
         ):
             files = HashedFile(tokens), HashedFile(documents)
-            content, counts = checksum(shard), Counts()
+            content, counts = checksum_of(shard), Counts()
             for batch in read_documents(shard, settings, counts, report):
                 arrays = _tokenize(batch, settings, vocab_file, counts)
                 for file, array in zip(files, arrays, strict=True):

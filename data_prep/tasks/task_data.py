@@ -12,8 +12,7 @@ from data_prep.tasks.registry import read_examples
 from data_prep.tasks.table_files import read_rows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
-from official.xlnet.data.lost_rows import MAX_LOST, check_lost
-from official.xlnet.data.reading import Reading
+from official.xlnet.data.reading import MAX_LOST, Reading, check_lost
 from official.xlnet.errors import DataError
 
 

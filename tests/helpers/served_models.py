@@ -10,7 +10,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.factory import task_service
-from official.xlnet.serving.graph.settings import Settings
+from official.xlnet.serving.services.base import Settings
 from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
 from official.xlnet.tasks.question_answering.settings import QuestionExample
 from official.xlnet.tasks.ranking.settings import RankingExample

@@ -37,7 +37,7 @@ ORDER = [
     ["official.xlnet.inference.network"],
     ["official.xlnet.inference"],
     ["official.xlnet.analysis"],
-    ["official.xlnet.serving.graph", "official.xlnet.serving.client", "official.xlnet.training"],
+    ["official.xlnet.serving.client", "official.xlnet.training"],
     ["official.xlnet.serving.services"],
     ["official.xlnet.serving"],
     ["data_prep"],

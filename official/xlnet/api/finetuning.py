@@ -27,7 +27,7 @@ from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.examples import Example
-from official.xlnet.data.lost_rows import MAX_LOST
+from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.json_files import read_json, write_json

@@ -10,7 +10,7 @@ from data_prep.tasks.task_data import read_task
 from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.data.examples import Example
-from official.xlnet.data.lost_rows import MAX_LOST
+from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments

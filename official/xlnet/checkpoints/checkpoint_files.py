@@ -28,8 +28,8 @@ from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.checksums import check_sha256, sha256_of
 from official.xlnet.files.json_files import read_json, write_json
-from official.xlnet.files.paths import plain_folder
 from official.xlnet.files.schema import conform
+from official.xlnet.files.staging import plain_folder
 
 _LATEST = re.compile(r'^model_checkpoint_path: "([^"]+)"$', re.MULTILINE)
 # How TensorFlow's warnings about values that were not restored begin.

@@ -30,8 +30,7 @@ from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
-from official.xlnet.files.paths import plain_folder
-from official.xlnet.files.staging import local_copy
+from official.xlnet.files.staging import local_copy, plain_folder
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel

@@ -31,7 +31,7 @@ from absl import flags
 
 from data_prep.settings import FORMATS
 from official.xlnet.configs.choices import STRATEGIES
-from official.xlnet.data.lost_rows import MAX_LOST
+from official.xlnet.data.reading import MAX_LOST
 
 LARGEST_INT = 2**31 - 1
 # Flags whose values are paths, in which `~` is the home directory.

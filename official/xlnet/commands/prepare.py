@@ -26,10 +26,10 @@ from official.xlnet.commands import (
     string,
     values_of,
 )
+from official.xlnet.errors import require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import split_options
 from official.xlnet.files.staging import on_local_disk
-from official.xlnet.runtime.extras import require_extra
 
 FLAGS = flag_table(
     CORPUS,

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_extra
 from official.xlnet.files.atomic import replaced
 from official.xlnet.files.json_files import json_text
-from official.xlnet.runtime.extras import require_extra
 
 Write = Callable[[Sequence[str], np.ndarray], None]
 ENDINGS = (".npy", ".jsonl", ".parquet")

@@ -1,6 +1,12 @@
-"""Checksums of files: those of an exported version, as `sha256sum` has them, and others.
+"""Checksums of files: of an exported version, of the inputs of a run, and of single files.
 
-cd exported/1 && sha256sum --check assets.extra/sha256sums
+Those of an exported version are as `sha256sum` has them:
+
+    cd exported/1 && sha256sum --check assets.extra/sha256sums
+
+`inputs.json` of an output directory has a checksum of the content of each input of its run. A run
+that is finished or resumed is compared with it, so that the same command is resumed on the same
+inputs only.
 """
 
 from __future__ import annotations
@@ -9,13 +15,15 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
+from official.xlnet.files.json_files import read_json, write_json
 
 CHECKSUMS_FILE = os.path.join("assets.extra", "sha256sums")  # TF Serving leaves it alone.
+INPUTS_FILE = "inputs.json"
 _NUM_BLOCKS, _BLOCK_BYTES = 256, 1 << 16  # Files of up to 16 MiB are read as a whole.
 _CHUNK_BYTES = 1 << 20  # Of a file that is read as a whole.
 _DAMAGED = "the file is damaged"
@@ -123,3 +131,34 @@ def sha256_of(path: str, start: int = 0, stop: int | None = None) -> str | None:
     except FileNotFoundError:
         return None
     return digest.hexdigest()
+
+
+def check_inputs(
+    directory: str, inputs: Mapping[str, str | None], is_begun: bool, writes: bool = True
+) -> None:
+    """Compares the inputs of a run that has begun with its record, or records those of a new one.
+
+    Args:
+      directory: output directory of the run.
+      inputs: checksum of each input by what it is, e.g. `training data`; None if this call does
+        not name it.
+      is_begun: whether the directory holds a run that is finished or to be resumed.
+      writes: whether this process writes the record.
+
+    Raises:
+      ConfigError: an input is not the one that the run was made from.
+    """
+    path = os.path.join(directory, INPUTS_FILE)
+    if not is_begun:
+        if writes:
+            os.makedirs(directory, exist_ok=True)
+            write_json(path, {name: value for name, value in inputs.items() if value})
+        return
+    saved = read_json(path, dict[str, str])
+    for name, value in inputs.items():
+        if value is not None and value != saved.get(name):
+            raise ConfigError(
+                f"{directory}: expected the {name} that its run was made from, got "
+                f"{'other ones' if name in saved else f'a run that had no {name}'}; choose "
+                "another output directory, or remove this one to train anew"
+            )

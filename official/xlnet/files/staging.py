@@ -1,4 +1,4 @@
-"""URLs for code that knows local files only: copies of inputs, mirrors of outputs.
+"""Paths for code that knows plain local files only: copies of inputs, mirrors of outputs, links.
 
 TensorFlow, memory maps and appended logs need a path on a disk. `on_local_disk` gives a
 command local paths for the URLs in its flags: what it reads is copied before it starts; what it
@@ -27,6 +27,7 @@ from official.xlnet.files.locks import only_writer
 from official.xlnet.files.mirror import Mirror, NotUploadedError, download_all, is_kept
 
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^,\"]+")  # In a list, or after NAME=.
+_PATTERN_CHARACTERS = re.compile(r"[*?\[\]\\{}]")
 
 # A model directory has this file; commands that read a model need neither its logs, nor the state
 # of the run that made it, nor checkpoints before the last two (of which one may be damaged).
@@ -116,6 +117,35 @@ def local_copy(path: str) -> Iterator[str]:
     with _stage() as stage:
         stage.fetch(path)
         yield stage.path_of(path)
+
+
+def is_plain(path: str) -> bool:
+    """Whether a path, as a pattern, matches itself alone."""
+    return not _PATTERN_CHARACTERS.search(path)
+
+
+@contextlib.contextmanager
+def plain_folder(folder: str) -> Iterator[str]:
+    """Yields a path to the same folder that TensorFlow does not take for a pattern.
+
+    TensorFlow looks for the files of a checkpoint by a pattern that the folder's path is part of; a
+    `[` in it then means something else. Where there are such characters, a symbolic link stands
+    for the folder.
+
+    Args:
+      folder: a path of a folder, which may be made later.
+
+    Example:
+      >>> with plain_folder("models/a[1]") as folder:
+      ...     tf.train.load_checkpoint(os.path.join(folder, "ckpt-7"))
+    """
+    if is_plain(os.path.abspath(folder)):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        link = os.path.join(directory, "folder")
+        os.symlink(os.path.abspath(folder), link, target_is_directory=True)
+        yield link
 
 
 class _Stage:

@@ -18,10 +18,8 @@ from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.serving.factory import create_service
-from official.xlnet.serving.graph.settings import Settings
-from official.xlnet.serving.samples import write_samples
-from official.xlnet.serving.services.base import Service
-from official.xlnet.serving.warmup import write_warmup
+from official.xlnet.serving.samples import write_samples, write_warmup
+from official.xlnet.serving.services.base import Service, Settings
 
 _INCOMPLETE = ".incomplete-"  # Names of versions that are being written begin so.
 

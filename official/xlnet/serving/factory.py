@@ -18,10 +18,8 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.inference.language_model import load_language_model, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.serving.graph.settings import Settings
-from official.xlnet.serving.services.base import Service
-from official.xlnet.serving.services.encoder import EncoderService
-from official.xlnet.serving.services.language_model import LanguageModelService
+from official.xlnet.serving.services.base import Service, Settings
+from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 
 

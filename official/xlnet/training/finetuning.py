@@ -20,7 +20,7 @@ from official.xlnet.checkpoints.checkpoint_files import has_records
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example, examples_checksum
-from official.xlnet.data.lost_rows import MAX_LOST, check_lost
+from official.xlnet.data.reading import MAX_LOST, check_lost
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import only_writer

@@ -26,8 +26,8 @@ from official.xlnet.checkpoints.checkpoint_files import (
     newest_checkpoint,
 )
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.data.run_inputs import INPUTS_FILE, check_inputs
 from official.xlnet.errors import ConfigError, DataError, DivergedError, PreemptedError
+from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.runtime.distribution import compiles_step, is_chief, on_any_worker

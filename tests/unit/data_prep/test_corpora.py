@@ -18,7 +18,6 @@ from data_prep.corpus import corpus, readers, vocabulary
 from data_prep.corpus.readers import Counts, read_documents
 from data_prep.pipelines import prepare as pipeline
 from data_prep.settings import ReadOptions
-from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import DataError
 from tests.helpers.corpora import as_text, prepare, random_documents
 
@@ -299,11 +298,6 @@ def test_edited_text_is_refused_and_a_copy_is_not(tmp_path, monkeypatch, ending,
     with pytest.raises(DataError, match=rf"the input was edited since \(see .*text.{ending}\)"):
         prepare(inputs, tmp_path / "out")
     assert records(tmp_path / "out") == before
-    # A data set of an earlier version, which does not say what it was made from.
-    manifest = Manifest.load(str(tmp_path / "out"))
-    del manifest.source["content"], manifest.source["versions"]
-    manifest.save(str(tmp_path / "out"))
-    assert prepare(inputs, tmp_path / "out") == again
 
 
 def test_text_that_is_edited_meanwhile_is_an_error(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from official.xlnet.errors import ConfigError
-from official.xlnet.runtime.slurm import is_slurm_step, slurm_cluster
+from official.xlnet.runtime.distribution import is_slurm_step, slurm_cluster
 
 JOB = 60123  # Port 20000 + 60123 % 10000 = 20123.
 

@@ -15,9 +15,8 @@ from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.serving.export import write_version
 from official.xlnet.serving.factory import create_service, task_service
-from official.xlnet.serving.graph.settings import Settings
-from official.xlnet.serving.services.encoder import EncoderService
-from official.xlnet.serving.services.language_model import LanguageModelService
+from official.xlnet.serving.services.base import Settings
+from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
 from official.xlnet.tasks.batching import collate
 from official.xlnet.tasks.ranking.settings import RankingExample
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer

@@ -30,7 +30,7 @@ from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.json_files import read_json, write_json
-from official.xlnet.files.paths import plain_folder
+from official.xlnet.files.staging import plain_folder
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
 CONFIG_FILE = "xlnet_config.json"

@@ -6,7 +6,7 @@ from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.validation import COUNT, require
-from official.xlnet.runtime.extras import require_extra
+from official.xlnet.errors import require_extra
 
 _NETWORKS = ("bert", "gpt", "gpt2")
 

@@ -26,8 +26,8 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example
-from official.xlnet.data.run_inputs import check_inputs
 from official.xlnet.errors import ConfigError, DivergedError
+from official.xlnet.files.checksums import check_inputs
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform

@@ -32,9 +32,8 @@ from official.xlnet.files import file_system
 from official.xlnet.files.checksums import check_checksums
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import json_text, parse_json, read_json
-from official.xlnet.files.paths import is_plain, plain_folder
 from official.xlnet.files.schema import conform
-from official.xlnet.files.staging import local_copy
+from official.xlnet.files.staging import is_plain, local_copy, plain_folder
 from official.xlnet.serving.client.prediction import padded, row_of
 
 _WRONG = "wrong"
