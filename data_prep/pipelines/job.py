@@ -35,7 +35,7 @@ from data_prep.records.lanes import Lane, Layout, lanes_of, lay_out
 from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.data.reading import check_lost
+from official.xlnet.data.reading import check_lost, check_unknown
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
@@ -46,7 +46,6 @@ from official.xlnet.files.schema import conform
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer, require_no_owner
-from official.xlnet.tokenization.unknown_text import check_unknown
 
 _WORK_DIR = ".prepare"
 _JOB_FILE = "job.json"
@@ -221,21 +220,6 @@ def open_work_dir(job: Job) -> None:
         write_json(record, description, job.work_dir)
     if sha256_of(job.vocab_file) != job.vocab_sha256:
         write_bytes(job.vocab_file, job.vocab, job.work_dir)
-
-
-def shard_tasks(job: Job) -> list[tuple]:
-    """Returns the arguments of `write_token_files` (except `report`) for each shard."""
-    return [
-        (index, shard, job.settings, job.vocab_file, job.work_dir)
-        for index, shard in enumerate(job.shards)
-    ]
-
-
-def lane_tasks(job: Job, plan: Plan) -> list[tuple]:
-    """Returns the arguments of `write_lane` (except `report`) for each lane."""
-    return [
-        (lane, job.settings, job.token_dtype, job.work_dir, job.output_dir) for lane in plan.lanes
-    ]
 
 
 def plan_lanes(job: Job) -> Plan:

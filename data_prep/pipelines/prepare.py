@@ -133,12 +133,17 @@ def prepare(
 def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, int]:
     """Runs both passes and writes the manifest; `run` is that of `LocalWorkers`, or of Beam's."""
     num_bytes = sum(shard.num_bytes for shard in job.shards)
-    tasks = jobs.shard_tasks(job)
-    shards = run(write_token_files, tasks, desc="tokens", total=num_bytes, unit="B")
+    shard_tasks = [
+        (index, shard, job.settings, job.vocab_file, job.work_dir)
+        for index, shard in enumerate(job.shards)
+    ]
+    shards = run(write_token_files, shard_tasks, desc="tokens", total=num_bytes, unit="B")
     plan = jobs.plan_lanes(job)
     num_windows = sum(layout.num_lanes * layout.windows_per_lane for layout in plan.layouts)
-    tasks = jobs.lane_tasks(job, plan)
-    lanes = run(write_lane, tasks, desc="records", total=num_windows, unit=" windows")
+    lane_tasks = [
+        (lane, job.settings, job.token_dtype, job.work_dir, job.output_dir) for lane in plan.lanes
+    ]
+    lanes = run(write_lane, lane_tasks, desc="records", total=num_windows, unit=" windows")
     counts = jobs.finish(job, plan)
     if shards:  # Beam does not return what the tasks did.
         counts["resumed_shards"] = sum(completion["resumed"] for completion in shards)

@@ -13,9 +13,9 @@ from official.xlnet.checkpoints.convert import convert, open_source
 from official.xlnet.checkpoints.convert.xlnet_format import write_variables
 from official.xlnet.checkpoints.model_directory import PARTS
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.data.reading import check_unknown
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.tokenization.tokenizer import copy_vocabulary
-from official.xlnet.tokenization.unknown_text import check_unknown
 from tests.helpers.corpora import domain_text
 from tests.helpers.world import command
 

@@ -14,11 +14,11 @@ import time
 from typing import Any
 
 from official.xlnet.commands import REQUIRED, batch_size, choice, flag_table, integer, string
+from official.xlnet.data.reading import check_unknown
 from official.xlnet.data.text_files import read_rows
 from official.xlnet.data.vector_files import check_ending, vector_file
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.progress import Progress, minutes_and_seconds, per_second
-from official.xlnet.tokenization.unknown_text import check_unknown
 
 FLAGS = flag_table(
     string("model", REQUIRED, "Model directory, HF folder or TF1 release."),

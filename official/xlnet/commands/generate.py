@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from official.xlnet.commands import MODEL, TEXTS, flag_table, integer, number, seed
+from official.xlnet.data.reading import check_unknown
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.tokenization.blanks import has_blank
-from official.xlnet.tokenization.unknown_text import check_unknown
 
 FLAGS = flag_table(
     MODEL,

@@ -31,12 +31,12 @@ from official.xlnet.commands import (
 )
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.data.graph_names import columns_of_inputs
+from official.xlnet.data.reading import check_unknown
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, require_extra
 from official.xlnet.files.arguments import split_options
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.progress import per_second
-from official.xlnet.tokenization.unknown_text import check_unknown
 
 FLAGS = flag_table(
     repeated("model", [], "Model directory, for local prediction. Repeat it for an ensemble."),

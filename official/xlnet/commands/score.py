@@ -12,10 +12,10 @@ from typing import Any
 
 from official.xlnet.commands import MODEL, TEXTS, choice, flag_table, integer, seed
 from official.xlnet.configs.choices import SCORING_ORDERS
+from official.xlnet.data.reading import check_unknown
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.perplexity import perplexity
-from official.xlnet.tokenization.unknown_text import check_unknown
 
 FLAGS = flag_table(
     MODEL,

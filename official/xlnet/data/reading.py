@@ -1,4 +1,4 @@
-"""Task data readers: registration, arguments, and a limit on rows that do not reach the model."""
+"""Task data readers, and limits on rows and text that do not reach the model."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.runtime.progress import Progress
 
 MAX_LOST = 0.05
+_WARNED_UNKNOWN_SHARE = 0.01
 
 
 @dataclasses.dataclass
@@ -136,3 +137,37 @@ def check_lost(
             f"{message}; expected at most {max_lost:.3g} of them, see --max_lost{first}"
         )
     logging.warning("%s%s", message, first)
+
+
+def check_unknown(counts: Mapping[str, int], source: str, limit: float = 1.0) -> dict[str, float]:
+    """Warns if more than 1% of the tokens of a text are `<unk>`.
+
+    Args:
+      counts: `tokens` and `unknown_tokens`, as `Tokenizer.counts`.
+      source: name of the text, for messages.
+      limit: largest share of `<unk>` that is not an error.
+
+    Returns:
+      `unknown_tokens`, and `unknown_share`, the share of these in all tokens.
+
+    Raises:
+      DataError: the share is above the limit.
+
+    Example:
+      >>> check_unknown({"tokens": 400, "unknown_tokens": 2}, "text.txt")
+      {'unknown_tokens': 2, 'unknown_share': 0.005}
+    """
+    tokens, unknown = counts.get("tokens", 0), counts.get("unknown_tokens", 0)
+    share = unknown / max(tokens, 1)
+    message = (
+        f"{source}: {unknown:,} of {tokens:,} tokens ({share:.1%}) are <unk>, as the vocabulary "
+        "lacks their characters"
+    )
+    if share > limit:
+        raise DataError(
+            f"{message}; expected at most {limit:.1%}: use a vocabulary of such text (and its "
+            "data.lowercase and data.keep_accents), or set data.max_unknown=1"
+        )
+    if share > _WARNED_UNKNOWN_SHARE:
+        logging.warning("%s", message)
+    return {"unknown_tokens": unknown, "unknown_share": round(share, 4)}

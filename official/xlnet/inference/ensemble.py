@@ -8,6 +8,7 @@ from typing import Any
 
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
+from official.xlnet.data.reading import check_unknown
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.task_prediction import (
     evaluate_with,
@@ -18,7 +19,6 @@ from official.xlnet.inference.task_prediction import (
 )
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
-from official.xlnet.tokenization.unknown_text import check_unknown
 
 
 class Ensemble:

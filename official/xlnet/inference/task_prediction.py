@@ -19,7 +19,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.inference.network.task_network import TaskNetwork
+from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import (
     Batch,
     XLNetTaskModel,

@@ -20,7 +20,7 @@ from official.xlnet.checkpoints.checkpoint_files import has_records
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example, examples_checksum
-from official.xlnet.data.reading import MAX_LOST, check_lost
+from official.xlnet.data.reading import MAX_LOST, check_lost, check_unknown
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import only_writer
@@ -34,7 +34,6 @@ from official.xlnet.tasks.task import UNUSABLE, Task
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
-from official.xlnet.tokenization.unknown_text import check_unknown
 from official.xlnet.training.finetuning_loop import RUN_DIR, FineTuningLoop
 
 

@@ -19,8 +19,8 @@ import tensorflow as tf
 from official.xlnet.configs.choices import WEIGHT_STORAGE
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.errors import ConfigError
+from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.inference.network.length_buckets import Tensors
-from official.xlnet.inference.network.task_network import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.services.input_checks import checked_rows, checked_text, checked_tokens
 from official.xlnet.tokenization.graph.packing import PADDING, Features, padded, segments_of
