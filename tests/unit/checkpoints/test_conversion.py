@@ -112,7 +112,7 @@ WRONG = {
     "no data": (
         "tf1",
         lambda d: os.unlink(f"{d}/xlnet_model.ckpt.data-00000-of-00001"),
-        "xlnet_model.ckpt.data-00000-of-00001 is missing",
+        "xlnet_model.ckpt.data-00000-of-00001",
     ),
     "no index": ("tf1", lambda d: os.unlink(f"{d}/xlnet_model.ckpt.index"), "ckpt.index, got 0"),
     "truncated data": (
@@ -150,7 +150,7 @@ WRONG = {
     "a key missing": (
         "tf1",
         lambda d: change_json(d, "xlnet_config.json", n_token=None),
-        "n_token: expected int, got None",
+        "n_token: expected an integer, got None",
     ),
     "no JSON": (
         "hf",
@@ -240,7 +240,7 @@ STRANGERS = {
             change_json(d, "config.json", architectures=5),
             with_weights(classifier__weight=ones(3, 22))(d),
         ),
-        "architectures: expected list, got 5",
+        "architectures: expected a list, got 5",
     ),
     "another head size": (lambda d: change_json(d, "config.json", d_head=7), "d_head: expected"),
     "a layer left over": (

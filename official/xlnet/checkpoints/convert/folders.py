@@ -9,7 +9,7 @@ from official.xlnet.checkpoints.convert.variable_map import Source
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.files.schema import shown
+from official.xlnet.files.schema import conform
 
 # Key of `objective.kind` in other formats, which have no name for it; without it, `permutation`.
 OBJECTIVE_KEY = "pretraining_objective"
@@ -29,13 +29,7 @@ def value_of(tree: dict[str, Any], key: str, path: str, expected: type, default:
       DataError: the value has another type, or is missing and has no default.
     """
     value = tree.get(key)
-    if value is None:
-        value = default
-    if expected is float and type(value) is int:
-        value = float(value)
-    if type(value) is not expected:
-        raise DataError(f"{path}: {key}: expected {expected.__name__}, got {shown(value)}")
-    return value
+    return conform(default if value is None else value, expected, f"{path}: {key}")
 
 
 def read_settings(

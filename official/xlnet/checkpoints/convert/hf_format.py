@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -163,7 +162,8 @@ class HfSource:
         if "C" in logits.shape:
             names = value_of(tree, "id2label", path, dict, default={})
             numbers = list(map(str, range(num_labels(self, logits.name, logits.shape))))
-            if names and (names.keys() != {*numbers} or not _are_labels(names.values())):
+            are_labels = all(isinstance(label, str | int) for label in names.values())
+            if names and (names.keys() != {*numbers} or not are_labels):
                 raise DataError(
                     f"{path}: id2label: expected a label for each of the {len(numbers)} outputs, "
                     f"got {shown(names)}"
@@ -302,10 +302,6 @@ def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -
         tree["id2label"] = {str(number): label for number, label in enumerate(labels)}
         tree["label2id"] = {label: number for number, label in enumerate(labels)}
     return tree
-
-
-def _are_labels(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str | int) for value in values)
 
 
 def _check_supported(tree: dict[str, Any], path: str) -> None:

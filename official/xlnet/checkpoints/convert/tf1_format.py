@@ -90,7 +90,7 @@ class CheckpointFile:
       shapes: {name: shape} of all variables.
 
     Raises:
-      DataError: the index cannot be read, or a data file is missing.
+      DataError: the index cannot be read.
     """
 
     def __init__(self, prefix: str):
@@ -102,10 +102,13 @@ class CheckpointFile:
             weakref.finalize(self, stack.pop_all().close)  # Values are read later.
             shapes = self._reader.get_variable_to_shape_map()
         self.shapes = {name: tuple(shape) for name, shape in sorted(shapes.items())}
-        _check_data_files(prefix)
 
     def read(self, name: str) -> np.ndarray:
-        """Returns the value of a variable as float32; verifies its checksum."""
+        """Returns the value of a variable as float32; verifies its checksum.
+
+        Raises:
+          DataError: its data file is missing or damaged, or it is not of finite numbers.
+        """
         with reading_checkpoint(self._prefix):
             value = self._reader.get_tensor(name)
         return finite_floats(value, f"{self._prefix}: {name}")
@@ -187,15 +190,3 @@ def _find_checkpoint(path: str) -> str:
     if len(prefixes) != 1:
         raise DataError(f"{path}: expected {CHECKPOINT}.index, got {len(prefixes)} other indices")
     return prefixes[0]
-
-
-def _check_data_files(prefix: str) -> None:
-    """Raises `DataError` if a data file of a checkpoint is missing."""
-    folder, start = os.path.split(prefix)
-    pattern = re.compile(re.escape(start) + r"\.data-(\d{5})-of-(\d{5})")
-    found = [match for name in os.listdir(folder) if (match := pattern.fullmatch(name))]
-    count = int(found[0][2]) if found else 1
-    missing = sorted(set(range(count)) - {int(match[1]) for match in found})
-    if missing:
-        name = f"{start}.data-{missing[0]:05d}-of-{count:05d}"
-        raise DataError(f"{folder}: {name} is missing; expected {count} data file(s)")
