@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
@@ -147,6 +147,7 @@ def check_inputs(
 
     Raises:
       ConfigError: an input is not the one that the run was made from.
+      DataError: the directory holds a model that no run wrote.
     """
     path = os.path.join(directory, INPUTS_FILE)
     if not is_begun:
@@ -154,6 +155,8 @@ def check_inputs(
             os.makedirs(directory, exist_ok=True)
             write_json(path, {name: value for name, value in inputs.items() if value})
         return
+    is_run = os.path.exists(path)
+    require_data(is_run, directory, "a run to go on with", f"a model without {INPUTS_FILE}")
     saved = read_json(path, dict[str, str])
     for name, value in inputs.items():
         if value is not None and value != saved.get(name):

@@ -115,9 +115,6 @@ class FineTuningLoop(Loop):
         )
 
     def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Any]:
-        for key in saved.task.from_data:  # Not in earlier versions.
-            if not getattr(saved.task, key):
-                setattr(saved.task, key, getattr(self.config.task, key))
         return {
             "model": saved.model.as_dict(),
             "data": TEXT_SETTINGS,

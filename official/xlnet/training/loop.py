@@ -25,8 +25,8 @@ from official.xlnet.checkpoints.checkpoint_files import (
     latest_checkpoint,
     newest_checkpoint,
 )
-from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.errors import ConfigError, DataError, DivergedError, PreemptedError
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import ConfigError, DivergedError, PreemptedError
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.modeling.models.trainable_model import TrainableModel
@@ -213,10 +213,6 @@ class Loop(tf_keras.callbacks.Callback):
 
     def _check_resumable(self) -> None:
         """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
-        if not os.path.exists(os.path.join(self.output, CONFIG_FILE)):
-            raise DataError(
-                f"{self.output}: expected a model directory, got a checkpoint without {CONFIG_FILE}"
-            )
         saved = load_config(self.output)
         for section, keys in self.settings_to_keep(saved).items():
             model_directory.check_same(saved, self.config, section, tuple(keys), self.output)

@@ -76,9 +76,8 @@ class RunData:
         """
         self.start_step = step
         shape = [self.lanes.num_lanes, self.lanes.windows_per_lane]
-        if saved is None or "position" not in saved.record:
-            position = LaneSchedule(Position.start(self._batch_size), shape[1]).position(step)
-        else:
+        position = Position.start(self._batch_size)
+        if saved is not None:
             expected = conform(saved.record.get("lanes_and_windows"), list[int], saved.prefix)
             if shape != expected:
                 raise DataError(
