@@ -52,10 +52,6 @@ _ANSWERS = (
 _REFUSALS = ("NoCredentialsError", "DefaultCredentialsError", "ParamValidationError")
 
 
-class UnreachableError(OSError):
-    """A remote file system that failed again and again."""
-
-
 def is_remote(path: str) -> bool:
     """Whether a path is a URL.
 
@@ -352,7 +348,7 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
         raise
     except Exception as error:
         times = retrying.statistics.get("attempt_number", 1)
-        raise UnreachableError(
+        raise OSError(
             errno.EIO,
             f"could not be reached in {times} attempts: {type(error).__name__}: {error}",
             path,

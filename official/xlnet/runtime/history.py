@@ -37,8 +37,8 @@ def read_history(model_dir: str) -> list[dict[str, Any]]:
     for number, text in enumerate(lines, start=1):
         where = f"{path}, line {number}"
         line = conform(parse_json(text, where), dict[str, Any], where)
-        for key in ("step", "loss"):
-            line[key] = conform(line.get(key), _TYPES[key], f"{where}: {key}")
+        for key, kind in _TYPES.items():
+            line[key] = conform(line.get(key), kind, f"{where}: {key}")
         history.append(line)
     return history
 

@@ -16,9 +16,9 @@ import unicodedata
 
 import numpy as np
 
+from official.xlnet.files.json_files import mended
+
 _NON_ASCII_RUN = re.compile("([^\x00-\x7f]{1,16})")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_REPLACEMENT = "\ufffd"
 
 
 def clean(text: str, lowercase: bool = False, keep_accents: bool = False) -> str:
@@ -42,7 +42,7 @@ def clean(text: str, lowercase: bool = False, keep_accents: bool = False) -> str
     text = text.replace("``", '"').replace("''", '"')
     if not text.isascii():
         if keep_accents:
-            text = _LONE_SURROGATE.sub(_REPLACEMENT, text)
+            text = mended(text)
         else:
             parts = _NON_ASCII_RUN.split(text)  # ASCII, other, ASCII, …
             parts[1::2] = map(_fold, parts[1::2])
@@ -70,7 +70,7 @@ def clean_with_alignment(
       >>> clean_with_alignment("Cafe\u0301  ''")
       ('Cafe "', array([0, 1, 2, 3, 5, 7]), array([1, 2, 3, 5, 7, 9]))
     """
-    text = _LONE_SURROGATE.sub(_REPLACEMENT, text)
+    text = mended(text)
     characters: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -100,5 +100,5 @@ def clean_with_alignment(
 @functools.lru_cache(maxsize=1 << 16)
 def _fold(run: str) -> str:
     """NFKD without combining marks; lone surrogates are replaced by U+FFFD."""
-    decomposed = unicodedata.normalize("NFKD", _LONE_SURROGATE.sub(_REPLACEMENT, run))
+    decomposed = unicodedata.normalize("NFKD", mended(run))
     return "".join(c for c in decomposed if not unicodedata.combining(c))

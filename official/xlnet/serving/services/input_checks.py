@@ -26,7 +26,7 @@ def checked_text(name: str, text: tf.Tensor, max_characters: int) -> tf.Tensor:
         f"{name}: expected texts of up to {max_characters} characters, got ",
         tf.strings.as_string(longest),
     ]
-    return _checked(text, [(longest <= max_characters, message)])
+    return check(longest <= max_characters, message, text)
 
 
 def checked_windows(name: str, number: tf.Tensor, most: int) -> tf.Tensor:
@@ -43,7 +43,7 @@ def checked_rows(**columns: tf.Tensor) -> list[tf.Tensor]:
     same = tf.reduce_all(tf.stack(counts) == counts[0])
     message = [f"inputs {', '.join(names)}: expected equal numbers of rows, got "]
     message.append(tf.strings.reduce_join(tf.strings.as_string(tf.stack(counts)), separator=", "))
-    return [_checked(tensor, [(same, message)]) for tensor in tensors]
+    return [check(same, message, tensor) for tensor in tensors]
 
 
 def checked_tokens(
@@ -74,7 +74,9 @@ def checked_tokens(
             tf.reduce_all([tf.reduce_all(tf.shape(x) == shape) for x in inputs.values()]),
             [
                 f"inputs {', '.join(inputs)}: expected one shape, got ",
-                tf.strings.join([_shape(x) for x in inputs.values()], separator=", "),
+                tf.strings.join(
+                    [tf.strings.format("{}", tf.shape(x)) for x in inputs.values()], separator=", "
+                ),
             ],
         ),
         (
@@ -100,10 +102,9 @@ def checked_tokens(
             [f"segment_ids: expected padding ({SEGMENT_PAD}) on the left of the tokens only"],
         ),
     ]
-    # The later checks need equal shapes, so the first one runs before them.
-    first = checks[0]
-    inputs = {name: _checked(x, [first]) for name, x in inputs.items()}
-    return {name: _checked(x, checks[1:]) for name, x in inputs.items()}
+    for condition, message in checks:
+        inputs = {name: check(condition, message, x) for name, x in inputs.items()}
+    return inputs
 
 
 def check(condition: tf.Tensor, message: Sequence, tensor: tf.Tensor) -> tf.Tensor:
@@ -114,17 +115,5 @@ def check(condition: tf.Tensor, message: Sequence, tensor: tf.Tensor) -> tf.Tens
       message: parts of the error message, strings or scalar string tensors.
       tensor: the tensor to return.
     """
-    return _checked(tensor, [(condition, message)])
-
-
-def _checked(tensor, checks):
-    asserts = [
-        tf.debugging.Assert(condition, [tf.strings.join([*message])])
-        for condition, message in checks
-    ]
-    with tf.control_dependencies(asserts):
+    with tf.control_dependencies([tf.debugging.Assert(condition, [tf.strings.join([*message])])]):
         return tf.identity(tensor)
-
-
-def _shape(tensor):
-    return tf.strings.format("{}", tf.shape(tensor))

@@ -18,6 +18,7 @@ import tensorflow as tf
 from official.xlnet.configs.validation import require_type
 from official.xlnet.tokenization.graph.characters import PagedTable, character_blocks, whitespace
 from official.xlnet.tokenization.graph.packing import pack, padded
+from official.xlnet.tokenization.graph.ragged import ranges
 from official.xlnet.tokenization.graph.sentencepiece import GraphSentencePiece
 from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -169,8 +170,7 @@ class Expansion(tf.Module):
         sequence = self._lookup(ragged.values)
         lengths = tf.gather(self._lengths, sequence)
         new_splits = tf.gather(tf.concat([[0], tf.cumsum(lengths)], 0), ragged.row_splits)
-        source = tf.repeat(tf.range(tf.size(lengths)), lengths)
-        place = tf.range(tf.size(source)) - tf.gather(tf.cumsum(lengths, exclusive=True), source)
+        source, place = ranges(lengths)
         sequence = tf.gather(sequence, source)
         expanded = tf.gather(self._values, tf.gather(self._starts, sequence) + place)
         values = tf.where(sequence == 0, tf.gather(ragged.values, source), expanded)
