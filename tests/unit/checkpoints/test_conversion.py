@@ -422,3 +422,9 @@ def test_a_damaged_pickle_takes_no_memory(tmp_path):
     (tmp_path / "model.bin").write_bytes(b"\x80\x02Nr\0\0\0\x7f.")  # Number of an object.
     with pytest.raises(DataError, match="got the number 2130706432"):
         TorchFile(str(tmp_path / "model.bin"))
+
+
+def test_a_pipe_is_no_file_of_weights(tmp_path):
+    os.mkfifo(tmp_path / "model.bin")
+    with pytest.raises(DataError, match="got a pipe"):
+        TorchFile(str(tmp_path / "model.bin"))

@@ -1,6 +1,7 @@
 """Ensembles: predictions of several models, combined by hand and by the library."""
 
 import contextlib
+import dataclasses
 import json
 import math
 import types
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 
 import official.xlnet as xlnet
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import load_task, predict_examples
+from official.xlnet.tasks.task import Task
 from tests.helpers.served_models import examples_of, random_task, save_task
 from tests.helpers.task_corpora import task_config, write_table
 from tests.helpers.world import command
@@ -47,6 +50,23 @@ def test_log_probabilities_are_averaged(directories):
         np.testing.assert_allclose([*prediction["probabilities"].values()], expected, atol=2e-6)
         assert prediction["label"] == [*prediction["probabilities"]][np.argmax(expected)]
     assert len({prediction["label"] for prediction in found}) > 1
+
+
+def test_an_evaluation_is_reported_and_a_task_that_cannot_combine_says_which_can(
+    directories, tmp_path, monkeypatch
+):
+    labels = XLNetConfig.load(directories[0]).task.labels
+    examples = [
+        dataclasses.replace(example, label=labels[number % 2])
+        for number, example in enumerate(examples_of("classification", 11))
+    ]
+    metrics = Ensemble(directories).evaluate(examples, str(tmp_path))
+    assert json.loads((tmp_path / "metrics.json").read_text()) == metrics
+    assert metrics["models"] == 2 and (tmp_path / "predictions.jsonl").exists()
+    monkeypatch.setattr(TASKS["classification"], "combine", Task.combine)
+    with pytest.raises(ConfigError, match=r"expected one of .*regression.* for several") as error:
+        Ensemble(directories)
+    assert "classification," not in str(error.value)
 
 
 def test_a_choice_that_one_member_excludes_is_nearly_excluded():

@@ -115,7 +115,7 @@ LEFT = (("truncation_side", "left"),)
         pytest.param("classification", {**WINDOWS, "max_windows": 2}, 2, marks=slow),
         pytest.param("classification", {}, 4, marks=slow),
         pytest.param("classification", MEMORY, 5, marks=slow),
-        pytest.param("classification", {"both_orders": True}, 2, marks=slow),
+        ("classification", {"both_orders": True}, 2),
     ],
     ids=str,
 )

@@ -33,7 +33,15 @@ def tokenizer(vocab_file):
 def test_ids_follow_the_release_rules(vocab_file, num_lines, lowercase, keep_accents):
     processor = sentencepiece.SentencePieceProcessor(model_file=vocab_file)
     tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
-    texts = [*real_lines(num_lines), *nasty_lines(num_lines), *SPECIAL_TEXT, "", " ", "\u0301 a"]
+    texts = [
+        *real_lines(num_lines),
+        *nasty_lines(num_lines),
+        *SPECIAL_TEXT,
+        "",
+        " ",
+        "a  b",
+        "\u0301 a",
+    ]
     expected = [release_encode(processor, text, lowercase, keep_accents) for text in texts]
     assert [ids.tolist() for ids in tokenizer.encode_batch(texts)] == expected
     assert [tokenizer.encode(text) for text in texts] == expected
