@@ -1,5 +1,6 @@
 """Each head against HF's corresponding one, on copied random weights, losses included."""
 
+import dataclasses
 import types
 
 import numpy as np
@@ -47,8 +48,8 @@ def pair(hf_class, task, summary_type="last", **hf_settings):
         for parameter in theirs.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.2)
     ours_config = our_config(config)
-    for name, value in {"num_buckets": 1, "summary": summary_type, **task}.items():
-        setattr(ours_config.task, name, value)
+    settings = {"num_buckets": 1, "summary": summary_type, **task}
+    ours_config.task = dataclasses.replace(ours_config.task, **settings)
     ours = XLNetTaskModel(ours_config)
     no_bias = types.SimpleNamespace(bias=None)
     hf = types.SimpleNamespace(transformer=theirs.transformer, lm_loss=no_bias)

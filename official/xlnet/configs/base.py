@@ -143,12 +143,16 @@ class Section:
         raise AttributeError(f"{self.section}: no key {key!r}")
 
     def __setattr__(self, key: str, value: Any) -> None:
-        if key not in self.__dataclass_fields__ or self._class_with({key: value}) is not type(self):
+        if key in self.__dataclass_fields__ and self._class_with({key: value}) is type(self):
+            object.__setattr__(self, key, value)
+        elif key not in self.known_keys():
+            known = did_you_mean(key, self.known_keys())
+            raise AttributeError(f"{self.section}: unknown key {key!r}{known}")
+        else:
             raise AttributeError(
-                f"{self.section}.{key}: expected a key of this section with a value of the same "
-                f"extension, got {value!r}; for others: config.set('{self.section}.{key}=…')"
+                f"{self.section}.{key}: a value of another task or extension is set by "
+                f"config.set('{self.section}.{key}={value}')"
             )
-        object.__setattr__(self, key, value)
 
 
 def register_settings(

@@ -150,3 +150,31 @@ def test_a_key_that_nothing_reads_is_refused(setting, unread, read, tmp_path):
         XLNetConfig.load(path, overrides)
     with pytest.raises(ConfigError, match=sentence):
         XLNetConfig.load(file)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        (
+            "training",
+            "learning_rte",
+            1.0,
+            "unknown key 'learning_rte'; did you mean 'learning_rate'",
+        ),
+        ("model", "network", "bert", r"config\.set\('model\.network=bert'\)"),
+        ("task", "class_weights", "balanced", r"config\.set\('task\.class_weights=balanced'\)"),
+    ],
+)
+def test_an_attribute_that_would_have_no_effect_is_an_error(section, key, value, message):
+    with pytest.raises(AttributeError, match=message):
+        setattr(getattr(XLNetConfig(), section), key, value)
+
+
+def test_a_recipe_of_the_package_is_found_by_its_name(tmp_path, monkeypatch):
+    expected = XLNetConfig.load("configs/tiny.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert XLNetConfig.load("tiny") == XLNetConfig.load("configs/tiny.yaml") == expected
+    expected.save(str(tmp_path / "tiny"))
+    expected.model.mem_len = 0
+    expected.save(str(tmp_path / "tiny"))  # A folder of the user's comes first.
+    assert XLNetConfig.load("tiny").model.mem_len == 0
