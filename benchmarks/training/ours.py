@@ -10,6 +10,7 @@ import tf_keras
 
 from benchmarks.harness.worker import Work
 from benchmarks.harness.workload import Shape, config_of, tokens_and_segments, windows
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -66,8 +67,9 @@ def finetuner(
 ) -> tuple[XLNetTaskModel, dict[str, tf.Tensor]]:
     """A compiled model of a task (`classify` or `answer`) with its optimizer, and a batch."""
     names = {"classify": "classification", "answer": "question_answering"}
-    config.task.name, config.task.labels = names[kind], ("no", "yes")
-    config.task.max_length, config.task.num_buckets = shape.seq_len, 1
+    config.task = TaskConfig(
+        name=names[kind], labels=("no", "yes"), max_length=shape.seq_len, num_buckets=1
+    )
     model = XLNetTaskModel(config)
     optimizer = create_optimizer(config.training, shape.num_layers)
     optimizer.build(model.tuned_variables)
