@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from official.xlnet.data.vector_files import vector_file
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write, new_folder
 
 
 @pytest.mark.parametrize(("ending", "size"), [("", 3), (".npy", 128 + 24), (".jsonl", None)])
@@ -42,3 +43,18 @@ def test_standard_output_by_its_name(tmp_path, to_file):
         done = subprocess.run([sys.executable, "-c", program], stdout=stdout, check=True)
     assert ((tmp_path / "out").read_bytes() if to_file else done.stdout) == b"rows"
     assert os.path.islink("/dev/stdout")
+
+
+def test_a_new_folder_may_be_there_if_it_is_empty(tmp_path):
+    for name in ("new", "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with new_folder(str(tmp_path / name)) as folder:
+            open(os.path.join(folder, "x"), "w").close()
+        assert os.listdir(tmp_path / name) == ["x"]
+    (tmp_path / "file").touch()
+    for name in ("new", "file"):
+        with (
+            pytest.raises(DataError, match="expected a new or an empty folder"),
+            new_folder(str(tmp_path / name)),
+        ):
+            pass

@@ -4,6 +4,7 @@ And the mirror of an output directory: what of it is in a bucket, and in which o
 """
 
 import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ import fsspec
 import pytest
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.files import file_system, locks, mirror
+from official.xlnet.files import file_system, locks, mirror, staging
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.mirror import Mirror, NotUploadedError
@@ -212,3 +213,14 @@ def test_a_command_goes_on_while_the_bucket_is_lost_and_keeps_its_files(impatien
         write(tmp_path, "third")
         FlakyFileSystem.is_lost = True
     assert (tmp_path / "third").exists()
+
+
+def test_of_a_model_in_a_bucket_only_what_is_read_is_copied(tmp_path):
+    FlakyFileSystem.reset()
+    steps = [f"ckpt-{step}.{ending}" for step in (7, 14, 21) for ending in ("index", "json")]
+    names = ["config.yaml", "spiece.model", "logs/a", "run/ckpt-9.index", *steps]
+    for name in names:
+        FlakyFileSystem().pipe_file(f"/bucket/model/{name}", b"x")
+    with staging.local_copy(URL) as folder:
+        found = {str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob("*.*")}
+    assert found == {"config.yaml", "spiece.model", *steps[2:]}
