@@ -117,10 +117,10 @@ class RunData:
 
     @functools.cached_property
     def heldout(self) -> tuple[tf.data.Dataset, int]:
-        """One epoch of held-out batches, from its start in each iteration, and their number."""
+        """Held-out batches, from the start in each iteration, and their number in an epoch."""
         data = self._strategy.distribute_datasets_from_function(
             lambda context: self.records.batches(
                 self._heldout_batch_size, "heldout", input_context=context
-            )
+            ).repeat()  # Of finite data, several workers would not know the number of rows.
         )
         return data, self._heldout_steps
