@@ -63,8 +63,11 @@ journeys: $(ENVIRONMENT)  ## Make N journeys of right input through the verbs (N
 
 mutants: N := 150
 mutants: $(ENVIRONMENT)  ## Change N places of the product, one at a time, and count those that tests notice.
-	$(MAKE) test PYTEST_FLAGS="--cov=official/xlnet --cov=data_prep --cov-context=test --cov-report="
-	$(IN_VENV) -m tools.mutants --number=$(N) --coverage=.coverage --output=build/mutants.jsonl
+	mkdir -p build
+	XLNET_TEST_COSTS=build/costs.json $(MAKE) test \
+	  PYTEST_FLAGS="--cov=official/xlnet --cov=data_prep --cov-context=test --cov-report="
+	$(IN_VENV) -m tools.mutants --number=$(N) --coverage=.coverage --costs=build/costs.json \
+	  --output=build/mutants.jsonl
 
 test-install: $(ENVIRONMENT)  ## Install the wheel without the lock, lowest and highest, and run it.
 	$(IN_VENV) -m tools.try_install $(INSTALL_FLAGS)

@@ -148,15 +148,13 @@ def main() -> None:
     parser.add_argument("--part", default="0/1", help="Every Nth mutant, as K/N.")
     parser.add_argument("--paths", default="", help="Only files whose paths begin so.")
     parser.add_argument("--coverage", help="A coverage file; without it, --tests are run.")
-    parser.add_argument("--costs", help="JSON lines with the cost of each test.")
+    parser.add_argument("--costs", help="JSON, {test: CPU-seconds}.")
     parser.add_argument("--tests", nargs="*", default=[], help="Files of tests to run instead.")
     parser.add_argument("--again", help="An output: the same mutants, instead of a new draw.")
     parser.add_argument("--only", help="With --again, `killed` or `survived` ones only.")
     parser.add_argument("--output", required=True)
     given = parser.parse_args()
-    costs: dict[str, float] = {}
-    for row in _lines(given.costs):
-        costs[row["test"]] = sum(seconds for name, seconds in row.items() if name != "test")
+    costs = json.loads(pathlib.Path(given.costs).read_text()) if given.costs else {}
     mutants = [m | {"number": n} for n, m in enumerate(draw(given.number, given.seed))]
     if given.again:
         mutants = _lines(given.again)

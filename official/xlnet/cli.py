@@ -74,10 +74,11 @@ def main(argv: list[str] | None = None) -> int:
     if argv is not None:
         return _main(argv)
     try:
-        for stream in (sys.stdout, sys.stderr):  # Whatever their encoding can write.
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed.
+            # Whatever their encoding can write.
+            stream.reconfigure(errors="backslashreplace")
         status = _main(sys.argv[1:])
-        sys.stdout.flush()
+        print(end="", flush=True)
         return status
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -112,9 +113,9 @@ def _main(arguments: list[str]) -> int:
         return _run(verb, verb_arguments)
     except KeyboardInterrupt:
         return _fail(f"xlnet {verb}: interrupted", EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        raise  # Of standard output.
     except Exception as error:
+        if isinstance(error, BrokenPipeError):
+            print(end="", flush=True)  # Raises it again if it is that of standard output.
         message = _user_message(error)
         if message is None:
             print(printable(traceback.format_exc()), file=sys.stderr)

@@ -17,7 +17,7 @@ from data_prep.tasks.task_data import read_task
 from official.xlnet.api.held_out import held_out
 from official.xlnet.api.plain_examples import labelled_examples
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.configs.finetuning_defaults import (
     complete_settings,
     given_settings,
@@ -120,8 +120,9 @@ def finetune(
         settings.model.fit_vocabulary(num_pieces(vocab), vocab)
     # First of all, as some readers use TensorFlow.
     distribution = prepare_devices(settings.training, strategy, cpu_devices)
+    extra = list(_extra_examples(extra_train or {}, settings.task, max_lost))
     train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
-    for examples, counts in _extra_examples(extra_train or {}, settings.task, max_lost):
+    for examples, counts in extra:
         train_examples += examples
         train_counts |= counts
     dev_counts: dict[str, int] = {}
@@ -186,6 +187,8 @@ def task_configuration(
         saved = load_config(init_from)
         # The objective too: what the language model beside a task reads follows from it.
         base.model, base.data, base.objective = saved.model, saved.data, saved.objective
+    if path:
+        path = recipe_path(path)
     if task is None and path:
         task = load_config(path, list(overrides), base).task.name
     if not task:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, recipe_path
+from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
@@ -52,7 +52,7 @@ def load_config(
     """Loads the configuration of a trained model in any format, or of a YAML file.
 
     Args:
-      path: a model directory, HF folder, TF1 release, YAML file or name of a recipe.
+      path: a model directory, HF folder, TF1 release or YAML file; see also `recipe_path`.
       overrides: `key=value` strings; see `XLNetConfig.load`.
       base: values of keys that a YAML file lacks; see `XLNetConfig.load`.
 
@@ -67,11 +67,10 @@ def load_config(
       >>> load_config("xlnet_cased_L-12_H-768_A-12").model.num_layers
       12
     """
-    path = recipe_path(path)
     if not file_system.exists(path):
         raise ConfigError(
             f"no configuration at {path!r}: expected a model directory, an HF folder, a TF1 "
-            "release, a YAML file or the name of a recipe, e.g. tiny"
+            "release, a YAML file or, where a recipe is asked for, its name, e.g. tiny"
         )
     source = foreign_source(path)
     if source is not None:

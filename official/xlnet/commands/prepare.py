@@ -26,6 +26,7 @@ from official.xlnet.commands import (
     string,
     values_of,
 )
+from official.xlnet.configs.experiment import recipe_path
 from official.xlnet.errors import require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import split_options
@@ -81,7 +82,7 @@ def run() -> dict[str, Any]:
             require_extra("distributed", "dask", f"--runner={FLAGS.runner}")
         options = split_options(FLAGS.beam_options, "beam_options")
         beam_options = [f"--runner={FLAGS.runner}", *options]
-    experiment = load_config(FLAGS.config, FLAGS.set)
+    experiment = load_config(recipe_path(FLAGS.config), FLAGS.set)
     counts: dict[str, Any] = prepare(
         FLAGS.input,
         FLAGS.vocab,

@@ -49,7 +49,7 @@ _NOT_OF_WEIGHTS = (
 
 
 def recipe_path(path: str) -> str:
-    """Returns the path of a recipe of this package, if a path is its name and is no other file.
+    """Returns the path of the recipe of this package that a path names, if nothing is there.
 
     Args:
       path: a path of any kind.
@@ -60,7 +60,8 @@ def recipe_path(path: str) -> str:
     """
     name = path.removeprefix("configs/").removesuffix(".yaml")
     recipe = os.path.join(_RECIPES, f"{name}.yaml")
-    return recipe if os.path.isfile(recipe) and not file_system.exists(path) else path
+    is_named = not os.path.isabs(path) and ".." not in name and os.path.isfile(recipe)
+    return recipe if is_named and not file_system.exists(path) else path
 
 
 @dataclasses.dataclass(slots=True)

@@ -64,10 +64,14 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
 def _kernel_lock(path: str) -> Iterator[None]:
     try:
         with filelock.FileLock(path, blocking=False):
+            own = os.stat(path)
             try:
                 yield
-            finally:
-                os.unlink(path)  # While it is held: a file without a name is no lock.
+            finally:  # While it is held: a file without a name is no lock.
+                with contextlib.suppress(FileNotFoundError):
+                    # Another directory may be in the place of the one that was locked.
+                    if os.path.samestat(own, os.stat(path)):
+                        os.unlink(path)
     except filelock.Timeout:
         raise _held(path, "") from None
 
@@ -131,9 +135,7 @@ def _renew(path: str, lease: str, is_over: threading.Event) -> None:
             write_bytes(path, f"{lease}{number}\n".encode())
         except DataError as error:
             logging.error("%s", error)
-            os._exit(
-                2
-            )  # At once, and whatever signals the process ignores: nothing is written more.
+            os._exit(2)  # At once: nothing more may be written.
         except OSError as error:
             logging.warning("%s: %s; trying again", path, error)
 

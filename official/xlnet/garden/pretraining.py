@@ -11,7 +11,7 @@ from official.core import exp_factory, task_factory
 from official.modeling import optimization
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import ConfigError
@@ -82,7 +82,7 @@ class PretrainingTask(ModelTask):
         if not config.recipe:
             raise ConfigError("task.recipe: expected a YAML file or a model, got nothing")
         sizes = [data.global_batch_size for data in (config.train_data, config.validation_data)]
-        result = load_config(config.recipe, list(config.overrides))
+        result = load_config(recipe_path(config.recipe), list(config.overrides))
         result.training.batch_size = max(*sizes, 1)  # Rows that the memory has room for.
         for data in (config.train_data, config.validation_data):
             if data.input_path:

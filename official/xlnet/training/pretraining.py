@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
-from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import checks_arguments
@@ -71,7 +71,7 @@ def pretrain(
       >>> pretrain("configs/tiny.yaml", "runs/data", "runs/model", ["training.num_steps=1000"])
     """
     if isinstance(config, str):
-        config = load_config(config, list(overrides))
+        config = load_config(recipe_path(config), list(overrides))
     config.check()
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 from absl import logging as absl_logging
@@ -193,12 +194,20 @@ def test_help_tokenizers_and_records_do_not_wait_for_tensorflow(world, tmp_path)
     [
         ("--help | true; exit ${PIPESTATUS[0]}", 141, ""),
         ("--help >/dev/full", 2, "xlnet: No space left on device: standard output\n"),
+        ("--help >&-", 0, ""),
+        ("nothing 2>&-", 2, ""),
     ],
 )
-def test_a_standard_output_that_is_full_or_broken(streams, status, said):
+def test_a_standard_output_that_is_full_broken_or_closed(streams, status, said):
     command = f"{sys.executable} -m official.xlnet.cli {streams}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (status, said)
+
+
+def test_a_broken_pipe_of_a_worker_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "_run", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
+    assert cli.main(["prepare"]) == 2
+    assert "Broken pipe" in capsys.readouterr().err
 
 
 def test_what_steers_a_terminal_is_shown_escaped(capsys):

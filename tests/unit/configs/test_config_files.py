@@ -4,6 +4,7 @@ import pathlib
 
 import pytest
 
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.pretraining_dataset import _check_batch_size
@@ -178,3 +179,5 @@ def test_a_recipe_of_the_package_is_found_by_its_name(tmp_path, monkeypatch):
     expected.model.mem_len = 0
     expected.save(str(tmp_path / "tiny"))  # A folder of the user's comes first.
     assert XLNetConfig.load("tiny").model.mem_len == 0
+    with pytest.raises(ConfigError, match="no configuration at 'base'"):
+        load_config("base")  # Where a model is asked for.

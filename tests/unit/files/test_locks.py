@@ -1,6 +1,7 @@
 """One writer for each directory."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,13 +14,13 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import locks
 from official.xlnet.files.locks import LOCK_FILE, only_writer
 
-RENEWAL = 0.2
+RENEWAL, EXPIRY = 0.2, 5
 IMPORT = f"""
 import os, sys, time
 from official.xlnet.errors import DataError
 from official.xlnet.files import locks
 from official.xlnet.files.locks import only_writer
-locks.RENEWAL_SECONDS, locks.EXPIRY_SECONDS = {RENEWAL}, 1
+locks.RENEWAL_SECONDS, locks.EXPIRY_SECONDS = {RENEWAL}, {EXPIRY}
 """
 HOLD = """
 with only_writer(sys.argv[1]):
@@ -33,7 +34,7 @@ def file_system(request, monkeypatch):
     """Where the kernel locks files for all, and where the file is a lease."""
     monkeypatch.setattr(locks, "_is_local", lambda _: request.param == "local")
     monkeypatch.setattr(locks, "RENEWAL_SECONDS", RENEWAL)
-    monkeypatch.setattr(locks, "EXPIRY_SECONDS", 1)
+    monkeypatch.setattr(locks, "EXPIRY_SECONDS", EXPIRY)
     return request.param
 
 
@@ -131,3 +132,16 @@ def test_many_at_once_hold_it_one_after_the_other(tmp_path):
     arguments = [str(tmp_path), str(NUM_ROUNDS // 50)]
     done = subprocess.run([sys.executable, "-c", IMPORT + ROUNDS, *arguments], capture_output=True)
     assert done.returncode == 0 and not done.stderr, done.stderr.decode()
+
+
+@pytest.mark.parametrize("file_system", ["local"], indirect=True)
+def test_the_lock_of_another_directory_of_the_same_name_stays(file_system, tmp_path):
+    folder = tmp_path / "d"
+    with only_writer(str(folder)):
+        folder.rename(tmp_path / "moved")
+        folder.mkdir()
+        (folder / LOCK_FILE).touch()
+    assert os.listdir(folder) == [LOCK_FILE]
+    shutil.rmtree(folder)
+    with only_writer(str(folder)):
+        shutil.rmtree(folder)  # Nothing is left to give up.

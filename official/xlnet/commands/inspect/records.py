@@ -18,6 +18,7 @@ from absl import flags
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import flag_table, integer, string
 from official.xlnet.commands.inspect import check_ending
+from official.xlnet.configs.experiment import recipe_path
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
@@ -51,7 +52,7 @@ def run(*arguments: str) -> dict[str, Any]:
     path = check_ending(FLAGS.output or default, (".html",))
     window = read_window(
         arguments[0],
-        load_config(FLAGS.config) if FLAGS.config else None,
+        load_config(recipe_path(FLAGS.config)) if FLAGS.config else None,
         FLAGS.split,
         FLAGS.lane,
         FLAGS.index,

@@ -97,6 +97,14 @@ def test_configuration_round_trip(kind):
     assert again.name == "a_name"
 
 
+def test_a_block_of_an_older_file_has_its_attention_as_it_says():
+    """Whose arguments of attention are apart."""
+    block = XLNetBlock(3, 5, 7, dropatt=0.3, untie_r=False, recompute_attention=True)
+    attention = {"num_heads": 3, "d_head": 5, "dropatt": 0.3, "untie_r": False, "recompute": True}
+    older = {"num_heads": 3, "d_head": 5, "d_inner": 7, "name": block.name, "attention": attention}
+    assert XLNetBlock.from_config(older).get_config() == block.get_config()
+
+
 def assert_same_outputs(model, other):
     inputs = random_inputs(0, order="all", memory=MEMORY, layers=1)
     tf.nest.map_structure(np.testing.assert_array_equal, model(inputs), other(inputs))
