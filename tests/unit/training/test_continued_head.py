@@ -3,6 +3,7 @@
 import json
 import pathlib
 
+import pandas as pd
 import pytest
 
 from official import xlnet
@@ -14,7 +15,7 @@ from tests.helpers.task_corpora import KINDS
 from tests.helpers.world import command
 
 STILL = ("num_steps=1", "checkpoint_steps=1", "warmup_steps=0", "learning_rate=1e-30")
-STILL += ("task.max_length=23", "task.num_buckets=1", "training.batch_size=7")
+STILL += ("task.num_buckets=1", "training.batch_size=7")
 FAST = ("regression",)
 
 
@@ -47,16 +48,22 @@ def test_a_run_without_learning_is_the_model_that_it_began_with(world, kind, tmp
     ],
 )
 def test_a_head_of_another_format_goes_on(world, kind, form, tmp_path):
-    """TF1 has no names of classes, so a head of classes fits if they are 0, 1, …"""
+    """As the folder says it: TF1 has no names of classes, and no summary but that of CLS."""
     task, there = world.task(kind), str(tmp_path / "there")
     xlnet.convert(task.model, there, form)
-    assert continued(world, kind, there, tmp_path / "on") == numbers(task.predictions())
+    expected, length = task.predictions(), 23
+    if form == "tf1":
+        length = 128  # As `predict` reads a folder that does not say it.
+        texts = list(pd.read_csv(task.dev, sep="\t")[["a", "b", "c"]].itertuples(index=False))
+        expected = xlnet.predict(there, [tuple(row) for row in texts])
+    assert continued(world, kind, there, tmp_path / "on", length) == numbers(expected)
 
 
-def continued(world, kind, model, output):
+def continued(world, kind, model, output, length=23):
     """Predictions after a step from a model that changes nothing, as `numbers`."""
     task = world.task(kind)
-    settings = [*STILL, *(["query_length=7"] if kind == "question_answering" else [])]
+    settings = [*STILL, f"task.max_length={length}"]
+    settings += ["query_length=7"] if kind == "question_answering" else []
     files = {"train": task.train, "dev": task.dev, "init_from": model, "output": output}
     command("finetune", f"--task={kind}", *(f"--set={setting}" for setting in settings), **files)
     lines = pathlib.Path(output, "predictions.jsonl").read_text().splitlines()
