@@ -26,7 +26,6 @@ SECTIONS = {
     "Functions for plain texts": (
         "official.xlnet.api.finetuning",
         "official.xlnet.api.prediction",
-        "official.xlnet.api.plain_examples",
         "official.xlnet.api.vocabulary",
         "official.xlnet.inference.embedding",
         "official.xlnet.checkpoints.any_format",

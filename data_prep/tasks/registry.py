@@ -34,10 +34,10 @@ def task_settings(name: str) -> dict[str, Any]:
 
 
 def read_examples(reading: Reading) -> Iterator[Example]:
-    """Reads the examples of a file, folder or TFDS data set.
+    """Reads the examples of a file, folder, TFDS data set, or of rows of Python.
 
     Args:
-      reading: the path and reading options.
+      reading: the source and reading options.
 
     Returns:
       An iterator over the examples.
@@ -47,6 +47,8 @@ def read_examples(reading: Reading) -> Iterator[Example]:
       DataError: the path does not exist, or its format does not match the task.
     """
     path, name = reading.path, reading.settings.name
+    if reading.rows is not None:  # A reader of an extension reads files alone.
+        return FILE_READERS[name if name in FILE_READERS.modules else "classification"](reading)
     if not path.startswith("tfds:") and not os.path.exists(path):
         raise DataError(f"no data at {path!r}: expected a file or a folder")
     FILE_READERS.load(name)  # Both kinds of reader are in one file.

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
 from official.xlnet.files.schema import shown
 
 Row = dict[str, Any]
-Example = TypeVar("Example")
+Made = TypeVar("Made")
 MAX_NUMBER = 1e18  # Its square is finite in float32.
 
 
@@ -28,8 +29,8 @@ class WrongRowError(Exception):
 
 
 def usable(
-    reading: Reading, rows: Iterable[Row], example_of: Callable[[Row, int], Example]
-) -> Iterator[Example]:
+    reading: Reading, rows: Iterable[Row], example_of: Callable[[Row, int], Made]
+) -> Iterator[Made]:
     """Yields an example for every row; one that is wrong is counted, or an error if strict.
 
     Args:
@@ -38,6 +39,15 @@ def usable(
       example_of: makes an example of a row and its number, from 1; raises `WrongRowError`.
     """
     for number, row in enumerate(rows, start=1):
+        if isinstance(row, Example):
+            if reading.with_labels and not row.is_labelled:
+                reading.reject(
+                    "missing_labels",
+                    f"{reading.path}, row {number}: expected a label, got {shown(row)} without one",
+                )
+            else:
+                yield row
+            continue
         try:
             example = example_of(row, number)
         except WrongRowError as error:
@@ -49,6 +59,22 @@ def usable(
 def text(row: Row, column: str) -> str:
     """A text; finite numbers of JSON are texts, too."""
     return _text(row.get(column), column)
+
+
+def class_name(value: Any, column: str) -> str:
+    """The name of a class, which may be a number or truth value; 1.0 is 1, as 1 is.
+
+    Raises:
+      WrongRowError: it is missing or none of these.
+
+    Example:
+      >>> class_name("good", "label"), class_name(1.0, "label"), class_name(1.5, "label")
+      ('good', '1', '1.5')
+    """
+    if value is None or (isinstance(value, str) and not value.strip()):
+        raise WrongRowError(f"expected a label in {column!r}, got none", "missing_labels")
+    name = _text(value, column, "a label, the name of a class,")
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else name
 
 
 def texts(row: Row, column: str) -> list[str]:
@@ -84,9 +110,9 @@ def listed(columns: Iterable[str]) -> str:
     )
 
 
-def _text(value: Any, column: str) -> str:
+def _text(value: Any, column: str, expected: str = "text") -> str:
     if not isinstance(value, str | int | float) or not math.isfinite(
         value if isinstance(value, float) else 0
     ):
-        raise WrongRowError(f"expected text in {column!r}, got {shown(value)}")
+        raise WrongRowError(f"expected {expected} in {column!r}, got {shown(value)}")
     return str(value)

@@ -1,4 +1,4 @@
-"""Rows of tables: TSV, CSV, JSON lines, a JSON array of objects, and TFDS data sets.
+"""Rows of files: TSV, CSV, JSON lines, a JSON array of objects, Parquet, and TFDS data sets.
 
 TSV lines are split at tabs without quoting, as required for GLUE; CSV is quoted, and strictly so.
 Extensions are read without case, and a compressed file by what it holds.
@@ -19,7 +19,8 @@ from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
 from data_prep.tasks.rows import Row, listed
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_extra
+from official.xlnet.files import file_system
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import parse_json
 from official.xlnet.files.schema import conform, shown
@@ -28,8 +29,8 @@ from official.xlnet.files.text import open_text
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
-def read_rows(reading: Reading) -> Iterator[Row]:
-    """Reads the rows of a table.
+def read_file(reading: Reading) -> Iterator[Row]:
+    """Reads the rows of a file with a table.
 
     Args:
       reading: the file and reading options.
@@ -45,6 +46,10 @@ def read_rows(reading: Reading) -> Iterator[Row]:
         yield from _tfds_rows(path)
         return
     extension = os.path.splitext(without_compression(path))[1].lower()
+    if extension == ".parquet":
+        require_extra("pyarrow", "parquet", path)
+        yield from _parquet_rows(path)
+        return
     with open_text(path, newline="") as file:
         if extension in (".jsonl", ".json", ".ndjson"):
             yield from _json_rows(reading, file)
@@ -226,6 +231,17 @@ def _json_array(reading: Reading, text: str) -> Iterator[Row]:
                 "malformed_rows",
                 f"{reading.path}, row {number}: expected an object, got {shown(row)}",
             )
+
+
+def _parquet_rows(path: str) -> Iterator[Row]:
+    from pyarrow import ArrowException, parquet
+
+    try:
+        with file_system.open(path, "rb") as file:
+            for batch in parquet.ParquetFile(file).iter_batches():
+                yield from batch.to_pylist()
+    except ArrowException as error:
+        raise DataError(f"{path}: expected a Parquet file, got another one: {error}") from None
 
 
 def _tfds_rows(path: str) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from data_prep.tasks.registry import read_examples
-from data_prep.tasks.table_files import read_rows
+from data_prep.tasks.table import read_rows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST, Reading, check_lost
@@ -17,17 +17,22 @@ from official.xlnet.errors import DataError
 
 
 def read_task(
-    path: str, task: TaskConfig, max_lost: float = MAX_LOST
+    source: Any, task: TaskConfig, max_lost: float = MAX_LOST, name: str = "examples"
 ) -> tuple[list[Example], collections.Counter[str]]:
     """Reads labelled examples for training or evaluation.
 
-    Sets `task.text_columns`, and what else follows from the files, if it is empty.
+    Sets `task.text_columns`, and what else follows from the data, if it is empty.
 
     Args:
-      path: file, folder or `tfds:NAME:SPLIT`; or what `task.files` takes.
+      source: file, folder or `tfds:NAME:SPLIT`, or what `task.files` takes; or rows of Python:
+        a table with named columns (a frame of pandas or Polars, an Arrow table, a data set of HF or
+        TFDS, a mapping of columns, a list of mappings), which is read as its file is; a list of
+        tuples, `(text, label)`, `(text, text, label)` or `(words, tags)`; or examples of the task's
+        own class.
       task: the `task` section of the configuration.
-      max_lost: largest share of a file's rows that may be unusable; these are left out, counted
-        and warned of.
+      max_lost: largest share of the rows that may be unusable; these are left out, counted and
+        warned of.
+      name: what messages call rows of Python.
 
     Returns:
       examples: the examples.
@@ -37,41 +42,54 @@ def read_task(
       ConfigError: a setting of columns is of no use.
       DataError: the data cannot be read, there are no examples, ids are not unique, or more than
         `max_lost` of the rows cannot be used.
+      TypeError: `source` is no table and no list.
     """
     counts: collections.Counter[str] = collections.Counter()
     examples: list[Example] = []
     parts: list[tuple[str, str, TaskConfig, list[Any]]] = []
-    for name, part, settings in task.files(path):
-        reading = Reading(part, settings, counts=counts)
-        found = [_of(name, example) for example in read_examples(reading)]
-        _check_ids(part, found)
+    for subtask, reading in _readings(source, task, name):
+        reading.counts = counts
+        found = [_of(subtask, example) for example in read_examples(reading)]
+        _check_ids(reading.path, found)
         total = len(found) + reading.lost.total()
-        check_lost(part, reading.lost, total, max_lost, first=reading.first_lost)
-        parts.append((name, part, settings, found))
+        check_lost(reading.path, reading.lost, total, max_lost, first=reading.first_lost)
+        parts.append((subtask, reading.path, reading.settings, found))
         examples += found
     if not examples:
         left_out = f" ({', '.join(f'{k} {v}' for k, v in counts.items())})" if counts else ""
-        raise DataError(f"{path}: expected examples, got none{left_out}")
+        where = source if isinstance(source, str) else name
+        raise DataError(f"{where}: expected examples, got none{left_out}")
     task.take(parts)
     return examples, counts
 
 
-def stream_task(path: str, task: TaskConfig) -> Iterator[Example]:
+def stream_task(source: Any, task: TaskConfig, name: str = "inputs") -> Iterator[Example]:
     """Reads unlabelled examples for prediction, one by one.
 
     Args:
-      path: see `read_task`.
+      source: see `read_task`; a list has a text or list of texts in place of each tuple.
       task: see `read_task`.
+      name: see `read_task`.
 
     Yields:
       The examples.
 
     Raises:
       DataError: the data cannot be read, or a row is invalid.
+      TypeError: `source` is no table and no list.
     """
-    for name, part, settings in task.files(path):
-        for example in read_examples(Reading(part, settings, strict=True, with_labels=False)):
-            yield _of(name, example)
+    for subtask, reading in _readings(source, task, name):
+        reading.strict, reading.with_labels = True, False
+        for example in read_examples(reading):
+            yield _of(subtask, example)
+
+
+def _readings(source: Any, task: TaskConfig, name: str) -> Iterator[tuple[str, Reading]]:
+    if not isinstance(source, str):
+        yield "", Reading(name, task, rows=source)
+        return
+    for subtask, path, settings in task.files(source):
+        yield subtask, Reading(path, settings)
 
 
 def columns_of(path: str, task: TaskConfig) -> tuple[str, ...]:

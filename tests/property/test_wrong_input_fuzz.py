@@ -26,7 +26,6 @@ from data_prep.tasks.task_data import read_task, stream_task
 from official import xlnet
 from official.xlnet.analysis.record_windows import read_window
 from official.xlnet.analysis.window_page import as_html
-from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
 from official.xlnet.checkpoints.convert import open_source
 from official.xlnet.checkpoints.convert.variable_map import Weights
 from official.xlnet.configs.task import TaskConfig
@@ -365,11 +364,12 @@ def test_python(good):
         xlnet.Sampling: sampling,
         xlnet.XLNetConfig.from_dict: {"tree": yaml.safe_load((good / "config.yaml").read_text())},
         tokenizer: {"texts": ["the"], "pairs": ["of"], **pairs},
-        labelled_examples: {"rows": rows, "task": of_task},
-        unlabelled_examples: {"inputs": texts, "task": of_task},
+        read_task: {"source": rows, "task": of_task},
+        stream_task: {"source": texts, "task": of_task},
     }
     # Of objects, that there is one.
-    read, expected = {xlnet.load_tokenizer: len, xlnet.load_encoder: type}, {}
+    read = {xlnet.load_tokenizer: len, xlnet.load_encoder: type, stream_task: list}
+    expected = {}
 
     def result(function, changed):
         return str(read.get(function, str)(function(**{**calls[function], **changed})))

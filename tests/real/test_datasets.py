@@ -1,5 +1,7 @@
 """Data sets of HF `datasets` and of TFDS: their files and splits, as their users have them."""
 
+import dataclasses
+
 import datasets
 import numpy as np
 import pandas as pd
@@ -13,7 +15,6 @@ from data_prep.corpus.readers import Counts, read_documents
 from data_prep.settings import ReadOptions
 from data_prep.tasks.task_data import read_task, stream_task
 from official import xlnet
-from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
@@ -68,19 +69,21 @@ def _parquet(split, path):
 
 
 def test_hf_splits_as_objects(splits):
-    """Frames and columns of a split are read; rows that are dictionaries are refused."""
+    """A split is read as it is, as a frame and by its columns; a mapping of splits is refused."""
     split, task = splits["train"], task_of()
-    expected = [TextExample(str(n + 1), (s,), str(n % 2)) for n, s in enumerate(SENTENCES)]
-    assert labelled_examples(split.to_pandas(), task) == expected
+    expected = [TextExample(str(n), (s,), str(n % 2)) for n, s in enumerate(SENTENCES)]
+    assert read_task(split.to_pandas(), task)[0] == expected
     assert task.text_columns == ("sentence",)
-    assert labelled_examples(zip(split["sentence"], split["label"], strict=True), task) == expected
-    found = unlabelled_examples(split["sentence"], task)
+    pairs, _ = read_task(zip(split["sentence"], split["label"], strict=True), task)
+    assert [(e.texts, e.label) for e in pairs] == [(e.texts, e.label) for e in expected]
+    found = list(stream_task(split["sentence"], task))
     assert [e.texts for e in found] == [e.texts for e in expected]
-    for other in (split, splits, split.with_format("numpy"), split.to_iterable_dataset()):
-        with pytest.raises(TypeError, match="expected"):
-            labelled_examples(other, task)
-        with pytest.raises(TypeError, match="expected"):
-            unlabelled_examples(other, task)
+    named = [dataclasses.replace(e, label=NAMES[int(e.label)]) for e in expected]
+    for form in (split, split.with_format("numpy"), split.to_iterable_dataset()):
+        assert read_task(form, task) == (named, {})
+        assert [e.texts for e in stream_task(form, task)] == [e.texts for e in expected]
+    with pytest.raises(TypeError, match=r"a mapping of splits .train, validation.; pass one"):
+        read_task(splits, task)
 
 
 def test_choices_in_columns_of_hf(tmp_path):
@@ -186,21 +189,21 @@ def test_other_columns_and_splits_of_tfds_are_one_sentence(films):
     assert sorted(texts) == sorted(SENTENCES)
 
 
-def test_tfds_objects_are_read_as_frames_of_texts_or_refused(films):
+def test_tfds_objects(films):
+    """Elements have numbers of classes; a mapping of splits is refused."""
     dataset = films.as_dataset(split="train")
     frame = tfds.as_dataframe(dataset, films.info)
-    for other in (
-        dataset,
-        tfds.as_numpy(dataset),
-        films.as_dataset(),
-        frame[["sentence", "label"]],
-    ):
-        with pytest.raises(TypeError, match="expected"):
-            labelled_examples(other, task_of())
-    texts = [sentence.decode() for sentence in frame.sentence]
-    labels = [films.info.features["label"].int2str(label) for label in frame.label]
-    found = labelled_examples(
-        frame.assign(sentence=texts, label=labels)[["sentence", "label"]], task_of()
+    settings = {"text_columns": ("sentence",)}
+    expected = [
+        TextExample(str(row.idx), (row.sentence.decode(),), str(row.label))
+        for row in frame.itertuples()
+    ]
+    for form in (dataset, tfds.as_numpy(dataset), frame):
+        assert read_task(form, task_of(**settings)) == (expected, {})
+    pairs = films.as_dataset(split="train", as_supervised=False).map(
+        lambda row: (row["sentence"], row["label"])
     )
-    expected = zip(frame.idx, texts, strict=True)
-    assert [(e.texts[0], e.label) for e in found] == [(t, NAMES[n % 2]) for n, t in expected]
+    found, _ = read_task(pairs, task_of())
+    assert [(e.texts, e.label) for e in found] == [(e.texts, e.label) for e in expected]
+    with pytest.raises(TypeError, match="a mapping of splits"):
+        read_task(films.as_dataset(), task_of())

@@ -9,7 +9,6 @@ import pyarrow.csv
 import pytest
 
 from data_prep.tasks.task_data import read_task, stream_task
-from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
@@ -152,13 +151,13 @@ FRAMES = {
 @pytest.mark.parametrize("form", FRAMES)
 def test_a_frame_is_read_as_its_file_is(form):
     frame, task = frame_of(ANY_PART), task_of()
-    assert labelled_examples(FRAMES[form](frame), task) == examples_of(frame)
+    assert read_task(FRAMES[form](frame), task)[0] == examples_of(frame)
     # What was found in training is what is read afterwards, in any order.
     other = frame[[TEXTS[1], "label", TEXTS[0]]]
-    assert [e.texts for e in unlabelled_examples(other, task)] == [
+    assert [e.texts for e in list(stream_task(other, task))] == [
         example.texts for example in examples_of(frame)
     ]
-    assert labelled_examples(other, task) == examples_of(frame)
+    assert read_task(other, task)[0] == examples_of(frame)
 
 
 COLUMNS = {
@@ -179,8 +178,7 @@ def test_a_null_is_a_missing_label_and_no_class(dtype, name, tmp_path):
     found, counts = read_task(str(tmp_path / name), task_of(), max_lost=0.5)
     assert [example.label for example in found] == [str(value) for value in values[:2]]
     assert counts == {"missing_labels": 1}
-    with pytest.raises(DataError, match="example 3: expected a label"):
-        labelled_examples(frame, task_of())
+    assert read_task(frame, task_of(), max_lost=0.5) == (found, counts)
 
 
 def test_lists_of_classes_are_read_from_json_and_refused_in_a_table(tmp_path):
@@ -189,7 +187,7 @@ def test_lists_of_classes_are_read_from_json_and_refused_in_a_table(tmp_path):
     task = task_of("multi_label")
     expected = [TextExample("1", ("a",), ("x", "y z")), TextExample("2", ("b",), ())]
     assert read_task(str(tmp_path / "a.jsonl"), task)[0] == expected
-    assert labelled_examples(frame, task) == expected
+    assert read_task(frame, task)[0] == expected
     frame.to_csv(tmp_path / "a.csv")
     with pytest.raises(DataError, match="the list as a text"):
         read_task(str(tmp_path / "a.csv"), task)

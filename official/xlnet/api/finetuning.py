@@ -15,7 +15,6 @@ from absl import logging
 from data_prep.tasks.registry import task_settings
 from data_prep.tasks.task_data import read_task
 from official.xlnet.api.held_out import held_out
-from official.xlnet.api.plain_examples import labelled_examples
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.configs.finetuning_defaults import (
@@ -75,8 +74,9 @@ def finetune(
     Args:
       model: model to start from: a model directory, HF folder or TF1 release. None for random
         weights, which takes `vocab`.
-      train: training data: a list of `(text, label)` or `(text, text, label)` tuples, see
-        `labelled_examples`; or the path of a file or folder, as `xlnet finetune --train`.
+      train: training data: a frame, data set or other table, or a list of `(text, label)` or
+        `(text, text, label)` tuples, see `read_task`; or the path of a file or folder, as
+        `xlnet finetune --train`.
       dev: data to evaluate on and to select the best checkpoint by, of the same kind. None to hold
         out a tenth of the training examples, see `held_out`; a warning says how many.
       output: model directory to create, or to resume from.
@@ -235,9 +235,7 @@ def _examples(
     rows: Rows, task: TaskConfig, split: str, max_lost: float
 ) -> tuple[list[Example], dict[str, int]]:
     """Returns examples, and counts of skipped rows with the name of the split in front."""
-    if not isinstance(rows, str):
-        return labelled_examples(rows, task), {}
-    examples, counts = read_task(rows, task, max_lost)
+    examples, counts = read_task(rows, task, max_lost, split)
     return examples, {f"{split}_{name}": number for name, number in counts.items()}
 
 

@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from data_prep.tasks.task_data import read_task
-from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
+from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST
@@ -64,7 +63,7 @@ class Predictor:
         """See `predict`."""
         if isinstance(inputs, str | Example):
             return self([inputs])[0]
-        examples = unlabelled_examples(inputs, self._ensemble.task.config.task)
+        examples = stream_task(inputs, self._ensemble.task.config.task)
         return list(self._ensemble.predict(examples))
 
 
@@ -83,7 +82,7 @@ def evaluate(
       model: a model directory, HF folder or TF1 release; or several fine-tuned models, whose
         predictions are combined (an ensemble).
       data: data set directory, written by `xlnet prepare`; or labelled examples of the model's
-        task, as a list of tuples (see `labelled_examples`) or the path of a file.
+        task: a table or a list of tuples, see `read_task`; or the path of a file.
       split: split of a data set, `heldout` or `train`.
       mem_len: memory length on a data set; see `training.evaluation.evaluate`.
       output: directory for the report of a task's evaluation. None for no report.
@@ -107,12 +106,8 @@ def evaluate(
         if is_data_set or not load_config(model).task.name:
             return evaluation.evaluate(model, data, split, mem_len)
     models = [model] if isinstance(model, str) else model
-    counts: dict[str, int] = {}
     if not models:
         raise ConfigError("model: expected a fine-tuned model, got an empty list")
     task = task_config(models[0]).task
-    if isinstance(data, str):
-        examples, counts = read_task(data, task, max_lost)
-    else:
-        examples = labelled_examples(data, task)
+    examples, counts = read_task(data, task, max_lost, "data")
     return Ensemble(models).evaluate(examples, output) | counts

@@ -14,7 +14,7 @@ from official.xlnet.configs.validation import (
     NOT_NEGATIVE,
     require,
 )
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ArgumentTypeError, ConfigError, DataError
 
 
 @dataclasses.dataclass
@@ -29,7 +29,9 @@ class TaskConfig(Section):
       columns: column names of a table without a header row.
       text_columns: text columns, each encoded as its own segment; empty: all columns
         except the label and ids.
-      label_column: name of the label column; for `multitask`, of all data sets of its own.
+      label_column: name of the label column; for `multitask`, of all data sets of its own. Where a
+        table has no column `label`, the only one with a usual name: `labels`, `class`, `target`, ….
+      group_column: column whose rows with one value are held out together; empty: none.
       max_length: maximum sequence length in tokens, T; longer inputs are truncated.
       truncation_side: side from which long texts are truncated: `right` or `left`.
       num_buckets: number of length buckets that inputs are padded to: T, T/2, T/4, …
@@ -67,6 +69,7 @@ class TaskConfig(Section):
     columns: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
     label_column: str = "label"
+    group_column: str = ""
     max_length: int = 128
     truncation_side: str = "right"
     num_buckets: int = 3
@@ -87,6 +90,7 @@ class TaskConfig(Section):
     # Keys that a trained head depends on, which a run that goes on with it takes from its model.
     of_head: ClassVar[tuple[str, ...]] = ("labels", "summary")
     shortest_input: ClassVar[int] = 0  # Tokens of the shortest input that the head takes.
+    needs_names: ClassVar[bool] = False  # Whether rows of Python have to name their values.
     weighs_examples: ClassVar[bool] = False  # Whether each example has a weight in the loss.
     has_text_columns: ClassVar[bool] = False  # Whether tables have texts and a label by these keys.
 
@@ -143,6 +147,43 @@ class TaskConfig(Section):
         """
         return [list(range(num_texts))]
 
+    def named(self, row: Any, with_labels: bool, where: str) -> dict[str, Any]:
+        """Returns the values of a row of Python that has no names, by their columns.
+
+        `text_columns` are filled in if they are empty.
+
+        Args:
+          row: a string, number or list.
+          with_labels: whether the row ends in a label.
+          where: names the row in an error.
+
+        Raises:
+          TypeError: the row is of another form, or the task needs names.
+          DataError: the row has another number of texts than the task.
+        """
+        if self.needs_names or (with_labels and not isinstance(row, list)):
+            expected = (
+                f"an example of {self.name} or a mapping with the columns of its tables"
+                if self.needs_names
+                else "a tuple that ends in a label, or a mapping of columns"
+            )
+            raise ArgumentTypeError(f"{where}: expected {expected}, got {row!r:.60}")
+        values = row if isinstance(row, list) else [row]
+        texts, label = (values[:-1], values[-1:]) if with_labels else (values, [])
+        names = self.text_columns or self._numbered(len(texts))
+        if not texts or len(texts) != len(names):
+            raise DataError(
+                f"{where}: expected {len(names)} text(s) ({', '.join(names)})"
+                f"{' and a label' if with_labels else ''}, got {len(values)} value(s)"
+            )
+        self.text_columns = names
+        return dict(zip((*names, self.label_column), [*texts, *label], strict=False))
+
+    @staticmethod
+    def _numbered(number: int) -> tuple[str, ...]:
+        """Names of texts without names."""
+        return tuple(f"text{n}" for n in range(1, number + 1)) if number > 1 else ("text",)
+
     def check_examples(self, examples: Sequence[Any]) -> None:
         """Raises `DataError` if training examples do not suit the settings."""
 
@@ -166,3 +207,14 @@ class TaskConfig(Section):
         Raises:
           DataError: the examples do not suit the task.
         """
+        for _, path, _, examples in parts:
+            found = {len(example.texts) for example in examples if hasattr(example, "texts")}
+            if self.needs_names or not found:
+                continue
+            # Examples of the task's own class have no columns.
+            self.text_columns = self.text_columns or self._numbered(max(found))
+            if others := found - {len(self.text_columns)}:
+                raise DataError(
+                    f"{path}: expected {len(self.text_columns)} text(s) "
+                    f"({', '.join(self.text_columns)}) in each example, got {min(others)} in one"
+                )

@@ -55,11 +55,13 @@ class TextExample(Example):
       texts: one or more texts, each encoded as its own segment.
       label: a class name, a tuple of class names (multi-label), or a number (regression).
       subtask: name of its data set in multi-task training.
+      group: examples of one group are held out together.
     """
 
     texts: tuple[str, ...]
     label: Label | None = None
     subtask: str = ""
+    group: str = ""
 
     def inputs(self, names):
         if len(self.texts) != len(names):

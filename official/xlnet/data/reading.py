@@ -23,16 +23,18 @@ _WARNED_UNKNOWN_SHARE = 0.01
 
 @dataclasses.dataclass
 class Reading:
-    """A file or folder to read, and options for reading it.
+    """A source of rows to read, and options for reading it.
 
     Attributes:
-      path: path of the file or folder, or `tfds:NAME:SPLIT` for a TFDS data set on disk.
+      path: path of the file or folder, or `tfds:NAME:SPLIT` for a TFDS data set on disk; with
+        `rows`, what messages call these.
       settings: settings of the task.
       strict: whether an invalid row raises an error; otherwise it is counted and skipped.
       with_labels: whether labels are required.
       counts: numbers of skipped rows, by reason; updated by the reader.
       lost: the part of `counts` that could not be used: rejected rows.
       first_lost: what is wrong with the first of them.
+      rows: rows of Python to read in place of a file: a frame, columns, or a list.
     """
 
     path: str
@@ -42,6 +44,7 @@ class Reading:
     counts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     lost: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     first_lost: str = ""
+    rows: Any = None
 
     def say(self, message: str) -> None:
         """Says in one line how the file is read, where that is not given by its format."""

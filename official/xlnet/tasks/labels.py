@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from official.xlnet.errors import DataError, did_you_mean
 
 _FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
 LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a class.
+_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
+_TRUTH = ("true", "false")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _FLAGS = {"0", "1", "0.0", "1.0", "False", "True"}
 _LEAST_SCALE = 1e-18  # Its square is a normal number of float32.
@@ -30,6 +32,21 @@ def in_order(labels: Iterable[str]) -> list[str]:
     return sorted(
         labels, key=lambda label: (0, int(label), "") if _WHOLE.fullmatch(label) else (1, 0, label)
     )
+
+
+def meaning(label: str) -> str:
+    """What a label says, in whichever way it is written.
+
+    Spaces at its ends, composed characters, decimals of a whole number and letters of a truth value
+    do not count.
+
+    Example:
+      >>> meaning("1.0"), meaning(" 1"), meaning("True"), meaning("1.5"), meaning("01")
+      ('1', '1', 'true', '1.5', '01')
+    """
+    label = unicodedata.normalize("NFC", label).strip()
+    whole = _NUMBER.fullmatch(label)
+    return whole[1] if whole else label.lower() if label.lower() in _TRUTH else label
 
 
 def complete_labels(config: XLNetConfig, labels: Iterable[str]) -> tuple[str, ...]:
@@ -57,7 +74,7 @@ def complete_labels(config: XLNetConfig, labels: Iterable[str]) -> tuple[str, ..
 
 
 def check_forms(found: Iterable[str], where: str) -> None:
-    """Raises `DataError` if two labels differ only in spaces at an end or in Unicode's forms.
+    """Raises `DataError` if two labels say the same; see `meaning`.
 
     Args:
       found: all labels that occur.
@@ -65,12 +82,30 @@ def check_forms(found: Iterable[str], where: str) -> None:
     """
     forms: dict[str, str] = {}
     for label in found:
-        other = forms.setdefault(unicodedata.normalize("NFC", label).strip(), label)
+        other = forms.setdefault(meaning(label), label)
         if other != label:
             raise DataError(
-                f"{where}: expected labels that differ in more than spaces at their ends and "
-                f"composed characters, got {other!a} and {label!a}; write them alike"
+                f"{where}: expected labels that differ in more than spaces at their ends, composed "
+                f"characters or the form of a number, got {other!a} and {label!a}; write them alike"
             )
+
+
+def check_hidden(found: Collection[str]) -> None:
+    """Raises `DataError` for what data sets write for a label that is missing or hidden.
+
+    That is `-`, as in SNLI, and -1 beside 0, 1 and 2; -1, 0 and 1 may be classes.
+
+    Args:
+      found: all labels that occur.
+    """
+    others = [label for label in found if label not in ("-", "-1")]
+    is_counted = set(others) == {str(n) for n in range(len(others))}
+    hidden = "-" if "-" in found else "-1"
+    if hidden in found and len(others) > 1 and (hidden == "-" or (is_counted and len(others) > 2)):
+        raise DataError(
+            f"training data: expected classes, got {hidden!r} beside {', '.join(others[:5])}, as "
+            "data sets write a missing label; remove its rows, or list all classes in task.labels"
+        )
 
 
 def are_flags(names: Sequence[str]) -> bool:
@@ -137,6 +172,9 @@ def label_index(labels: Sequence[str], label, where: str) -> int:
     try:
         return labels.index(str(label))
     except ValueError:
+        alike = [n for n, known in enumerate(labels) if meaning(known) == meaning(str(label))]
+        if len(alike) == 1:
+            return alike[0]
         shown = ", ".join(labels[:10]) + (", …" if len(labels) > 10 else "")
         raise DataError(
             f"{where}: expected one of the labels {shown}, got {label!r}"

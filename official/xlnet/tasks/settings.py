@@ -76,6 +76,7 @@ class QueryConfig(TaskConfig):
     """
 
     allowed = {"query_length": COUNT}
+    needs_names = True
 
     query_length: int = 64
 

@@ -14,7 +14,6 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import ArgumentTypeError
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tokenization.graph.packing import needed_lengths, pack
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of
@@ -29,7 +28,7 @@ _READ_AT_ONCE = 1024  # Examples whose texts become tensors together.
 class Task:
     """Base class of tasks. Subclasses override `complete`, `read`, `predict`, `evaluate`, `draw`.
 
-    For ensembles they override `combine`; for plain rows of Python, `labelled` and `unlabelled`.
+    For ensembles they override `combine`.
 
     Args:
       config: the experiment configuration, with a complete `config.task`, including labels.
@@ -60,41 +59,6 @@ class Task:
 
         Raises:
           DataError: the examples cannot be trained on.
-        """
-
-    @classmethod
-    def labelled(cls, row: Sequence[Any], number: int) -> Example:
-        """Converts a row of Python that ends in a label to an example.
-
-        Args:
-          row: at least two values.
-          number: number of the row, its id.
-
-        Raises:
-          TypeError: the row is not of the right form.
-          DataError: the label is missing.
-        """
-        return cls.unlabelled(row, number)
-
-    @classmethod
-    def unlabelled(cls, row: Any, number: int) -> Example:
-        """Converts a row of Python to predict to an example; see `labelled`."""
-        package = cls.__module__.rpartition(".")[0]
-        raise ArgumentTypeError(
-            f"example {number}: expected one of {package}.settings, as tuples say too little for "
-            f"{cls.__name__}"
-        )
-
-    @classmethod
-    def name_columns(cls, examples: Sequence[Example], task: TaskConfig) -> None:
-        """Fills in the text columns of a new task from plain examples, or checks their number.
-
-        Args:
-          examples: the examples.
-          task: settings of the task, changed in place.
-
-        Raises:
-          DataError: an example has another number of texts than the task.
         """
 
     @classmethod

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.api.held_out import held_out
-from official.xlnet.api.plain_examples import labelled_examples, unlabelled_examples
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
@@ -41,7 +41,7 @@ from official.xlnet.tasks.token_classification.settings import TaggedExample
 )
 def test_rows_of_every_kind(kind, rows, examples, columns):
     task = TaskConfig(name=kind)
-    assert labelled_examples(rows, task) == examples
+    assert read_task(rows, task)[0] == examples
     assert task.text_columns == columns
 
 
@@ -63,84 +63,72 @@ TEXT_FORMS += [dict.fromkeys(TEXTS).keys()]
 def test_rows_and_texts_in_other_forms():
     wanted = [TextExample(str(n), (text,), label) for n, (text, label) in enumerate(ROWS, 1)]
     for name, form in FORMS.items():
-        assert labelled_examples(form, TaskConfig(name="classification")) == wanted, name
+        assert read_task(form, TaskConfig(name="classification"))[0] == wanted, name
     wanted = [TextExample(str(n), (text,)) for n, text in enumerate(TEXTS, 1)]
     for form in TEXT_FORMS:
-        assert unlabelled_examples(form, TaskConfig(name="classification")) == wanted, type(form)
-    words = unlabelled_examples([["a", "b"], "c  d"], TaskConfig(name="token_classification"))
+        assert list(stream_task(form, TaskConfig(name="classification"))) == wanted, type(form)
+    words = list(stream_task([["a", "b"], "c  d"], TaskConfig(name="token_classification")))
     assert words == [TaggedExample("1", ("a", "b")), TaggedExample("2", ("c", "d"))]
     task = TaskConfig(name="classification", text_columns=("a", "b"))
-    assert unlabelled_examples([("x", "y")], task) == [TextExample("1", ("x", "y"))]
-    with pytest.raises(DataError, match=r"example 1: expected 2 text\(s\) \(a, b\), got 1"):
-        unlabelled_examples(["x"], task)
+    assert list(stream_task([("x", "y")], task)) == [TextExample("1", ("x", "y"))]
+    with pytest.raises(DataError, match=r"row 1: expected 2 text\(s\) \(a, b\), got 1"):
+        list(stream_task(["x"], task))
 
 
-MISSING = (None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, "", " ", b"x", ["x"])
+MISSING = (None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, "", " ")
+WRONG = (b"\xff", [["x"]])
 
 
-@pytest.mark.parametrize("label", MISSING, ids=repr)
+@pytest.mark.parametrize("label", [*MISSING, *WRONG], ids=repr)
 @pytest.mark.parametrize(
     "kind", ["classification", "regression", "multi_label", "token_classification"]
 )
 def test_labels_that_are_missing(kind, label):
-    """None of them becomes a class of that name."""
+    """None of them becomes a class of that name; up to a share, their rows are left out."""
     rows = {
         "classification": [("a", "x"), ("a", label)],
         "regression": [("a", 1), ("a", label)],
         "multi_label": [("a", ["x"]), ("a", ["x", label])],
         "token_classification": [(["a", "b"], ["O", "O"]), (["a", "b"], ["O", label])],
     }
-    with pytest.raises(DataError, match=r"expected (a label, the name of a class|a number), got"):
-        labelled_examples(rows[kind], TaskConfig(name=kind))
+    with pytest.raises(DataError, match=r"1 of 2 rows cannot be used .*row 2: expected"):
+        read_task(rows[kind], TaskConfig(name=kind))
+    found, counts = read_task(rows[kind], TaskConfig(name=kind), max_lost=0.5)
+    assert len(found) == 1
+    is_wrong = any(label is each for each in WRONG)
+    assert counts == {"malformed_rows" if is_wrong else "missing_labels": 1}
 
 
 @pytest.mark.parametrize(
     ("kind", "rows", "error", "message"),
     [
-        ("classification", "a", TypeError, "examples: expected a list, got str 'a'"),
-        (
-            "classification",
-            ("a", "x"),
-            TypeError,
-            "got tuple .*; a tuple is one example with several",
-        ),
-        ("classification", ["a"], TypeError, "example 1: expected a tuple that ends in a label"),
-        ("classification", [("a", "x"), ("a",)], DataError, "example 2: expected text and label"),
-        ("classification", [("a", "x"), ("a", "b", "x")], DataError, r"example 2: expected 1 text"),
-        ("classification", [(3, "x")], TypeError, "example 1: expected strings"),
-        ("regression", [("a", "many")], DataError, "example 1: expected a number, got 'many'"),
-        ("multi_label", [("a", "x")], DataError, "example 1: expected a list of classes"),
-        ("multi_label", [("a", None)], DataError, "example 1: expected a list of classes"),
-        ("classification", b"a", TypeError, "examples: expected a list, got bytes"),
-        ("classification", 3, TypeError, "examples: expected a list, got int 3"),
-        (
-            "classification",
-            pathlib.Path("a"),
-            TypeError,
-            "examples: expected a list, got PosixPath",
-        ),
-        ("classification", {"text": ["a"]}, TypeError, "examples: expected a list, got dict"),
-        ("classification", [{"text": "a"}], TypeError, "example 1: expected a tuple that ends in"),
-        ("classification", [(math.nan, "x")], TypeError, "example 1: expected strings"),
-        ("token_classification", [("ab", "OO")], TypeError, "example 1: expected strings"),
-        ("token_classification", [(["a"], "O")], TypeError, r"expected \(words, tags\)"),
-        (
-            "token_classification",
-            [(["a"], ["O"] * 2)],
-            DataError,
-            "a tag for each of 1 words, got 2",
-        ),
-        (
-            "question_answering",
-            [("a", "x")],
-            TypeError,
-            "one of official.xlnet.tasks.question_answering.settings",
+        ("classification", ("a", "x"), TypeError, "got tuple .*; a tuple is one example with"),
+        ("classification", {"a", "x"}, TypeError, "got set .*; a set has no order"),
+        ("classification", ["a"], TypeError, "row 1: expected a tuple that ends in a label"),
+        ("classification", [("a", "x"), ("a",)], DataError, "row 2: expected 1 text"),
+        ("classification", [("a", "x"), ("a", "b", "x")], DataError, "row 2: expected 1 text"),
+        ("regression", [("a", "many")], DataError, "row 1: expected a number .*, got 'many'"),
+        ("classification", b"a", TypeError, "expected a list of rows or a table, got bytes"),
+        ("classification", 3, TypeError, "expected a list of rows or a table, got int 3"),
+        ("classification", pathlib.Path("a"), TypeError, "a table, got PosixPath"),
+        ("classification", {"text": ["a"]}, DataError, "expected a column 'label', got text"),
+        ("classification", {"a": ["a"], "label": []}, DataError, "equal length, got a: 1, label"),
+        ("classification", {"text": "a", "label": "b"}, TypeError, "values are texts; pass a list"),
+        ("classification", {"train": iter([])}, TypeError, "of splits .train.; pass one"),
+        ("classification", [{"text": "a"}], DataError, "expected a column 'label', got text"),
+        ("classification", [(math.nan, "x")], DataError, "row 1: expected text in 'text', got"),
+        ("token_classification", [("ab", "OO")], DataError, "row 1: expected a list in 'words'"),
+        ("token_classification", [(["a"], "O")], DataError, "row 1: expected a list of tags in"),
+        ("token_classification", [(["a"], ["O"] * 2)], DataError, "a tag for each of 1 words"),
+        *(
+            (kind, [("a", "x")], TypeError, f"row 1: expected an example of {kind} or a mapping")
+            for kind in ("question_answering", "ranking", "multiple_choice", "multitask")
         ),
     ],
 )
 def test_wrong_rows_are_named(kind, rows, error, message):
     with pytest.raises(error, match=message):
-        labelled_examples(rows, TaskConfig(name=kind))
+        read_task(rows, TaskConfig(name=kind))
 
 
 def test_a_tenth_is_held_out():

@@ -1,19 +1,20 @@
 """Readers of texts with labels: tables, and folders with one file per text, such as IMDB.
 
-The label is `task.label_column`, the texts are `task.text_columns`. Without the latter, all other
-columns are texts, except ids and row numbers, which are known by their names: the last word is
-id, idx, index, guid or uuid (`pair_ID`, `PassengerId`), or there is no name (the index of pandas).
+`data_prep.tasks.columns` says which columns are texts, the label and ids.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from data_prep.tasks.rows import Row, WrongRowError, number, text, texts, usable
-from data_prep.tasks.table_files import read_rows
-from data_prep.tasks.text_columns import ID_COLUMNS, text_columns_of
+from data_prep.tasks.columns import columns_of
+from data_prep.tasks.rows import Row, WrongRowError, class_name, number, text, usable
+from data_prep.tasks.table import read_rows
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
@@ -22,7 +23,6 @@ from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 from official.xlnet.tasks.labels import are_flags
 
-_LABEL_SEPARATOR = ","  # Separates the classes of a multi-label row.
 # A list of quoted classes or of numbers, as Python and pandas write one into a table.
 _LIST = re.compile(r"\s*\[(\s*|\s*(['\"]).*\2\s*|[\d.,\s]+)\]\s*", re.DOTALL)
 _NO_CLASS = ("unsup",)  # Unlabelled folders, which are skipped.
@@ -35,8 +35,7 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
     """Reads the examples of a classification, multi-label or regression table.
 
     Args:
-      reading: the file and reading options. Empty `settings.text_columns` are set by the first
-        labelled row, and what each column is read as is said in one line.
+      reading: the source and reading options; see `columns_of`.
 
     Yields:
       One example per row.
@@ -44,23 +43,31 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
     Raises:
       DataError: a column is missing, or a row is invalid in strict mode.
     """
-    text_columns: tuple[str, ...] = ()
-    label_column, kind = reading.settings.label_column, reading.settings.name
-    id_column: str | None = None
+    settings = reading.settings
+    rows = read_rows(reading)
+    if reading.with_labels and not settings.text_columns:
+        rows = iter(kept := list(rows))  # Rows of JSON may lack a column.
+        names: dict[str, Any] = {}
+        for row in filter(lambda row: isinstance(row, dict), kept):
+            names |= {name: value for name, value in row.items() if names.get(name) is None}
+    else:
+        first = next(rows, None)
+        names = first if isinstance(first, dict) else {}
+        rows = itertools.chain([] if first is None else [first], rows)
+    columns = columns_of(reading, names) if names else None
 
     def example_of(row: Row, number: int) -> TextExample:
-        nonlocal text_columns, id_column
-        if not text_columns:
-            text_columns = text_columns_of(reading, row)
-            id_column = _id_column(row, (*text_columns, label_column))
-        row_id = row.get(id_column) if id_column else None
+        assert columns is not None
+        row_id = row.get(columns.id) if columns.id else None
+        group = row.get(settings.group_column) if settings.group_column else None
         return TextExample(
-            id=str(number) if row_id in (None, "") else text(row, id_column or ""),
-            texts=tuple(text(row, column) for column in text_columns),
-            label=read_label(row, label_column, kind) if reading.with_labels else None,
+            id=str(number) if row_id in (None, "") else text(row, columns.id or ""),
+            texts=tuple(text(row, column) for column in columns.texts),
+            label=read_label(row, columns.label, settings) if reading.with_labels else None,
+            group="" if group is None else str(group),
         )
 
-    return usable(reading, read_rows(reading), example_of)
+    return usable(reading, rows, example_of)
 
 
 @register_reader("classification", folder=True)
@@ -100,47 +107,44 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
             yield TextExample(mended(name), (content,), mended(label))
 
 
-def read_label(row: Row, column: str, kind: str) -> Label:
+def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
     """Reads the label of a row.
 
     Args:
       row: the row.
       column: the label column.
-      kind: the task type.
+      settings: settings of the task.
 
     Returns:
-      A number for `regression`, a tuple of class names for `multi_label` (from a comma-separated
-      string or a list), else a class name.
+      A number for `regression`, a tuple of class names for `multi_label` (from a list, or a string
+      with `label_separator`), else a class name.
 
     Raises:
       WrongRowError: there is no label, the label of a regression row is not a number, or classes
         are a list as text or 0 or 1 for each class.
 
     Example:
-      >>> read_label({"label": "news, sports"}, "label", "multi_label")
+      >>> read_label({"label": "news, sports"}, "label", TaskConfig(name="multi_label"))
       ('news', 'sports')
     """
-    if kind == "multi_label":
-        is_list = isinstance(row.get(column), list)
-        if not is_list and _LIST.fullmatch(text(row, column)):
+    value = row.get(column)
+    if value is None:
+        raise WrongRowError(f"expected a label in {column!r}, got none", "missing_labels")
+    if settings.name == "multi_label":
+        if not isinstance(value, list) and _LIST.fullmatch(text(row, column)):
             raise WrongRowError(
                 f"expected classes separated by commas in {column!r}, or a list in JSON lines, got "
-                f"the list as a text: {shown(row[column])}"
+                f"the list as a text: {shown(value)}"
             )
-        parts = texts(row, column) if is_list else text(row, column).split(_LABEL_SEPARATOR)
-        names = tuple(part.strip() for part in parts if part.strip())
+        parts = value
+        if not isinstance(parts, list):
+            parts = [x for x in text(row, column).split(settings.label_separator) if x.strip()]
+        names = tuple(class_name(part, column).strip() for part in parts)
         if are_flags(names):
             raise WrongRowError(
                 f"expected the names of classes in {column!r}, got 0 or 1 for each class: "
-                f"{shown(row[column])}"
+                f"{shown(value)}"
             )
         return names
-    if row.get(column) is None or not str(row[column]).strip():
-        raise WrongRowError(f"expected a label in {column!r}, got none", "missing_labels")
-    return number(row, column) if kind == "regression" else text(row, column)
-
-
-def _id_column(row: Row, others: tuple[str, ...]) -> str | None:
-    """The column with the ids of the rows; None if there is none."""
-    by_name = {column.lower(): column for column in reversed(row) if column not in others}
-    return next((by_name[name] for name in ID_COLUMNS if name in by_name), None)
+    name = class_name(value, column)
+    return number(row, column) if settings.name == "regression" else name

@@ -14,11 +14,16 @@ class ClassificationConfig(AnswerModuleConfig):
     Attributes:
       scope: data set name in variable names of the TF1 release, e.g. `mnli`.
       class_weights: `none`, or `balanced` (loss weights inversely proportional to class counts).
+      label_separator: what separates the classes of a `multi_label` row in a table.
     """
 
     allowed = {"class_weights": ("none", "balanced")}
-    unread_with = {"class_weights": ("name", ("regression", "multi_label"))}
+    unread_with = {
+        "class_weights": ("name", ("regression", "multi_label")),
+        "label_separator": ("name", ("regression", "classification")),
+    }
     has_text_columns = True
 
     scope: str = ""
     class_weights: str = "none"
+    label_separator: str = ","

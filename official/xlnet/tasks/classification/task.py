@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import collections
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -15,10 +15,9 @@ from official.xlnet.checkpoints.convert.head_format import (
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import DataError
 from official.xlnet.tasks.labels import (
     LEAST_PROBABILITY,
-    are_flags,
+    check_hidden,
     combined,
     complete_labels,
     keep_targets,
@@ -30,7 +29,7 @@ from official.xlnet.tasks.labels import (
 )
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Prediction, one_hot, register_task
-from official.xlnet.tasks.text_task import TextTask, class_name
+from official.xlnet.tasks.text_task import TextTask
 
 _SEQUENCE = "XLNetForSequenceClassification"  # HF's class.
 
@@ -41,7 +40,9 @@ class Classification(TextTask):
 
     @classmethod
     def complete(cls, config, examples):
-        labels = (str(example.label) for example in examples if example.label is not None)
+        labels = {str(example.label) for example in examples if example.label is not None}
+        if not config.task.labels:
+            check_hidden(labels)
         config.task.labels = complete_labels(config, labels)
         config.task.check_examples(examples)
 
@@ -73,7 +74,7 @@ class Classification(TextTask):
     def evaluate(self, examples, predictions):
         from sklearn import metrics
 
-        true, predicted = _true_and_predicted(examples, predictions)
+        true, predicted = _true_and_predicted(self.labels, examples, predictions)
         labels = list(self.labels)
         results = {
             "accuracy": float(metrics.accuracy_score(true, predicted)),
@@ -91,7 +92,9 @@ class Classification(TextTask):
 
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix."""
-        draw_confusion(axes, list(self.labels), *_true_and_predicted(examples, predictions))
+        draw_confusion(
+            axes, list(self.labels), *_true_and_predicted(self.labels, examples, predictions)
+        )
 
 
 @register_task("multi_label")
@@ -101,20 +104,10 @@ class MultiLabel(TextTask):
     metric = "micro_f1"
 
     @classmethod
-    def plain_label(cls, label, number):
-        if isinstance(label, str | bytes | dict) or not isinstance(label, Iterable):
-            raise DataError(f"example {number}: expected a list of classes, got {label!r:.60}")
-        names = tuple(class_name(name, number) for name in label)
-        if are_flags(names):
-            raise DataError(
-                f"example {number}: expected the names of classes, got 0 or 1 for each class: "
-                f"{label!r:.60}"
-            )
-        return names
-
-    @classmethod
     def complete(cls, config, examples):
-        labels = (label for example in examples for label in example.label or ())
+        labels = {label for example in examples for label in example.label or ()}
+        if not config.task.labels:
+            _check_separated(labels)
         config.task.labels = complete_labels(config, labels)
         config.task.check_examples(examples)
 
@@ -175,21 +168,33 @@ class MultiLabel(TextTask):
         return true.astype(int), probability
 
 
+def _check_separated(labels: Collection[str]) -> None:
+    """Raises `DataError` if several classes were read as one, as another character separates them.
+
+    Raises:
+      DataError: each part of a label between vertical bars or semicolons is a part of another one,
+        or a class itself; between spaces, a class itself.
+    """
+    for separator in "|; ":
+        parts = {label: [x.strip() for x in label.split(separator)] for label in labels}
+        number = collections.Counter(x for each in parts.values() for x in each)
+        for label, each in parts.items():
+            is_made = labels.issuperset(each) or (
+                separator != " " and all(number[x] > 1 for x in each)
+            )
+            if len(each) > 1 and is_made:
+                raise DataError(
+                    f"training data: expected classes separated by commas, got the class {label!r};"
+                    f" set task.label_separator to {separator!r}, or list all classes in "
+                    "task.labels"
+                )
+
+
 @register_task("regression")
 class Regression(TextTask):
     """Regression: predicts one number, evaluated by correlation."""
 
     metric = "pearson"
-
-    @classmethod
-    def plain_label(cls, label, number):
-        try:
-            value = float(label)
-        except (TypeError, ValueError):
-            value = math.nan
-        if not math.isfinite(value):
-            raise DataError(f"example {number}: expected a number, got {label!r:.60}")
-        return value
 
     @classmethod
     def keep(cls, task, saved):
@@ -235,9 +240,10 @@ class Regression(TextTask):
 
 
 def _true_and_predicted(
-    examples: Sequence[TextExample], predictions: Sequence[Prediction]
+    labels: Sequence[str], examples: Sequence[TextExample], predictions: Sequence[Prediction]
 ) -> tuple[list[str], list[str]]:
-    return [str(e.label) for e in examples], [p["label"] for p in predictions]
+    true = [labels[label_index(labels, e.label, e.id)] for e in examples]
+    return true, [p["label"] for p in predictions]
 
 
 @FORMATS.register("classification")

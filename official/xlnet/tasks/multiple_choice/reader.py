@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from data_prep.tasks.rows import Row, WrongRowError, listed, text, texts, usable
-from data_prep.tasks.table_files import read_rows
+from data_prep.tasks.table import read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json

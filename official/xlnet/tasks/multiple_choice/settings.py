@@ -19,6 +19,7 @@ class ChoiceConfig(TaskConfig):
     """
 
     allowed = {"num_choices": Range(2, 1000)}
+    needs_names = True
 
     num_choices: int = 4
 

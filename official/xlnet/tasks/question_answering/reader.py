@@ -1,6 +1,8 @@
-"""Reader of SQuAD 1.1 and 2.0 JSON files.
+"""Reader of SQuAD 1.1 and 2.0: JSON files, and tables with a question in each row, as HF has it.
 
-Format: `{"data": [{"paragraphs": [{"context": …, "qas": […]}]}]}`.
+A table has the columns `id`, `question`, `context` and `answers`, whose value is a list of objects
+or an object of lists, with `text` and `answer_start`. A `.json` file is
+`{"data": [{"paragraphs": [{"context": …, "qas": […]}]}]}`.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from data_prep.tasks.table import is_table, read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
@@ -40,7 +43,7 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
         invalid in strict mode.
     """
     try:
-        questions = _questions(reading)
+        questions = _rows(reading) if is_table(reading) else _questions(reading)
     except DataError as error:
         raise DataError(
             f"{reading.path}: expected SQuAD's JSON, one object of the form {_FORM}, with an "
@@ -69,6 +72,25 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
             if answers != example.answers:
                 reading.counts["answers_stripped"] += 1
             yield dataclasses.replace(example, answers=answers)
+
+
+def _rows(reading: Reading) -> list[tuple[QuestionExample, bool]]:
+    """The questions of a table."""
+    found = []
+    for number, row in enumerate(read_rows(reading), start=1):
+        if isinstance(row, QuestionExample):
+            found.append((row, row.has_label and not row.answers))
+            continue
+        answers = row.get("answers")
+        if isinstance(answers, dict) and {"text", "answer_start"} <= answers.keys():
+            pairs = zip(answers["text"], answers["answer_start"], strict=True)
+            answers = [{"text": text, "answer_start": start} for text, start in pairs]
+        qa = {"id": str(number), **row, "answers": answers}
+        if answers is None:
+            del qa["answers"]
+        context = conform(row.get("context"), str, f"{reading.path}, row {number}: context")
+        found.append(_example(reading, qa, context))
+    return found
 
 
 def _questions(reading: Reading) -> list[tuple[QuestionExample, bool]]:

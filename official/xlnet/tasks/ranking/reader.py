@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, listed, number, text, usable
-from data_prep.tasks.table_files import read_rows
+from data_prep.tasks.table import read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.schema import shown

@@ -1,7 +1,9 @@
-"""Reader of token classification data in CoNLL format, and of plain sentences to predict.
+"""Reader of token classification data: CoNLL format, tables, and plain sentences to predict.
 
 In CoNLL format every line is a word with its columns, separated by tabs or else by spaces, and its
-tag in the last one; sentences are separated by blank lines.
+tag in the last one; sentences are separated by blank lines. A table (frame, JSON lines, Parquet)
+has a sentence in each row: a list `words` or `tokens`, and a list `tags`, `ner_tags` or
+`task.label_column`.
 """
 
 from __future__ import annotations
@@ -9,9 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from data_prep.tasks.rows import Row, WrongRowError, class_name, texts, usable
+from data_prep.tasks.table import is_table, read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError
 from official.xlnet.files.compression import without_compression
+from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 from official.xlnet.tasks.token_classification.settings import TaggedExample
 
@@ -37,6 +42,11 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
       DataError: the file is not UTF-8, or is JSON or CSV, a line has another number of columns than
         the first or no tag, or it cannot be told whether a file to predict has columns.
     """
+    if is_table(reading):
+        yield from usable(
+            reading, read_rows(reading), lambda row, number: _tagged(reading, row, number)
+        )
+        return
     with open_text(reading.path) as file:
         text = file.read().split("\n")
     if text[0].lstrip().startswith(('{"', "[{", '["')):
@@ -71,6 +81,25 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
                 str(number), tuple(words), tuple(tags) if reading.with_labels else None
             )
             number, sentence = number + 1, []
+
+
+def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
+    """The example of a row of a table."""
+    word_column = next((name for name in ("words", "tokens") if name in row), "words")
+    known = (reading.settings.label_column, "tags", "ner_tags", "labels")
+    tag_column = next((name for name in known if name in row), "tags")
+    words = tuple(texts(row, word_column))
+    tags = None
+    if reading.with_labels:
+        if not isinstance(row.get(tag_column), list):
+            raise WrongRowError(
+                f"expected a list of tags in {tag_column!r}, got {shown(row.get(tag_column))}"
+            )
+        tags = tuple(class_name(tag, tag_column) for tag in row[tag_column])
+        if len(tags) != len(words):
+            raise WrongRowError(f"expected a tag for each of {len(words)} words, got {len(tags)}")
+    row_id = row.get("id")
+    return TaggedExample(str(number if row_id in (None, "") else row_id), words, tags)
 
 
 def _fields(line: str) -> list[str]:

@@ -9,18 +9,17 @@ import numpy as np
 
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.errors import ArgumentTypeError, DataError
+from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import complete_labels, label_index
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
-from official.xlnet.tasks.text_task import class_name, texts_of
-from official.xlnet.tasks.token_classification.settings import TaggedExample
 from official.xlnet.tasks.token_classification.windows import MARKS, windows_of
 from official.xlnet.tokenization.graph.ragged import rows_of
 
 _OUTSIDE = "O"
 _SCHEME = re.compile(r"([BIESLUM])(?:[-_](.*))?", re.DOTALL)
+_LETTERS = {*"OBIESLUM"}
 _AS_BIOES = {"L": "E", "U": "S", "M": "I"}  # BILOU and BMES in the letters of BIOES.
 _NO_TAG = -1  # Label of tokens that the loss ignores.
 
@@ -38,26 +37,6 @@ class TokenClassification(Task):
     def complete(cls, config, examples):
         tags = (tag for example in examples for tag in example.tags or ())
         config.task.labels = complete_labels(config, tags)
-
-    @classmethod
-    def labelled(cls, row, number):
-        *parts, tags = row
-        words = texts_of(parts[0], number)
-        if len(parts) > 1 or isinstance(tags, str) or not isinstance(tags, Iterable):
-            raise ArgumentTypeError(
-                f"example {number}: expected (words, tags), two lists, got {(*parts, tags)!r:.60}"
-            )
-        tags = tuple(class_name(tag, number) for tag in tags)
-        if len(tags) != len(words):
-            raise DataError(
-                f"example {number}: expected a tag for each of {len(words)} words, got {len(tags)}"
-            )
-        return TaggedExample(str(number), words, tags)
-
-    @classmethod
-    def unlabelled(cls, row, number):
-        words = row.split() if isinstance(row, str) else row
-        return TaggedExample(str(number), texts_of(words, number))
 
     def read(self, examples):
         length, labels = self.config.task.max_length, self.labels
@@ -103,12 +82,16 @@ class TokenClassification(Task):
         """Computes entity-level precision, recall and F1 (seqeval), and word accuracy."""
         from seqeval import metrics
 
-        true = [list(example.tags) for example in examples]
+        labels = self.labels
+        true = [[labels[label_index(labels, t, e.id)] for t in e.tags] for e in examples]
         predicted = [prediction["tags"] for prediction in predictions]
         if not any(tag != _OUTSIDE for tags in true for tag in tags):
             raise DataError("expected entities in the evaluation data, got none")
         accuracy = float(metrics.accuracy_score(true, predicted))
-        true, predicted = ([entity_tags(tags) for tags in each] for each in (true, predicted))
+        letters = {tag for tags in (*true, *predicted) for tag in tags} <= _LETTERS
+        true, predicted = (
+            [entity_tags(tags, letters) for tags in each] for each in (true, predicted)
+        )
         return {
             "precision": float(metrics.precision_score(true, predicted, zero_division=0)),
             "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
@@ -123,8 +106,12 @@ class TokenClassification(Task):
         draw_confusion(axes, list(self.labels), true, predicted)
 
 
-def entity_tags(tags: Iterable[str]) -> list[str]:
+def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:
     """Tags in the letters of BIOES, which seqeval reads; a tag without a letter is of its run.
+
+    Args:
+      tags: the tags of a sentence.
+      only_letters: whether all tags of the data are letters alone, without kinds of entities.
 
     Example:
       >>> entity_tags(["U-PER", "B-ORG", "L-ORG", "ORG", "ORG", "O"])
@@ -132,7 +119,7 @@ def entity_tags(tags: Iterable[str]) -> list[str]:
     """
     found = []
     for tag in tags:
-        match = _SCHEME.fullmatch(tag)
+        match = _SCHEME.fullmatch(f"{tag}-entity" if only_letters else tag)
         letter, kind = match.groups() if match else ("I", tag)
         known = f"{_AS_BIOES.get(letter, letter)}-{kind}" if kind else letter
         found.append(tag if tag == _OUTSIDE else known)

@@ -1,0 +1,172 @@
+"""One table of named rows from every source: files, frames, columns, lists, data sets.
+
+Names decide what a column is, whoever made the table. Rows of Python without names (tuples, lists,
+strings) get those that the task gives them. Values keep their types; what pandas, NumPy, Arrow and
+TensorFlow write for a missing value is None.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from data_prep.tasks.rows import Row, listed
+from data_prep.tasks.table_files import read_file
+from official.xlnet.data.examples import Example
+from official.xlnet.data.reading import Reading
+from official.xlnet.errors import ArgumentTypeError, DataError
+from official.xlnet.files.compression import without_compression
+
+_NO_VALUE = ("NAType", "NaTType")  # Of pandas; they are neither equal to nothing nor to themselves.
+
+
+def read_rows(reading: Reading) -> Iterator[Row]:
+    """Reads the rows of a table.
+
+    Args:
+      reading: the file, or the rows of Python, and reading options.
+
+    Yields:
+      Each row as {column: value}. An example of the task's own class is passed on as it is.
+
+    Raises:
+      DataError: the table cannot be read, two columns have one name, or a row is invalid in strict
+        mode.
+      TypeError: the source is no table.
+    """
+    if reading.rows is None:
+        yield from read_file(reading)
+        return
+    names, rows = _opened(reading.rows, reading.path)
+    if names is not None:
+        names = _distinct(names, reading.path)
+        yield from ({n: plain(value) for n, value in zip(names, row, strict=True)} for row in rows)
+        return
+    width: int | None = None
+    for number, row in enumerate(rows, start=1):
+        where = f"{reading.path}, row {number}"
+        if isinstance(row, Example):
+            yield row  # type: ignore[misc]
+            continue
+        if not isinstance(row, Mapping):
+            row = row.tolist() if isinstance(row, np.ndarray) else plain(row)
+            row = reading.settings.named(row, reading.with_labels, where)
+            if width not in (None, len(row)):
+                raise DataError(f"{where}: expected {width} values, as above, got {len(row)}")
+            width = len(row)
+        yield {str(name): plain(value) for name, value in row.items()}
+
+
+def is_table(reading: Reading) -> bool:
+    """Whether a source is a table for tasks whose own format is another one."""
+    extension = os.path.splitext(without_compression(reading.path))[1].lower()
+    return reading.rows is not None or extension in (".jsonl", ".ndjson", ".parquet")
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: a string, number, truth value, list or object; None if missing.
+
+    Example:
+      >>> plain(np.float32("nan")), plain(b"text"), plain((np.int64(3), "a"))
+      (None, 'text', [3, 'a'])
+    """
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, str):
+        return str.__str__(value)  # Not as a class of its own, which is shown otherwise.
+    if isinstance(value, bytes):
+        with contextlib.suppress(UnicodeDecodeError):
+            return value.decode()
+        return value
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    is_missing = type(value).__name__ in _NO_VALUE or (isinstance(value, float) and value != value)
+    return None if is_missing else value
+
+
+def _opened(source: Any, where: str) -> tuple[list[Any] | None, Iterable[Any]]:
+    """The names of the columns, None if each row has its own or none, and the rows."""
+    if isinstance(source, Mapping):
+        return _of_columns(source, where)
+    if hasattr(source, "itertuples"):  # pandas.
+        names = list(source.columns)
+        has_names = names != list(range(len(names)))
+        rows = source.itertuples(index=False, name=None)
+        return (names if has_names else None), rows
+    if hasattr(source, "iter_rows"):  # Polars.
+        return list(source.columns), source.iter_rows()
+    if hasattr(source, "to_batches"):  # Arrow.
+        _distinct(source.column_names, where)
+        return None, (row for batch in source.to_batches() for row in batch.to_pylist())
+    if hasattr(source, "column_names") and hasattr(source, "features"):  # HF datasets.
+        return None, _named_classes(source)
+    if hasattr(source, "as_numpy_iterator"):  # tf.data, TFDS.
+        return None, source.as_numpy_iterator()
+    if hasattr(source, "tolist"):  # An array or a Series.
+        source = source.tolist()
+    refused = str | bytes | tuple | set | frozenset | os.PathLike
+    if isinstance(source, refused) or not isinstance(source, Iterable):
+        kind, advice = type(source).__name__, ""
+        if isinstance(source, tuple):
+            advice = "; a tuple is one example with several texts"
+        elif isinstance(source, set | frozenset):
+            advice = "; a set has no order"
+        raise ArgumentTypeError(
+            f"{where}: expected a list of rows or a table, got {kind} {source!r:.60}{advice}"
+        )
+    return None, source
+
+
+def _of_columns(source: Mapping[Any, Any], where: str) -> tuple[list[Any], Iterable[Any]]:
+    """{name: column} as names and rows."""
+    columns = []
+    for values in source.values():
+        values = values.tolist() if hasattr(values, "tolist") else values
+        if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+            splits = f"of splits ({listed(map(str, source))}); pass one of them"
+            got = splits if isinstance(values, Iterable) else "whose values are not columns"
+            if isinstance(values, str):
+                got = "whose values are texts; pass a list of such rows"
+            raise ArgumentTypeError(f"{where}: expected {{column: list}}, got a mapping {got}")
+        columns.append(values)
+    if len({len(values) for values in columns}) > 1:
+        sizes = ", ".join(f"{name}: {len(v)}" for name, v in zip(source, columns, strict=True))
+        raise DataError(f"{where}: expected columns of equal length, got {sizes}")
+    return list(source), zip(*columns, strict=True)
+
+
+def _distinct(columns: Iterable[Any], where: str) -> list[str]:
+    names = list(map(str, columns))
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{where}: expected each column once, got {name!r} again")
+    return names
+
+
+def _named_classes(data_set: Any) -> Iterator[Row]:
+    """Rows of HF's `datasets`, with the names of their classes; None for hidden labels (-1)."""
+    classes = {
+        name: getattr(feature, "feature", feature)
+        for name, feature in (data_set.features or {}).items()
+        if hasattr(getattr(feature, "feature", feature), "int2str")
+    }
+
+    def class_of(value: Any, feature: Any) -> Any:
+        if isinstance(value, list):
+            return [class_of(each, feature) for each in value]
+        if not isinstance(value, int):
+            return value
+        return feature.int2str(value) if value >= 0 else None
+
+    for row in data_set:
+        named = {name: plain(value) for name, value in row.items()}
+        yield named | {n: class_of(named.get(n), feature) for n, feature in classes.items()}

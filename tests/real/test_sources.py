@@ -1,0 +1,207 @@
+"""The same rows from every kind of source are the same examples of every task."""
+
+import json
+
+import datasets
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from data_prep.tasks.task_data import read_task, stream_task
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import DataError
+from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
+from official.xlnet.tasks.question_answering.settings import QuestionExample
+from official.xlnet.tasks.ranking.settings import RankingExample
+from official.xlnet.tasks.token_classification.settings import TaggedExample
+
+TEXTS = ['a "fine" film', "naïve\nlines", "标题 \u00a0", "a\ttab", "dull,", "6", "'"]
+CONTEXT = "He sat by the water."
+
+
+def rows_of(columns):
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+# {task: (columns, the examples that they are)}
+TABLES = {
+    "classification": (
+        {"pair_ID": [9] * 7, "sentence": TEXTS, "label": [*"abcab", "b ", "a"]},
+        [
+            TextExample(str(n), (t,), y)
+            for n, t, y in zip(range(1, 8), TEXTS, [*"abcab", "b ", "a"], strict=True)
+        ],
+    ),
+    "regression": (
+        {
+            "id": range(7),
+            "premise": TEXTS,
+            "hypothesis": TEXTS[::-1],
+            "label": [0.5, 2.0] * 3 + [-1e9],
+        },
+        [
+            TextExample(str(n), (TEXTS[n], TEXTS[6 - n]), (0.5, 2.0, 0.5, 2.0, 0.5, 2.0, -1e9)[n])
+            for n in range(7)
+        ],
+    ),
+    "multi_label": (
+        {"text": TEXTS, "Label": [["x", "y"], [], ["x, z"], ["1"], [], ["y"], ["x"]]},
+        [
+            TextExample(
+                str(n + 1), (TEXTS[n],), (("x", "y"), (), ("x, z",), ("1",), (), ("y",), ("x",))[n]
+            )
+            for n in range(7)
+        ],
+    ),
+    "token_classification": (
+        {"tokens": [[t, "b"] for t in TEXTS], "ner_tags": [["O", "B-X"]] * 7},
+        [TaggedExample(str(n + 1), (TEXTS[n], "b"), ("O", "B-X")) for n in range(7)],
+    ),
+    "multiple_choice": (
+        {"text": TEXTS, "choices": [[t, "b"] for t in TEXTS], "label": [0, 1] * 3 + [0]},
+        [ChoiceExample(str(n + 1), (TEXTS[n],), (TEXTS[n], "b"), n % 2) for n in range(7)],
+    ),
+    "ranking": (
+        {"query": ["q", "r"] * 3 + ["q"], "document": TEXTS, "relevance": [0, 1.0, 2, 0, 0, 1, 0]},
+        [
+            RankingExample(
+                str(n + 1), "qr"[n % 2], "qr"[n % 2], TEXTS[n], (0, 1.0, 2, 0, 0, 1, 0)[n]
+            )
+            for n in range(7)
+        ],
+    ),
+    "question_answering": (
+        {
+            "id": [f"x{n}" for n in range(7)],
+            "question": TEXTS,
+            "context": [CONTEXT] * 7,
+            "answers": [{"text": ["water"], "answer_start": [14]}, {"text": [], "answer_start": []}]
+            * 3
+            + [{"text": ["He", "sat"], "answer_start": [0, 3]}],
+        },
+        [
+            QuestionExample(
+                f"x{n}",
+                TEXTS[n],
+                CONTEXT,
+                (("He", 0), ("sat", 3)) if n == 6 else () if n % 2 else (("water", 14),),
+            )
+            for n in range(7)
+        ],
+    ),
+}
+FLAT = ("classification", "regression", "ranking")
+FILES = {
+    "a.jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "a.jsonl.gz": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "a.parquet": lambda frame, path: frame.to_parquet(path),
+}
+FLAT_FILES = {
+    "a.csv": lambda frame, path: frame.to_csv(path, index=False),
+    "a.json": lambda frame, path: frame.to_json(path, orient="records"),
+}
+OBJECTS = {
+    "columns": lambda columns: columns,
+    "arrays": lambda columns: {
+        name: pd.Series(values).to_numpy() for name, values in columns.items()
+    },
+    "rows": rows_of,
+    "generator": lambda columns: iter(rows_of(columns)),
+    "frame": pd.DataFrame,
+    "frame with an index": lambda columns: pd.DataFrame(columns, index=[7] * 7),
+    "other order": lambda columns: pd.DataFrame(columns)[list(columns)[::-1]],
+    "pandas with Arrow": lambda columns: pd.DataFrame(columns).convert_dtypes(
+        dtype_backend="pyarrow"
+    ),
+    "Arrow": lambda columns: pa.table({name: list(values) for name, values in columns.items()}),
+    "HF": lambda columns: datasets.Dataset.from_dict(
+        {name: list(values) for name, values in columns.items()}
+    ),
+    "examples": None,
+}
+
+
+@pytest.mark.parametrize("source", [*OBJECTS, *FILES, *FLAT_FILES])
+@pytest.mark.parametrize("name", TABLES)
+def test_every_source_of_every_task(name, source, tmp_path):
+    columns, expected = TABLES[name]
+    if source in FLAT_FILES and name not in FLAT:
+        return
+    if source in OBJECTS:
+        make = OBJECTS[source] or (lambda columns: expected)
+    else:
+        path = str(tmp_path / source)
+        ({**FILES, **FLAT_FILES})[source](pd.DataFrame(columns), path)
+        make = lambda columns: path  # noqa: E731
+    task = TaskConfig(name=name)
+    if source == "other order" and name == "regression":
+        task.text_columns = ("premise", "hypothesis")
+    assert read_task(make(columns), task) == (expected, {})
+    # What is read to predict has no labels, and one example for each row.
+    unlabelled = list(stream_task(make(columns), task))
+    assert [e.id for e in unlabelled] == [e.id for e in expected]
+    if source != "examples":
+        assert not any(e.is_labelled for e in unlabelled)
+
+
+def sources(frame, tmp_path):
+    """A frame as the forms that its faults can be in."""
+    frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    return [frame, frame.to_dict("list"), frame.to_dict("records"), str(tmp_path / "a.jsonl")]
+
+
+NAMES = [
+    (["text", "labels", "source"], ("text",), "labels"),
+    (["Label", "text"], ("text",), "Label"),
+    (["review", "url", "Target"], ("review",), "Target"),
+    (["date", "label"], ("date",), "label"),
+    (["source", "target"], ("source",), "target"),
+]
+
+
+@pytest.mark.parametrize(("names", "texts", "label"), NAMES, ids=str)
+def test_names_decide_and_places_never_do(names, texts, label, tmp_path):
+    frame = pd.DataFrame([[f"{name} {n}" for name in names] for n in range(5)], columns=names)
+    for source in sources(frame, tmp_path):
+        task = TaskConfig(name="classification")
+        found, _ = read_task(source, task)
+        assert (task.text_columns, task.label_column) == (texts, label)
+        assert found[1] == TextExample("2", (f"{texts[0]} 1",), f"{label} 1")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["text", "stars"], "expected a column 'label', got text, stars"),
+        (["text", "labels", "class"], "expected one column of labels, got labels, class"),
+    ],
+)
+def test_names_that_do_not_decide_are_refused(names, message, tmp_path):
+    frame = pd.DataFrame([["a", "b", "c"][: len(names)]] * 3, columns=names)
+    for source in sources(frame, tmp_path):
+        with pytest.raises(DataError, match=message):
+            read_task(source, TaskConfig(name="classification"))
+
+
+@pytest.mark.parametrize("names", [["text", "label", "label"], ["text", 0, "0"]])
+def test_a_column_twice_is_refused(names):
+    frame = pd.DataFrame([["a", "b", "c"]] * 3, columns=names)
+    task = TaskConfig(name="classification", label_column="label")
+    forms = [frame]
+    if all(isinstance(name, str) for name in names):
+        forms.append(pa.Table.from_arrays([pa.array(["a"])] * 3, names=names))
+    for form in forms:
+        with pytest.raises(DataError, match=r"expected each column once, got '(label|0)' again"):
+            read_task(form, task)
+
+
+def test_a_field_that_the_first_row_lacks_is_read(tmp_path):
+    rows = [{"title": f"t{n}", "label": "x", **({"body": "b"} if n else {})} for n in range(40)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for source in (rows, iter(rows), str(tmp_path / "a.jsonl"), pd.DataFrame(rows)):
+        task = TaskConfig(name="classification")
+        found, counts = read_task(source, task)
+        assert task.text_columns == ("title", "body")
+        assert len(found) == 39 and counts == {"malformed_rows": 1}
