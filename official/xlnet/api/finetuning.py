@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -40,6 +41,7 @@ from official.xlnet.training.finetuning import Start, run_finetuning, saved_conf
 from official.xlnet.training.finetuning_loop import metric_of
 
 Rows = str | Iterable[Any]
+_SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)%")
 
 
 @checks_arguments(
@@ -77,8 +79,8 @@ def finetune(
       train: training data: a frame, data set or other table, or a list of `(text, label)` or
         `(text, text, label)` tuples, see `read_task`; or the path of a file or folder, as
         `xlnet finetune --train`.
-      dev: data to evaluate on and to select the best checkpoint by, of the same kind. None to hold
-        out a tenth of the training examples, see `held_out`; a warning says how many.
+      dev: data to evaluate on and to select the best checkpoint by, of the same kind; or a share
+        of the training examples to hold out, e.g. `20%`, see `held_out`. None: `10%`.
       output: model directory to create, or to resume from.
       task: task type or data set. None to take it from `config`.
       config: path of a YAML file with a recipe.
@@ -126,8 +128,12 @@ def finetune(
         train_examples += examples
         train_counts |= counts
     dev_counts: dict[str, int] = {}
-    if dev is None:
-        train_examples, dev_examples = held_out(train_examples, settings.training.seed)
+    dev = "10%" if dev is None else dev
+    share = _SHARE.fullmatch(dev) if isinstance(dev, str) else None
+    if share:
+        train_examples, dev_examples = held_out(
+            train_examples, settings.training.seed, float(share[1]) / 100
+        )
     else:
         dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
     keys, with_head = given_settings(config, overrides), False
@@ -140,7 +146,8 @@ def finetune(
         replicas = distribution.num_replicas_in_sync
         complete_settings(settings, keys, len(train_examples), replicas)
     settings.check()
-    start = Start(distribution, model, with_head, vocab, max_lost)
+    scales_warmup = "num_steps" in keys or "warmup_steps" not in keys
+    start = Start(distribution, model, with_head, vocab, max_lost, scales_warmup)
     data = train_examples, dev_examples
     if search:
         metrics = SEVERAL_RUNS["search"](settings, *data, output, search, start)

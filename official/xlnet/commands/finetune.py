@@ -5,7 +5,9 @@ question_answering, token_classification, ranking, multitask) or a supported dat
 sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; imdb, yelp2, yelp5, ag_news, dbpedia, amazon2,
 amazon5; squad, race, swag, conll2003, qnli_ranking, wnli_ranking). A table needs a column `label`;
 all other columns except ids are texts unless --set=task.text_columns=[…] selects some. For
-multitask, --train and --dev are NAME=FILE,NAME=FILE.
+multitask, --train and --dev are NAME=FILE,NAME=FILE. --dev=10% holds out a part of the training
+data: stratified by class, copies of a text together, and, with --set=task.group_column=patient_id,
+the rows of one group.
 
 Running the same command again resumes an interrupted run. --runs=5 trains with five random seeds,
 reports the median and spread of the metric, and keeps the best model.
@@ -46,7 +48,7 @@ FLAGS = flag_table(
         text="Further training data for question_answering, FILE or FILE=WEIGHT with its weight in "
         "the loss; may be repeated.",
     ),
-    string("dev", REQUIRED, "Validation data."),
+    string("dev", REQUIRED, "Validation data, or a share of the training data to hold out: 10%."),
     string("init_from", None, "Model directory to initialize from."),
     string("vocab", None, "spiece.model, for training from random weights."),
     string("output", REQUIRED, "Output model directory."),

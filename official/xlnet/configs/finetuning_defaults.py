@@ -121,6 +121,7 @@ def complete_settings(
       num_replicas: number of replicas that share a batch.
     """
     training, num_examples = config.training, max(num_examples, 1)
+    steps: float
     if "learning_rate" not in given:
         training.learning_rate = default_learning_rate(config.model.num_parameters)
     if "batch_size" not in given:
@@ -132,6 +133,9 @@ def complete_settings(
         config.task.epochs = float(default_epochs(num_examples))
     if "warmup_steps" not in given:  # With epochs, its share of `num_steps` is kept.
         training.warmup_steps = round(_WARMUP_SHARE * training.num_steps)
+    elif config.task.epochs and "num_steps" not in given:
+        steps = round(config.task.epochs * math.ceil(num_examples / training.batch_size))
+        training.num_steps = max(steps, training.warmup_steps)
     if "checkpoint_steps" not in given:
         steps = config.task.epochs * num_examples / training.batch_size or training.num_steps
         interval = round(steps / _EVALUATIONS)

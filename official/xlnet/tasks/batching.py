@@ -148,13 +148,16 @@ class TrainingBatches:
 
     Attributes:
       steps_per_epoch: number of batches of an epoch.
+      unit_lengths: numbers of tokens of the units of the first epoch.
     """
 
     def __init__(self, units, length: int, lengths: Sequence[int], batch_size: int, seed: int):
         self._units_of = units if callable(units) else lambda epoch: units
         self._length, self._lengths = length, list(lengths)
         self._batch_size, self._seed = batch_size, seed
-        self.steps_per_epoch = len(self._plan(self._units_of(0), 0))
+        first = self._units_of(0)
+        self.steps_per_epoch = len(self._plan(first, 0))
+        self.unit_lengths = [unit.length for unit in first]
 
     def _plan(self, units: Sequence[Unit], epoch: int) -> list[np.ndarray]:
         return epoch_batches(

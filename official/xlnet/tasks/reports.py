@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from official.xlnet.data.examples import Example
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.files.atomic import write_bytes
@@ -15,6 +17,7 @@ from official.xlnet.tasks.task import Prediction, Task
 METRICS_FILE = "metrics.json"
 PREDICTIONS_FILE = "predictions.jsonl"
 PICTURE_FILE = "evaluation.png"
+_MOST_DRAWN = 50
 
 
 def write_report(
@@ -38,16 +41,57 @@ def write_report(
     from official.xlnet.runtime.pictures import new_figure, png
 
     os.makedirs(directory, exist_ok=True)
-    write_json(os.path.join(directory, METRICS_FILE), metrics)
-    write_json_lines(os.path.join(directory, PREDICTIONS_FILE), predictions)
+    details = task.details(examples, predictions)
+    write_json(os.path.join(directory, METRICS_FILE), {**metrics, **details})
+    with_labels = (
+        {**prediction, "expected": getattr(example, example.label_field)}
+        for example, prediction in zip(examples, predictions, strict=True)
+    )
+    write_json_lines(os.path.join(directory, PREDICTIONS_FILE), with_labels)
     with matplotlib.rc_context({"text.parse_math": False}):  # A label with a $ is not a formula.
         figure = new_figure(6, 5)
         task.draw(figure.subplots(), examples, predictions)
         write_bytes(os.path.join(directory, PICTURE_FILE), png(figure, bbox_inches="tight"))
 
 
+def class_details(labels: Sequence[str], true: Any, predicted: Any) -> dict[str, Any]:
+    """Returns precision, recall, F1 and support of each class.
+
+    Args:
+      labels: the classes, in the order of the columns of tables.
+      true: class of each item, or for several classes, a table of truth values.
+      predicted: the same of the predictions.
+    """
+    from sklearn import metrics
+
+    ids = list(range(len(labels)))
+    known = {"labels": labels} if isinstance(true, list) else {"labels": ids}
+    values = metrics.precision_recall_fscore_support(true, predicted, zero_division=0, **known)
+    names = ("precision", "recall", "f1", "support")
+    rows = zip(*(column.tolist() for column in values), strict=True)
+    return {
+        label: dict(zip(names, row, strict=True)) for label, row in zip(labels, rows, strict=True)
+    }
+
+
+def calibration_error(confidence: Sequence[float], is_right: Sequence[bool]) -> float:
+    """Returns the expected calibration error over ten bins of equal width (Guo et al., 2017).
+
+    Args:
+      confidence: probability of each prediction.
+      is_right: whether the prediction is right.
+
+    Example:
+      >>> calibration_error([0.9, 0.9, 0.55, 0.55], [True, True, True, False])
+      0.075
+    """
+    bins = np.minimum((np.array(confidence) * 10).astype(int), 9)
+    gap = np.array(is_right, float) - np.array(confidence)
+    return float(sum(abs(gap[bins == b].sum()) for b in range(10)) / max(len(gap), 1))
+
+
 def draw_confusion(axes, labels: Sequence[Any], true: Sequence[Any], predicted: Sequence[Any]):
-    """Draws a confusion matrix on matplotlib axes.
+    """Draws a confusion matrix on matplotlib axes; of many classes, those confused most.
 
     Args:
       axes: the axes.
@@ -57,7 +101,12 @@ def draw_confusion(axes, labels: Sequence[Any], true: Sequence[Any], predicted: 
     """
     from sklearn import metrics
 
-    matrix = metrics.confusion_matrix(true, predicted, labels=labels)
+    matrix, title = metrics.confusion_matrix(true, predicted, labels=labels), "Confusion matrix"
+    if len(labels) > _MOST_DRAWN:
+        errors = matrix.sum(axis=0) + matrix.sum(axis=1) - 2 * np.diag(matrix)
+        shown = np.sort(np.argsort(-errors, kind="stable")[:_MOST_DRAWN])
+        title = f"The {_MOST_DRAWN} of {len(labels)} classes that are confused most"
+        matrix, labels = matrix[np.ix_(shown, shown)], [labels[n] for n in shown]
     display = metrics.ConfusionMatrixDisplay(matrix, display_labels=labels)
     display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical")
-    axes.set_title("Confusion matrix")
+    axes.set_title(title)

@@ -124,6 +124,12 @@ class Task:
         """
         raise NotImplementedError
 
+    def details(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction]
+    ) -> dict[str, Any]:
+        """Returns what `metrics.json` has beside the metrics, such as numbers for each class."""
+        return {}
+
     def draw(self, axes, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
         """Draws a plot of an evaluation on matplotlib axes.
 

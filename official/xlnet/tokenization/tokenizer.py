@@ -19,7 +19,7 @@ import hashlib
 import numbers
 import os
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import overload
 
 import numpy as np
@@ -455,13 +455,20 @@ def _check_record(model_file: str, sha256: str) -> None:
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
     """Returns a list of Python's strings; raises `TypeError` but for a collection of strings."""
-    if isinstance(texts, bytes | dict) or not isinstance(texts, Iterable):
+    refused = bytes | Mapping | set | frozenset
+    if (columns := getattr(texts, "columns", getattr(texts, "column_names", None))) is not None:
+        raise ArgumentTypeError(
+            f"text: expected a str or a list of str, got a {type(texts).__name__}; pass one of its "
+            f"columns, such as table[{next(iter(columns), 'text')!r}]"
+        )
+    if isinstance(texts, refused) or not isinstance(texts, Iterable):
         raise ArgumentTypeError(f"text: expected a str or a list of str, got {_kind(texts)}")
     texts = list(texts)
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise ArgumentTypeError(f"text {number}: expected a str, got {_kind(text)}")
-    return [str(text) for text in texts]  # Not as NumPy's strings, which are shown otherwise.
+    # Not as strings of NumPy or of an enumeration, which are shown otherwise.
+    return [str.__str__(text) for text in texts]
 
 
 def _kind(value: object) -> str:

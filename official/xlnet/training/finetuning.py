@@ -22,13 +22,14 @@ from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example, examples_checksum
 from official.xlnet.data.reading import MAX_LOST, check_lost, check_unknown
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.files.json_files import read_json
+from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
 from official.xlnet.runtime.distribution import wait_for_workers
 from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tasks.batching import TrainingBatches
+from official.xlnet.tasks.data_report import DATA_FILE, data_report
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import UNUSABLE, Task
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
@@ -48,6 +49,8 @@ class Start:
       with_head: whether the head of `init_from` is taken, too; see `take_head`.
       vocab: vocabulary file; needed only without `init_from`.
       max_lost: largest share of training examples that cannot be trained on.
+      scales_warmup: whether `training.warmup_steps` is a share of `training.num_steps` where
+        `task.epochs` gives the length of the run; otherwise it is a number of steps.
     """
 
     strategy: tf.distribute.Strategy
@@ -55,6 +58,7 @@ class Start:
     with_head: bool = False
     vocab: str | None = None
     max_lost: float = MAX_LOST
+    scales_warmup: bool = True
 
 
 def run_finetuning(
@@ -98,7 +102,8 @@ def run_finetuning(
         TASKS[config.task.name].keep(config.task, saved)
     task, batches, counts = _prepare(config, train, dev, start)
     config.training.require_shares(replicas)
-    loop = FineTuningLoop(task, batches, dev, len(train), output, start.strategy, start.with_head)
+    report = data_report(task, train, dev, batches.unit_lengths, counts)
+    loop = FineTuningLoop(task, batches, dev, report, output, start.strategy, start.with_head)
     with only_writer(output, loop.is_chief):
         loop.train(inputs, start.init_from)
         model = loop.state.model
@@ -117,6 +122,7 @@ def run_finetuning(
             metrics["steps_without_labels"] = loop.steps_without
         if loop.is_chief:
             config.save(output)
+            write_json(os.path.join(output, DATA_FILE), report)
             write_report(output, task, dev, predictions, metrics)
         return metrics
 
@@ -154,7 +160,7 @@ def _prepare(
     training = config.training
     units = task.training_units(train)
     batches = TrainingBatches(units, lengths[-1], lengths, training.batch_size, training.seed)
-    set_num_steps(config, batches.steps_per_epoch)
+    set_num_steps(config, batches.steps_per_epoch, start.scales_warmup)
     config.check()
     lost = {name: task.counts[name] for name in UNUSABLE}
     check_lost("training data", lost, len(train), start.max_lost, unit="examples")
@@ -213,16 +219,18 @@ def _counts_of(split: str, task: Task) -> dict[str, float]:
     return counts
 
 
-def set_num_steps(config: XLNetConfig, steps_per_epoch: int) -> None:
-    """Converts `task.epochs` to `training.num_steps`, keeping the fraction of warmup steps.
+def set_num_steps(config: XLNetConfig, steps_per_epoch: int, scales_warmup: bool = True) -> None:
+    """Converts `task.epochs` to `training.num_steps`.
 
     Args:
       config: the experiment configuration, changed in place; unchanged if `task.epochs` is 0.
       steps_per_epoch: number of batches per epoch.
+      scales_warmup: whether the share of warmup steps is kept, rather than their number.
     """
     training = config.training
     if config.task.epochs:
         share = training.warmup_steps / training.num_steps
         training.num_steps = max(1, round(config.task.epochs * steps_per_epoch))
-        training.warmup_steps = round(share * training.num_steps)
+        if scales_warmup:
+            training.warmup_steps = round(share * training.num_steps)
         config.task.epochs = 0.0

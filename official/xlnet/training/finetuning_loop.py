@@ -20,6 +20,7 @@ from official.xlnet.inference.task_prediction import evaluate_examples
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.progress import interval_passed
 from official.xlnet.tasks.batching import TrainingBatches
+from official.xlnet.tasks.data_report import report_lines
 from official.xlnet.tasks.task import Task
 from official.xlnet.training.loop import Loop
 
@@ -64,7 +65,7 @@ class FineTuningLoop(Loop):
       task: the task, with its configuration.
       batches: the training batches.
       dev: examples for evaluation and checkpoint selection.
-      num_examples: number of training examples.
+      report: what the examples are; see `data_report`.
       output: model directory. The best model is saved there, the state of the run in `RUN_DIR`.
       strategy: distribution strategy.
       with_head: whether a new run begins with the head of a model, too.
@@ -80,7 +81,7 @@ class FineTuningLoop(Loop):
         task: Task,
         batches: TrainingBatches,
         dev: Sequence[Example],
-        num_examples: int,
+        report: dict[str, Any],
         output: str,
         strategy: tf.distribute.Strategy,
         with_head: bool = False,
@@ -94,7 +95,7 @@ class FineTuningLoop(Loop):
             folder=os.path.join(output, RUN_DIR),
         )
         self._task, self._batches, self._dev = task, batches, dev
-        self._num_examples, self._with_head = num_examples, with_head
+        self._report, self._with_head = report, with_head
         self.evaluations = EvaluationState()
         self.parts = {"state": self.evaluations}
 
@@ -126,7 +127,10 @@ class FineTuningLoop(Loop):
         return super().is_finished() or self.evaluations.stopped
 
     def begin(self) -> None:
-        self.log.keep(describe_settings(self.config, self._num_examples))
+        for line in report_lines(self._report, self.config.task.labels):
+            self.log.keep(line)
+        num_examples = self._report["train"]["examples"]
+        self.log.keep(f"settings    {describe_settings(self.config, num_examples)}")
         # Not the model itself, which would include the optimizer.
         model = self.state.model
         parts = tf.train.Checkpoint(encoder=model.encoder, head=model.head)

@@ -39,8 +39,8 @@ def test_predictions(world):
     num_graphs = forward.experimental_get_tracing_count()
     predictor([*texts, ""][::-1])
     assert forward.experimental_get_tracing_count() == num_graphs
-    with pytest.raises(TypeError, match="example 2: expected strings"):
-        predictor(["now", 3])
+    with pytest.raises(DataError, match="inputs, row 2: expected text in 'text', got None"):
+        predictor(["now", None])
     with pytest.raises(DataError, match=r"expected 1 text\(s\) \(text\), got 2"):
         predictor([("now", "then")])
 
@@ -132,7 +132,7 @@ LARGE = [(text, 1e9 + n) for n, (text, _) in enumerate(ROWS)]
     ("train", "task", "error", "message"),
     [
         (ROWS, "classificatoin", DataError, "task 'classificatoin': .* mean 'classification'"),
-        (("now", "good"), "classification", TypeError, "examples: expected a list"),
+        (("now", "good"), "classification", TypeError, "train: expected a list"),
         (LARGE, "regression", DataError, r"standard deviation is at least 1e\+04.* subtract"),
     ],
 )

@@ -133,12 +133,12 @@ def test_wrong_rows_are_named(kind, rows, error, message):
 
 def test_a_tenth_is_held_out():
     labels = [*random.Random(0).choices("xyz", k=97), "rare"]
-    rows = [TextExample(str(n), ("a",), label) for n, label in enumerate(labels)]
+    rows = [TextExample(str(n), (f"{n}",), label) for n, label in enumerate(labels)]
     train, dev = held_out(rows, seed=3)
     assert len(dev) == 10 and sorted(train + dev, key=rows.index) == rows
     assert {row.label for row in train} == {"x", "y", "z", "rare"}
     assert held_out(rows, seed=3) == (train, dev) != held_out(rows, seed=4)
-    numbers = [TextExample(str(n), ("a",), n / 7) for n in range(23)]
+    numbers = [TextExample(str(n), (f"{n}",), n / 7) for n in range(23)]
     assert [len(part) for part in held_out(numbers, 0)] == [21, 2]
 
 
@@ -149,3 +149,34 @@ def test_what_belongs_together_is_held_out_together():
         train, dev = held_out(rows, seed=1)
         groups = [{getattr(row, key) for row in part} for part in (train, dev)]
         assert len(groups[1]) == 1 and not groups[0] & groups[1]
+
+
+@pytest.mark.parametrize("kind", ["texts", "groups", "words"])
+def test_copies_and_groups_are_on_one_side(kind):
+    """So the held-out part does not tell what the model has seen."""
+    rng = random.Random(7)
+    rows: list = []
+    for n in range(131):
+        text = f"text {rng.randrange(31)}"
+        if kind == "words":
+            rows.append(TaggedExample(str(n), (text, "b"), ("O", rng.choice("XY"))))
+        else:
+            group = f"patient {rng.randrange(17)}" if kind == "groups" else ""
+            text = f"text {n}" if kind == "groups" and n % 5 else text
+            rows.append(TextExample(str(n), (text,), rng.choice("ab"), group=group))
+    train, dev = held_out(rows, seed=2, share=0.2)
+    assert len(dev) > 5 and len(train) + len(dev) == len(rows)
+    for key in ("group", "texts", "words"):
+        values = [{getattr(row, key, "") for row in part} - {""} for part in (train, dev)]
+        assert not values[0] & values[1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("rare", "number"), [(8, 120), (5, 50), (30, 61)])
+def test_each_class_has_its_share(rare, number, seed):
+    rows = [TextExample(str(n), (f"{n}",), "ab"[n < rare]) for n in range(number)]
+    train, dev = held_out(rows, seed)
+    expected = max(1, rare / 10)
+    assert abs(sum(row.label == "b" for row in dev) - expected) < 1
+    assert abs(len(dev) - number / 10) <= 1.5
+    assert {row.label for row in train} == {"a", "b"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from official.xlnet.checkpoints.convert.head_format import (
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import DataError
 from official.xlnet.tasks.labels import (
     LEAST_PROBABILITY,
     check_hidden,
@@ -27,7 +28,7 @@ from official.xlnet.tasks.labels import (
     softmax,
     target_of,
 )
-from official.xlnet.tasks.reports import draw_confusion
+from official.xlnet.tasks.reports import calibration_error, class_details, draw_confusion
 from official.xlnet.tasks.task import Prediction, one_hot, register_task
 from official.xlnet.tasks.text_task import TextTask
 
@@ -90,6 +91,21 @@ class Classification(TextTask):
             )
         return results
 
+    def details(self, examples, predictions):
+        from sklearn import metrics
+
+        labels = list(self.labels)
+        true, predicted = _true_and_predicted(labels, examples, predictions)
+        confidence = [p["probabilities"][p["label"]] for p in predictions]
+        is_right = [a == b for a, b in zip(true, predicted, strict=True)]
+        matrix = metrics.confusion_matrix(true, predicted, labels=labels)
+        return {
+            "classes": class_details(labels, true, predicted),
+            "confusion_matrix": {"true_by_predicted": matrix.tolist(), "labels": labels},
+            "calibration_error": calibration_error(confidence, is_right),
+            **({"f1_is_of": labels[1]} if len(labels) == 2 else {}),
+        }
+
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix."""
         draw_confusion(
@@ -148,6 +164,10 @@ class MultiLabel(TextTask):
             "exact_match": float(metrics.accuracy_score(true_EC, predicted_EC)),
         }
 
+    def details(self, examples, predictions):
+        true_EC, probability_EC = self._tables(examples, predictions)
+        return {"classes": class_details(self.labels, true_EC, (probability_EC > 0.5).astype(int))}
+
     def draw(self, axes, examples, predictions):
         """Plots the precision-recall curve, micro-averaged over classes."""
         from sklearn import metrics
@@ -168,7 +188,7 @@ class MultiLabel(TextTask):
         return true.astype(int), probability
 
 
-def _check_separated(labels: Collection[str]) -> None:
+def _check_separated(labels: set[str]) -> None:
     """Raises `DataError` if several classes were read as one, as another character separates them.
 
     Raises:

@@ -11,7 +11,7 @@ from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import complete_labels, label_index
+from official.xlnet.tasks.labels import complete_labels, label_index, rounded, softmax
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.tasks.token_classification.windows import MARKS, windows_of
@@ -76,28 +76,53 @@ class TokenClassification(Task):
         labels = self.labels
         logits = np.concatenate([output["logits"][output["first"]] for output in outputs])
         tags = [labels[best] for best in np.argmax(logits, axis=-1)]
-        return {"id": example.id, "words": list(example.words), "tags": tags}
+        probabilities = rounded(np.array([np.max(softmax(each)) for each in logits]))
+        return {
+            "id": example.id,
+            "words": list(example.words),
+            "tags": tags,
+            "probabilities": probabilities,
+        }
 
     def evaluate(self, examples, predictions):
         """Computes entity-level precision, recall and F1 (seqeval), and word accuracy."""
         from seqeval import metrics
 
-        labels = self.labels
-        true = [[labels[label_index(labels, t, e.id)] for t in e.tags] for e in examples]
-        predicted = [prediction["tags"] for prediction in predictions]
-        if not any(tag != _OUTSIDE for tags in true for tag in tags):
+        if not any(tag != _OUTSIDE for example in examples for tag in example.tags):
             raise DataError("expected entities in the evaluation data, got none")
-        accuracy = float(metrics.accuracy_score(true, predicted))
-        letters = {tag for tags in (*true, *predicted) for tag in tags} <= _LETTERS
-        true, predicted = (
-            [entity_tags(tags, letters) for tags in each] for each in (true, predicted)
-        )
+        words, (true, predicted) = self._tags(examples, predictions)
         return {
             "precision": float(metrics.precision_score(true, predicted, zero_division=0)),
             "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
             "f1": float(metrics.f1_score(true, predicted, zero_division=0)),
-            "word_accuracy": accuracy,
+            "word_accuracy": float(metrics.accuracy_score(*words)),
         }
+
+    def details(self, examples, predictions):
+        from seqeval import metrics
+
+        _, (true, predicted) = self._tags(examples, predictions)
+        found = metrics.classification_report(true, predicted, output_dict=True, zero_division=0)
+        kinds = {kind: values for kind, values in found.items() if not kind.endswith(" avg")}
+        return {
+            "entities": {
+                kind: {
+                    "precision": float(values["precision"]),
+                    "recall": float(values["recall"]),
+                    "f1": float(values["f1-score"]),
+                    "support": int(values["support"]),
+                }
+                for kind, values in kinds.items()
+            }
+        }
+
+    def _tags(self, examples, predictions):
+        """Tags of the examples and the predictions: as they are, and in the letters of BIOES."""
+        true = [list(example.tags) for example in examples]
+        predicted = [prediction["tags"] for prediction in predictions]
+        letters = {tag for tags in (*true, *predicted) for tag in tags} <= _LETTERS
+        as_known = [[entity_tags(tags, letters) for tags in each] for each in (true, predicted)]
+        return (true, predicted), as_known
 
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix of tags."""

@@ -1,0 +1,134 @@
+"""What fine-tuning is about to read: a few lines before the first step, and `data.json`."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from official.xlnet.data.examples import Example
+from official.xlnet.tasks.labels import meaning
+from official.xlnet.tasks.task import Task
+
+DATA_FILE = "data.json"
+_MOST_CLASSES = 12  # Shown in a line.
+_MANY = 20  # Classes that are numbers, above which they are probably amounts.
+
+
+def data_report(
+    task: Task,
+    train: Sequence[Example],
+    dev: Sequence[Example],
+    lengths: Sequence[int],
+    counts: Mapping[str, float],
+) -> dict[str, Any]:
+    """Counts what the examples of a run are.
+
+    Args:
+      task: the task, complete.
+      train: training examples.
+      dev: examples for evaluation.
+      lengths: numbers of tokens of the training inputs, as they are cut.
+      counts: counts of truncated and skipped examples, with the name of the split in front.
+
+    Returns:
+      A tree for JSON: `train` and `dev` with numbers of examples and copies, `classes` with their
+      numbers in each, `texts` with what reading them loses, `lengths` in tokens and `counts`.
+    """
+    known = set(filter(None, map(_text, train)))
+    texts = {split: list(map(_text, each)) for split, each in (("train", train), ("dev", dev))}
+    of_each = {
+        split: collections.Counter(name for example in each for name in _classes(example))
+        for split, each in (("train", train), ("dev", dev))
+    }
+    clean = {text: task.tokenizer.clean(text) for text in known}
+    return {
+        "columns": list(task.config.task.text_columns),
+        "train": {"examples": len(train), "copies": len(texts["train"]) - len(set(texts["train"]))},
+        "dev": {"examples": len(dev), "also_in_train": sum(t in known for t in texts["dev"])},
+        "classes": {
+            name: [of_each["train"][name], of_each["dev"][name]]
+            for name, _ in (of_each["train"] + of_each["dev"]).most_common()
+        },
+        "texts": {
+            "with_line_breaks": sum("\n" in text.strip() for text in known),
+            "equal_after_cleaning": len(clean) - len(set(clean.values())),
+        },
+        "lengths": {
+            "median": float(np.median(lengths)),
+            "99%": float(np.percentile(lengths, 99)),
+            "longest": int(np.max(lengths)),
+            "max_length": task.config.task.max_length,
+        },
+        "counts": dict(counts),
+    }
+
+
+def report_lines(report: Mapping[str, Any], labels: Collection[str]) -> Iterator[str]:
+    """Yields the lines of a report that a person reads before training, warnings included.
+
+    Args:
+      report: as `data_report` returns it.
+      labels: the classes of the task in their order; empty for numbers.
+    """
+    train, dev, texts = report["train"], report["dev"], report["texts"]
+    copies = f", {train['copies']:,} of them copies" if train["copies"] else ""
+    yield f"train       {train['examples']:,} examples{copies}"
+    also = f"; {dev['also_in_train']:,} of its texts are in train" if dev["also_in_train"] else ""
+    yield f"dev         {dev['examples']:,} examples{also}"
+    classes = report["classes"]
+    if classes:
+        shown = [f"{name} {number:,}" for name, (number, _) in classes.items()]
+        more = f", … ({len(shown)} classes)" if len(shown) > _MOST_CLASSES else ""
+        positive = f"; f1 is that of {list(labels)[1]}" if len(labels) == 2 else ""
+        yield f"classes     {', '.join(shown[:_MOST_CLASSES])}{more}{positive}"
+        yield from _about_classes(classes)
+    lengths = report["lengths"]
+    cut = report["counts"].get("train_truncated", 0)
+    of_all = (
+        f"; {cut / max(train['examples'], 1):.1%} cut at {lengths['max_length']}" if cut else ""
+    )
+    yield (
+        f"lengths     median {lengths['median']:g} tokens, 99% {lengths['99%']:g}, longest "
+        f"{lengths['longest']}{of_all}"
+    )
+    for key, what in (
+        ("with_line_breaks", "have line breaks or indentation, which are read as single spaces"),
+        ("equal_after_cleaning", "are equal to another one once they are cleaned"),
+    ):
+        if texts[key]:
+            yield f"texts       {texts[key]:,} {what}"
+
+
+def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
+    """What a person would want to know of the classes."""
+    if missing := [name for name, (_, in_dev) in classes.items() if not in_dev]:
+        yield f"warning     dev has no {', '.join(missing[:_MOST_CLASSES])}"
+    spellings = collections.defaultdict(list)
+    for name in classes:
+        spellings[meaning(name).casefold()].append(name)
+    for names in spellings.values():
+        if len(names) > 1:
+            yield f"warning     {' and '.join(map(repr, names))} are different classes"
+    if len(classes) > _MANY and all(map(_is_number, classes)):
+        yield "warning     the classes are numbers; --task=regression predicts amounts"
+
+
+def _text(example: Example) -> str:
+    """What an example says, to find copies; "" for a task without such texts."""
+    parts = getattr(example, "texts", None) or getattr(example, "words", None) or ()
+    return "\t".join((*parts, *getattr(example, "choices", ())))
+
+
+def _classes(example: Example) -> tuple[str, ...]:
+    label = getattr(example, "label", None) or getattr(example, "tags", None)
+    return (label,) if isinstance(label, str) else label if isinstance(label, tuple) else ()
+
+
+def _is_number(name: str) -> bool:
+    try:
+        return bool(np.isfinite(float(name)))
+    except ValueError:
+        return False
