@@ -7,12 +7,15 @@ shard; a Parquet file is split into groups of row groups, a TFDS split into rang
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import hashlib
 import json
 import os
 import re
 from collections.abc import Sequence
+
+from absl import logging
 
 from data_prep.corpus import web_archives
 from data_prep.settings import ReadOptions
@@ -28,6 +31,7 @@ _DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
 _JSON_LINES, _TABLES = (".jsonl", ".json", ".ndjson"), (".csv", ".tsv")
 _JSON_OBJECT = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _TFDS_PREFIX = "tfds:"
+_WEIGHTED = re.compile(r"(.+):([1-9][0-9]{0,2})")
 
 Paths = str | os.PathLike | Sequence[str | os.PathLike]
 
@@ -56,7 +60,8 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
 
     Args:
       inputs: file names or URLs, glob patterns (`**` matches directories recursively) or
-        `tfds:NAME:SPLIT`. The files of a pattern are sorted by name; duplicates are read once.
+        `tfds:NAME:SPLIT`. The files of a pattern are sorted by name. A number at the end, as in
+        `notes/*.txt:3`, reads its files as often; a file of two patterns is read for each of them.
       options: reading options; uses `format`.
 
     Returns:
@@ -68,10 +73,16 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
     if not inputs:
         raise DataError("no input: expected file names or glob patterns")
     files: dict[str, int] = {}  # {path: size in bytes}; 0 for TFDS.
+    times: collections.Counter[str] = collections.Counter()
     for pattern in inputs:
         if pattern.startswith(_TFDS_PREFIX):
             files[pattern] = 0
+            times[pattern] += 1
             continue
+        weighted = _WEIGHTED.fullmatch(pattern)
+        weight = 1
+        if weighted and not file_system.is_file(pattern):
+            pattern, weight = weighted[1], int(weighted[2])
         # A file name may contain special characters of glob patterns.
         found = [pattern] if file_system.is_file(pattern) else file_system.glob(pattern)
         # Each file once, by the shortest of the paths that symbolic links give it.
@@ -88,14 +99,20 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
                     f"{folder}/** those of its directories as well"
                 )
             raise DataError(f"no input file matches {pattern!r}")
-        files |= {path: file_system.size(path) for path in sorted(paths.values())}
+        for path in sorted(paths.values()):
+            files[path] = file_system.size(path)
+            times[path] += weight
+    repeated = [path for path in files if times[path] > 1]
+    if repeated:
+        logging.info("%d files are read more than once, such as %s", len(repeated), repeated[0])
     size = shard_bytes(sum(files.values()))
     shards: list[Shard] = []
-    for path in files:
-        if path.startswith(_TFDS_PREFIX):
-            shards += _tfds_shards(path)
-        else:
-            shards += _file_shards(path, options, size)
+    for turn in range(max(times.values())):  # All files, then again those that count more.
+        for path in files:
+            if times[path] > turn and path.startswith(_TFDS_PREFIX):
+                shards += _tfds_shards(path)
+            elif times[path] > turn:
+                shards += _file_shards(path, options, size)
     return shards
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import os
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -65,7 +67,8 @@ class LocalWorkers:
             if self._pool is None:
                 return [function(*task, shown.update) for task in tasks]
             self._done.value = 0
-            futures = [self._pool.submit(_call, function, task) for task in tasks]
+            with _without_main_module():
+                futures = [self._pool.submit(_call, function, task) for task in tasks]
             pending = set(futures)
             try:
                 while pending:
@@ -81,6 +84,21 @@ class LocalWorkers:
                     "same command again to resume, with a smaller --num_workers if necessary"
                 ) from None
             return [future.result() for future in futures]
+
+
+@contextlib.contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Within it, processes that start do not import the main module, which they do not need.
+
+    In a script without `if __name__ == "__main__":` it would call `prepare` again.
+    """
+    main = vars(sys.modules["__main__"])
+    saved = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(saved)
 
 
 _progress: Any = None  # The shared progress counter, in a worker process.

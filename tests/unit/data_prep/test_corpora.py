@@ -7,6 +7,8 @@ import lzma
 import os
 import pathlib
 import random
+import subprocess
+import sys
 
 import pyarrow
 import pyarrow.parquet as pq
@@ -316,3 +318,39 @@ def test_text_that_is_edited_meanwhile_is_an_error(tmp_path, monkeypatch):
     prepare(path, tmp_path / "out")
     prepare(path, tmp_path / "new")
     assert records(tmp_path / "out") == records(tmp_path / "new")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "times"),
+    [
+        (["a.txt:3", "b.txt"], {"a": 3, "b": 1}),
+        (["*.txt:2"], {"a": 2, "b": 2}),
+        (["*.txt", "a.txt"], {"a": 2, "b": 1}),
+        (["b.txt", "b.txt", "a.txt:10"], {"a": 10, "b": 2}),
+        (["c:3"], {"c": 1}),
+    ],
+)
+def test_files_count_by_their_weights(inputs, times, tmp_path):
+    """A name that ends like a weight is that of a file if there is one."""
+    for name in ("a.txt", "b.txt", "c:3"):
+        (tmp_path / name).write_text(f"{name[0]} text\n")
+    options = ReadOptions()
+    shards = corpus.find_shards([str(tmp_path / name) for name in inputs], options)
+    found = [os.path.basename(shard.path)[0] for shard in shards]
+    assert {name: found.count(name) for name in sorted(set(found))} == times
+    assert found[: len(times)] == list(dict.fromkeys(found))  # All of them come first.
+
+
+def test_a_script_without_a_guard_prepares_with_several_workers(tmp_path):
+    """Worker processes do not run the script again."""
+    (tmp_path / "a.txt").write_text(as_text(random_documents(random.Random(3), 40)))
+    script = f"""
+from tests.helpers.corpora import prepare
+open("{tmp_path}/ran", "a").write("once ")
+prepare(["{tmp_path}/a.txt:2"], "{tmp_path}/out", num_workers=2)
+"""
+    (tmp_path / "script.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    subprocess.run([sys.executable, tmp_path / "script.py"], check=True, env=environment)
+    assert (tmp_path / "ran").read_text() == "once "
+    assert (tmp_path / "out/manifest.json").exists()
