@@ -1,19 +1,23 @@
 """Labels that look alike, and tags of words in every scheme."""
 
 import random
+import re
 
 import pytest
 from seqeval.metrics.sequence_labeling import get_entities
 
+from data_prep.tasks.task_data import read_task
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
+from official.xlnet.tasks.labels import label_index
 from official.xlnet.tasks.token_classification.settings import TaggedExample
 from official.xlnet.tasks.token_classification.task import entity_tags
 from tests.helpers.served_models import random_task
 
 ALIKE = [("good", "good "), ("\u00a0good", "good"), ("caf\u00e9", "cafe\u0301")]
+ALIKE += [("1", "1.0"), ("1.00", "1.0"), ("True", "true"), ("-3", "-3.0")]
 SCHEMES = {"BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
 
 
@@ -56,22 +60,83 @@ def test_whole_numbers_are_classes_in_their_order(kind):
     assert found == [*map(str, range(-1, 12)), "a", "b"]
 
 
-def drawn_tags(rng, scheme):
+@pytest.mark.parametrize(("train", "dev"), ALIKE[3:])
+def test_a_label_is_found_by_what_it_says(train, dev):
+    """A frame has 1.0 where its file has 1; a model keeps the name that it was trained with."""
+    config = config_of("classification")
+    config.task.labels = ("other", train, "1.5", "01")
+    assert label_index(config.task.labels, dev, "row 1") == 1
+    with pytest.raises(DataError, match="row 1: expected one of the labels other"):
+        label_index(config.task.labels, "001", "row 1")
+
+
+@pytest.mark.parametrize(
+    ("labels", "hidden"),
+    [
+        (["entailment", "-", "neutral", "contradiction"], "'-'"),
+        (["0", "1", "2", "-1"], "'-1'"),
+        (["-1", "0", "1"], None),
+        (["-1", "1"], None),
+        (["-", "+"], None),
+    ],
+)
+def test_what_data_sets_write_for_a_missing_label_is_refused(labels, hidden):
+    config = config_of("classification")
+    examples = [EXAMPLES["classification"](label) for label in labels]
+    if hidden is None:
+        TASKS["classification"].complete(config, examples)
+        return
+    with pytest.raises(DataError, match=f"expected classes, got {hidden} beside .* missing label"):
+        TASKS["classification"].complete(config, examples)
+    config.task.labels = tuple(labels)  # Unless it is meant.
+    TASKS["classification"].complete(config, examples)
+
+
+@pytest.mark.parametrize(
+    ("rows", "separator"),
+    [
+        (["health|money", "law|money", "health|law"], "|"),
+        (["health; money", "health", "law; money"], ";"),
+        (["health money", "health", "money"], " "),
+        (["heavy rain", "light rain", "light snow", "heavy snow"], None),
+        (["a|b", "c|d"], None),
+    ],
+)
+def test_classes_that_another_character_separates(rows, separator, tmp_path):
+    (tmp_path / "a.tsv").write_text("".join(f"{x}\tb{x}\n" for x in ("label", *rows)))
+    config = config_of("multi_label")
+    examples, _ = read_task(str(tmp_path / "a.tsv"), config.task)
+    if separator is None:
+        TASKS["multi_label"].complete(config, examples)
+        assert len(config.task.labels) == len(rows)
+        return
+    with pytest.raises(DataError, match=f"set task.label_separator to '{re.escape(separator)}'"):
+        TASKS["multi_label"].complete(config, examples)
+    config.task.label_separator = separator
+    examples, _ = read_task(str(tmp_path / "a.tsv"), config.task)
+    TASKS["multi_label"].complete(config, examples)
+    expected = {part.strip() for row in rows for part in row.split(separator)}
+    assert set(config.task.labels) == expected
+
+
+def drawn_tags(rng, scheme, kinds=("-X", "-Y-Z")):
     """(tags, their entities) in letters of a scheme: begin, inside, end, alone."""
     begin, inside, end, alone = SCHEMES[scheme]
     tags, entities = [], []
     while len(tags) < 11:
-        number, kind, start = rng.randint(0, 4), rng.choice(("X", "Y-Z")), len(tags)
+        number, kind, start = rng.randint(0, 4), rng.choice(kinds), len(tags)
         letters = [begin, *inside * (number - 2), end] if number > 1 else [alone] * number
-        tags += [f"{letter}-{kind}" for letter in letters] or ["O"]
-        entities += [(kind, start, len(tags) - 1)] if letters else []
+        tags += [f"{letter}{kind}" for letter in letters] or ["O"]
+        entities += [(kind[1:] or "entity", start, len(tags) - 1)] if letters else []
     return tags, entities
 
 
+@pytest.mark.parametrize("kinds", [("-X", "-Y-Z"), ("",)], ids=["kinds", "letters"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_entities_are_found_in_every_scheme(scheme, tagging):
-    drawn = [drawn_tags(random.Random(seed), scheme) for seed in range(20)]
-    assert [get_entities(entity_tags(tags)) for tags, _ in drawn] == [each for _, each in drawn]
+def test_entities_are_found_in_every_scheme(scheme, kinds, tagging):
+    drawn = [drawn_tags(random.Random(seed), scheme, kinds) for seed in range(20)]
+    found = [get_entities(entity_tags(tags, kinds == ("",))) for tags, _ in drawn]
+    assert found == [each for _, each in drawn]
     # The first entity of each text, and nothing else, is found.
     guesses = [
         {"tags": [tag if place <= entities[0][2] else "O" for place, tag in enumerate(tags)]}
