@@ -92,8 +92,10 @@ def _without_main_module() -> Iterator[None]:
 
     In a script without `if __name__ == "__main__":` it would call `prepare` again.
     """
-    main = vars(sys.modules["__main__"])
-    saved = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
+    main: dict[str, Any] = vars(sys.modules["__main__"])
+    saved: dict[str, Any] = {
+        name: main.pop(name) for name in ("__file__", "__spec__") if name in main
+    }
     main["__spec__"] = None
     try:
         yield

@@ -49,6 +49,7 @@ _SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)%")
     cpu_devices=1,
     num_runs=1,
     search=0,
+    folds=0,
 )
 def finetune(
     model: str | None,
@@ -66,6 +67,7 @@ def finetune(
     search: int = 0,
     max_lost: float = MAX_LOST,
     new_head: bool = False,
+    folds: int = 0,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the best model to a new model directory.
 
@@ -99,6 +101,8 @@ def finetune(
         and warned of.
       new_head: whether the head starts anew. By default, that of a fine-tuned `model` is taken if
         its task, labels and summary fit, and a line says so or why not.
+      folds: number of folds of a cross-validation over `train`, without `dev`; see
+        `cross_validate`. 0 for none.
 
     Returns:
       The metrics on `dev`, counts of truncated or skipped examples, and `baselines`, see
@@ -115,8 +119,12 @@ def finetune(
       >>> finetune("runs/base", train, train, "runs/task", overrides=["task.epochs=3"])["accuracy"]
       1.0
     """
-    if search and num_runs > 1:
-        raise ConfigError(f"search: expected a single run with it, got num_runs={num_runs}")
+    several = {"search": search, "folds": folds, "runs": num_runs if num_runs > 1 else 0}
+    if sum(map(bool, several.values())) > 1 or folds == 1:
+        raise ConfigError(
+            "expected one of search, folds (2 or more) and num_runs, got "
+            f"{', '.join(f'{name}={value}' for name, value in several.items() if value)}"
+        )
     settings = task_configuration(task, config, overrides, model)
     if vocab and not model:
         settings.model.fit_vocabulary(num_pieces(vocab), vocab)
@@ -127,15 +135,9 @@ def finetune(
     for examples, counts in extra:
         train_examples += examples
         train_counts |= counts
-    dev_counts: dict[str, int] = {}
-    dev = "10%" if dev is None else dev
-    share = _SHARE.fullmatch(dev) if isinstance(dev, str) else None
-    if share:
-        train_examples, dev_examples = held_out(
-            train_examples, settings.training.seed, float(share[1]) / 100
-        )
-    else:
-        dev_examples, dev_counts = _examples(dev, settings.task, "dev", max_lost)
+    train_examples, dev_examples, dev_counts = _split(
+        train_examples, dev, bool(folds), settings, max_lost
+    )
     keys, with_head = given_settings(config, overrides), False
     if model and not new_head:
         with_head = goes_on_with_head(settings, keys, model, train_examples)
@@ -149,15 +151,29 @@ def finetune(
     scales_warmup = "num_steps" in keys or "warmup_steps" not in keys
     start = Start(distribution, model, with_head, vocab, max_lost, scales_warmup)
     data = train_examples, dev_examples
-    if search:
-        metrics = SEVERAL_RUNS["search"](settings, *data, output, search, start)
-    elif num_runs > 1:
-        metrics = SEVERAL_RUNS["runs"](settings, *data, output, num_runs, start)
+    name = next((name for name, number in several.items() if number), None)
+    if name:
+        metrics = SEVERAL_RUNS[name](settings, *data, output, several[name], start)
     else:
         metrics = run_finetuning(settings, *data, output, start)
-    if is_chief(distribution):
+    if name != "folds" and is_chief(distribution):
         metrics["baselines"] = add_baselines(output, metrics, *data)
     return metrics | train_counts | dev_counts
+
+
+def _split(
+    train: list[Example], dev: Rows | None, has_folds: bool, settings: XLNetConfig, max_lost: float
+) -> tuple[list[Example], list[Example], dict[str, int]]:
+    """The training and dev examples, and counts of skipped rows of dev; see `finetune`."""
+    if has_folds:
+        if dev is not None:
+            raise ConfigError("dev: expected none with folds, which are parts of train")
+        return train, [], {}
+    dev = "10%" if dev is None else dev
+    share = _SHARE.fullmatch(dev) if isinstance(dev, str) else None
+    if share:
+        return *held_out(train, settings.training.seed, float(share[1]) / 100), {}
+    return train, *_examples(dev, settings.task, "dev", max_lost)
 
 
 def task_configuration(

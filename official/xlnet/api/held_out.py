@@ -1,4 +1,4 @@
-"""A share of the training examples to evaluate on, where a user has no others."""
+"""A share of the training examples to evaluate on, where a user has no others, and folds."""
 
 from __future__ import annotations
 
@@ -34,28 +34,23 @@ def held_out(
     Raises:
       DataError: none can be held out.
     """
-    groups = _groups(examples)
-    classes = {
-        key: collections.Counter(c for n in members for c in _classes(examples[n]))
-        for key, members in groups.items()
-    }
-    left = sum(classes.values(), collections.Counter())
-    strata = collections.defaultdict(list)
-    for key in random.Random(seed).sample(list(groups), len(groups)):
-        rarest = min(classes[key], key=lambda name: (left[name], name), default="")
-        strata[rarest].append(key)
-    in_order = [key for stratum in sorted(strata) for key in strata[stratum]]
+    strata = _strata(examples, seed)
+    groups = [group for members in strata for group in members]
     wanted = max(1, round(share * len(groups)))
     # At equal distances, which gives each class its share.
-    preferred = [in_order[int((k + 0.5) * len(groups) / wanted)] for k in range(wanted)]
-    for members in strata.values():
-        if len(members) >= _FEW and set(members).isdisjoint(preferred):
-            preferred.append(members[0])
+    preferred = [int((k + 0.5) * len(groups) / wanted) for k in range(wanted)]
+    first = 0
+    for members in strata:
+        if len(members) >= _FEW and not any(first <= n < first + len(members) for n in preferred):
+            preferred.append(first)
+        first += len(members)
+    left = collections.Counter(name for example in examples for name in _classes(example))
     chosen: set[int] = set()
-    for key in preferred:
-        if all(left[name] > number for name, number in classes[key].items()):
-            chosen.update(groups[key])
-            left -= classes[key]
+    for number in preferred:
+        own = collections.Counter(c for n in groups[number] for c in _classes(examples[n]))
+        if all(left[name] > count for name, count in own.items()):
+            chosen.update(groups[number])
+            left -= own
     if not chosen or len(groups) < 2:
         raise DataError(
             "dev: expected data to evaluate on, got none, and none of the "
@@ -66,6 +61,45 @@ def held_out(
     )
     train = [example for n, example in enumerate(examples) if n not in chosen]
     return train, [example for n, example in enumerate(examples) if n in chosen]
+
+
+def folds(
+    examples: Sequence[Example], number: int, seed: int
+) -> Iterator[tuple[list[Example], list[Example]]]:
+    """Yields the training and held-out examples of each fold of a cross-validation.
+
+    Folds keep together what `held_out` does, and each has its share of every class.
+
+    Args:
+      examples: all labelled examples.
+      number: number of folds, at least 2.
+      seed: random seed of the partition.
+
+    Raises:
+      DataError: there are fewer groups than folds.
+    """
+    groups = [group for members in _strata(examples, seed) for group in members]
+    if len(groups) < number:
+        raise DataError(
+            f"folds: expected at most {len(groups)}, the number of groups, got {number}"
+        )
+    for k in range(number):
+        chosen = {n for group in groups[k::number] for n in group}
+        yield (
+            [example for n, example in enumerate(examples) if n not in chosen],
+            [example for n, example in enumerate(examples) if n in chosen],
+        )
+
+
+def _strata(examples: Sequence[Example], seed: int) -> list[list[list[int]]]:
+    """Indices of the examples of each group, in random order, by the rarest class of the group."""
+    numbers = collections.Counter(name for example in examples for name in _classes(example))
+    strata = collections.defaultdict(list)
+    groups = list(_groups(examples).values())
+    for group in random.Random(seed).sample(groups, len(groups)):
+        classes = {name for n in group for name in _classes(examples[n])}
+        strata[min(classes, key=lambda name: (numbers[name], name), default="")].append(group)
+    return [strata[name] for name in sorted(strata)]
 
 
 def _groups(examples: Sequence[Example]) -> dict[object, list[int]]:

@@ -48,7 +48,9 @@ FLAGS = flag_table(
         text="Further training data for question_answering, FILE or FILE=WEIGHT with its weight in "
         "the loss; may be repeated.",
     ),
-    string("dev", REQUIRED, "Validation data, or a share of the training data to hold out: 10%."),
+    string(
+        "dev", None, "Validation data, or a share of the training data to hold out; default: 10%."
+    ),
     string("init_from", None, "Model directory to initialize from."),
     string("vocab", None, "spiece.model, for training from random weights."),
     string("output", REQUIRED, "Output model directory."),
@@ -65,6 +67,12 @@ FLAGS = flag_table(
         "search",
         default=0,
         text="Number of learning rates and lengths of the run to compare; 0 for no search.",
+        most=1000,
+    ),
+    integer(
+        "folds",
+        default=0,
+        text="Number of folds of a cross-validation over --train, without --dev; 0 for none.",
         most=1000,
     ),
     boolean(
@@ -98,6 +106,7 @@ def run() -> dict[str, Any]:
         search=FLAGS.search,
         max_lost=FLAGS.max_lost,
         new_head=FLAGS.new_head,
+        folds=FLAGS.folds,
     )
 
 

@@ -41,6 +41,7 @@ AUXILIARY.modules |= {
     "token_document": "extensions.auxiliary.objectives",
 }
 SEVERAL_RUNS.modules |= {
+    "folds": "extensions.several_runs.folds",
     "runs": "extensions.several_runs.runs",
     "search": "extensions.several_runs.search",
 }

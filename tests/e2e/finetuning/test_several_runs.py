@@ -1,4 +1,4 @@
-"""`xlnet finetune` without settings, with baselines beside its result, `--runs` and `--search`."""
+"""`xlnet finetune` without settings, with baselines, `--runs`, `--search` and `--folds`."""
 
 import json
 import os
@@ -7,11 +7,13 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import BASELINES
 from official.xlnet.errors import DivergedError, PreemptedError
 from official.xlnet.extensions.several_runs import runs as several_runs
+from official.xlnet.extensions.several_runs.folds import paired_test
 from tests.helpers.world import command
 
 pytestmark = pytest.mark.slow
@@ -116,3 +118,45 @@ def test_search_is_resumed_and_writes_a_recipe(world, tmp_path):
     recipe |= {"init_from": world.pretrained, "output": tmp_path / "other"}
     found = command("finetune", "--task=classification", **recipe, **files)
     assert found["loss"] == pytest.approx(result["loss"], rel=1e-4)
+
+
+def test_folds_are_runs_on_parts_of_the_data(world, tmp_path):
+    """Each example is held out once; the difference from a bag of words has a p-value."""
+    flags = {"train": world.files("classification")["train"], "init_from": world.pretrained}
+    flags |= {"task": "classification", "output": tmp_path / "model"}
+    sets = [f"--set=task.{each}" for each in ("max_length=23", "num_buckets=1")]
+    cross = ["finetune", *sets, "--set=num_steps=6", "--set=checkpoint_steps=6"]
+    started, seen = [], []
+
+    def finetune(config, train, dev, directory, *start, **options):
+        started.append(os.path.basename(directory))
+        seen.append(({e.id for e in train}, {e.id for e in dev}))
+        if started == ["0", "1"]:
+            raise PreemptedError("told to leave")
+        return ORIGINAL(config, train, dev, directory, *start, **options)
+
+    with mock.patch.object(several_runs, "run_finetuning", finetune):
+        command(*cross, "--folds=3", status=75, **flags)
+        result = command(*cross, "--folds=3", **flags)
+        assert command(*cross, "--folds=3", **flags) == result
+    assert started == ["0", "1", "1", "2"] and seen[1] == seen[2]
+    train, dev = zip(*(seen[n] for n in (0, 2, 3)), strict=True)
+    everything = set().union(*dev)
+    assert sum(map(len, dev)) == len(everything) == 150
+    assert [a | b for a, b in zip(train, dev, strict=True)] == [everything] * 3
+    values = [run["metrics"]["accuracy"] for run in read_json(tmp_path, "model/folds.json")["runs"]]
+    assert result["values"] == values and result["mean"] == pytest.approx(np.mean(values))
+    assert result["standard_deviation"] == pytest.approx(np.std(values, ddof=1))
+    assert result["bag_of_words"] + result["difference"] == pytest.approx(result["mean"])
+    command(*cross, "--folds=3", "--runs=2", status=2, **flags)
+    command(*cross, "--folds=3", dev=flags["train"], status=2, **flags)
+
+
+def test_the_paired_test_is_that_of_the_paper():
+    """Nadeau and Bengio (2003), equation for k folds; without overlap, the usual t-test."""
+    difference = np.array([0.02, 0.05, -0.01, 0.03, 0.04])
+    found = paired_test(difference)
+    t = 0.026 / np.sqrt((1 / 5 + 1 / 4) * np.var(difference, ddof=1))
+    assert found == pytest.approx({"difference": 0.026, "p_value": 2 * stats.t.sf(t, 4)})
+    assert found["p_value"] > stats.ttest_1samp(difference, 0).pvalue
+    assert paired_test(np.zeros(3)) == {"difference": 0.0, "p_value": 1.0}

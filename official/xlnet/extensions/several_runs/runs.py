@@ -27,7 +27,7 @@ from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError, DivergedError
-from official.xlnet.files.checksums import check_inputs
+from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
@@ -51,6 +51,7 @@ class Runs:
       writes: whether this process writes files.
 
     Attributes:
+      data: training and dev examples of the next run.
       finished: the finished runs, each with `metric`, `metrics` and `seconds`.
     """
 
@@ -63,7 +64,7 @@ class Runs:
         may_diverge: bool,
         writes: bool,
     ):
-        self._path, self._config, self._data, self._start = path, config, data, start
+        self._path, self._config, self.data, self._start = path, config, data, start
         self._may_diverge, self.writes = may_diverge, writes
         self.finished: list[Run] = []
 
@@ -95,7 +96,13 @@ class Runs:
         if self.writes:
             write_json(self._path, {"config": _as_json(self._config), "runs": self.finished})
 
-    def result(self, finished: Run | None, folder: str, config: XLNetConfig, **facts: Any) -> Run:
+    def result(
+        self,
+        finished: Run | None,
+        folder: str,
+        config: XLNetConfig,
+        **facts: Any,
+    ) -> Run:
         """Returns the result of a run, after training unless it is finished.
 
         The model of the best run of full length is published: it becomes that of the directory.
@@ -126,7 +133,7 @@ class Runs:
         start = time.monotonic()
         metric, metrics = None, {}
         try:
-            metrics = run_finetuning(config, *self._data, directory, self._start)
+            metrics = run_finetuning(config, *self.data, directory, self._start)
             metric = metric_of(TASKS[config.task.name](config, load_tokenizer(directory)), metrics)
         except DivergedError as error:
             if not self._may_diverge:
@@ -190,7 +197,7 @@ def _publish(directory: str, output: str) -> None:
     for old in glob.glob(os.path.join(glob.escape(output), "ckpt-*")):
         os.remove(old)
     for entry in os.scandir(directory):
-        if entry.is_file():
+        if entry.is_file() and entry.name != INPUTS_FILE:  # Those of all runs stay.
             shutil.copy2(entry.path, output)
 
 

@@ -1,0 +1,98 @@
+"""Cross-validation: a fine-tuning run for each fold, beside a bag of words on the same folds."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from official.xlnet.api.held_out import folds
+from official.xlnet.checkpoints.any_format import load_tokenizer
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
+from official.xlnet.data.examples import Example
+from official.xlnet.extensions.several_runs.runs import Run, several_runs, value_of
+from official.xlnet.training.finetuning import Start
+
+
+@SEVERAL_RUNS.register("folds")
+def cross_validate(
+    config: XLNetConfig,
+    train: Sequence[Example],
+    dev: Sequence[Example],
+    output: str,
+    number: int,
+    start: Start,
+) -> dict[str, Any]:
+    """Fine-tunes a model on each fold's training part, and evaluates it on the rest.
+
+    The difference from the bag of words is tested by the corrected resampled t-test of Nadeau and
+    Bengio (2003), as the training parts of folds overlap.
+
+    Args:
+      config: the experiment configuration; unchanged.
+      train: all examples.
+      dev: none.
+      output: model directory of the fold with the best metric.
+      number: number of folds.
+      start: what each run starts from.
+
+    Returns:
+      `folds`, `metric` (the name of the metric), its `mean`, `standard_deviation` and `values`
+      over folds; for a task with a bag of words, its `bag_of_words` mean, the mean `difference` and
+      the two-sided `p_value`.
+
+    Raises:
+      ConfigError, DataError, PreemptedError: see `run_finetuning`.
+    """
+    finished: list[Run] = []
+    with several_runs("folds", "folds", config, (train, dev), output, start) as runs:
+        for k, data in enumerate(folds(train, number, config.training.seed)):
+            run = runs.finished[k] if k < len(runs.finished) else None
+            runs.data = data
+            folder = os.path.join("folds", str(k))
+            finished.append(runs.result(run, folder, copy.deepcopy(config)))
+            if "bag_of_words" not in finished[-1]:
+                finished[-1]["bag_of_words"] = _bag_of_words(output, finished[-1]["metric"], *data)
+                runs.write()
+    values = np.array(list(map(value_of, finished)))
+    result = {
+        "folds": number,
+        "metric": finished[0]["metric"],
+        "mean": float(values.mean()),
+        "standard_deviation": float(values.std(ddof=1)),
+        "values": values.tolist(),
+    }
+    linear = [run["bag_of_words"] for run in finished]
+    if None in linear:
+        return result
+    return {**result, "bag_of_words": float(np.mean(linear)), **paired_test(values - linear)}
+
+
+def paired_test(differences: np.ndarray) -> dict[str, float]:
+    """Returns the mean `difference` of two models over folds, and its `p_value`.
+
+    Args:
+      differences: float [K], one for each of K folds.
+    """
+    from scipy import stats
+
+    number = len(differences)
+    # Of the mean: 1/K + (size of the test part) / (size of the training part).
+    scale = np.sqrt((1 / number + 1 / (number - 1)) * differences.var(ddof=1))
+    mean = float(differences.mean())
+    p_value = 2 * stats.t.sf(abs(mean) / scale, number - 1) if scale else float(not mean)
+    return {"difference": mean, "p_value": float(p_value)}
+
+
+def _bag_of_words(
+    model_dir: str, metric: str, train: Sequence[Example], dev: Sequence[Example]
+) -> float | None:
+    config = XLNetConfig.load(model_dir)
+    task = TASKS[config.task.name](config, load_tokenizer(model_dir))
+    found = [BASELINES[name](task, train, dev) for name in BASELINES.names()]
+    results = next(filter(None, found), None)
+    return results["bag_of_words"][metric] if results else None
