@@ -118,8 +118,11 @@ def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
 
 def _text(example: Example) -> str:
     """What an example says, to find copies; "" for a task without such texts."""
-    parts = getattr(example, "texts", None) or getattr(example, "words", None) or ()
-    return "\t".join((*parts, *getattr(example, "choices", ())))
+    found = []
+    for name in ("texts", "words", "choices", "question", "context", "query", "document"):
+        value = getattr(example, name, ())
+        found += [value] if isinstance(value, str) else value
+    return "\t".join(found)
 
 
 def _classes(example: Example) -> tuple[str, ...]:
