@@ -91,9 +91,9 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
         kind, parts = typing.get_origin(option) or option, typing.get_args(option)
         if kind in (Any, typing.Literal) or isinstance(kind, TypeVar):
             return value
+        if parts == (Any,) and kind in _LISTS and (_is_table(value) or _is_iterable(value)):
+            return value  # Of any form; who reads it says which it takes.
         if kind in _LISTS and parts and _is_collection(value):
-            if parts[0] is Any:
-                return value
             return [_fit(x, parts[0], f"{name}[{n}]", is_path) for n, x in enumerate(value)]
         if kind is collections.abc.Mapping and isinstance(value, dict):
             return {_fit(key, parts[0], name, is_path): x for key, x in value.items()}
@@ -102,7 +102,7 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
         if kind is str and is_path and isinstance(value, str | os.PathLike):
             return _path(value, name)
         if kind is str and isinstance(value, str):
-            return str(value)  # TensorFlow does not take NumPy's.
+            return str.__str__(value)  # TensorFlow does not take NumPy's.
         if kind is bool and type(value).__name__ == "bool_":  # NumPy's.
             return bool(value)
         if kind not in (*_LISTS, *_NUMBERS) and isinstance(value, kind):
@@ -117,9 +117,18 @@ def _is_union(kind: Any) -> bool:
 
 
 def _is_collection(value: Any) -> bool:
-    """Whether a value has items in an order."""
+    """Whether a value has items in an order, other than the names of a table's columns."""
     no_list = str | bytes | os.PathLike | collections.abc.Mapping | collections.abc.Set
-    return isinstance(value, collections.abc.Iterable) and not isinstance(value, no_list)
+    return _is_iterable(value) and not isinstance(value, no_list) and not _is_table(value)
+
+
+def _is_iterable(value: Any) -> bool:
+    no_items = str | bytes | os.PathLike
+    return isinstance(value, collections.abc.Iterable) and not isinstance(value, no_items)
+
+
+def _is_table(value: Any) -> bool:
+    return hasattr(value, "columns") or hasattr(value, "column_names")
 
 
 def _path(value: str | os.PathLike, name: str) -> str:
