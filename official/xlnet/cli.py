@@ -5,7 +5,8 @@ results.
 
 Exit status: 0 success, 1 internal error (with traceback), 2 invalid input (one-line message),
 70 training diverged, 75 preempted by SIGTERM after a checkpoint was saved (run the same command
-again to resume), 130 interrupted, 141 standard output is a pipe that nobody reads.
+again to resume), 76 another worker was lost (the same), 130 interrupted, 141 standard output is a
+pipe that nobody reads.
 """
 
 from __future__ import annotations

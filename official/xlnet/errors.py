@@ -75,6 +75,12 @@ class DivergedError(XLNetError):
     exit_status = 70
 
 
+class PeerLostError(XLNetError):
+    """Another worker of a run was lost; the same command resumes from the last checkpoint."""
+
+    exit_status = 76
+
+
 class PreemptedError(XLNetError):
     """Training was preempted by SIGTERM; a checkpoint has been saved."""
 

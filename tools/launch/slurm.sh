@@ -9,7 +9,8 @@
 # GPUs of the job on that node; --strategy=multi_worker finds the tasks through Slurm.
 #
 # Two minutes before the time limit all tasks save a checkpoint and exit with status 75, and the job
-# is queued again. It resumes from the checkpoint.
+# is queued again. So it is if a task is killed (137, 143), or is lost to the others (76). It resumes
+# from the last checkpoint.
 #
 #SBATCH --job-name=xlnet
 #SBATCH --nodes=2
@@ -23,10 +24,9 @@
 
 set -euo pipefail
 
-preempted=75
 status=0
 srun --kill-on-bad-exit=1 xlnet "$@" --strategy=multi_worker || status=$?
-if [[ $status == "$preempted" ]]; then
-  scontrol requeue "$SLURM_JOB_ID"
-fi
+case $status in
+  75 | 76 | 137 | 143) scontrol requeue "$SLURM_JOB_ID" ;;
+esac
 exit "$status"

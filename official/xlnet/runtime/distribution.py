@@ -80,6 +80,12 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
         return tf.distribute.OneDeviceStrategy(f"device:{kind}:0")
     if name == "mirrored":
         return _mirrored(tuple(device.name for device in tf.config.list_logical_devices(kind)))
+    if name == "multi_worker" and "TF_CONFIG" not in os.environ and not is_slurm_step():
+        torchrun = "; torchrun's variables do not name the other hosts" * ("RANK" in os.environ)
+        raise ConfigError(
+            "strategy: multi_worker expected a cluster, in TF_CONFIG or by srun, got neither"
+            f"{torchrun} (docs/distributed.md)"
+        )
     try:
         if name == "multi_worker":
             cluster = slurm_cluster(num_gpus) if is_slurm_step() else None

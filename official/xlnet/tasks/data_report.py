@@ -118,7 +118,7 @@ def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
 
 def _text(example: Example) -> str:
     """What an example says, to find copies; "" for a task without such texts."""
-    found = []
+    found: list[str] = []
     for name in ("texts", "words", "choices", "question", "context", "query", "document"):
         value = getattr(example, name, ())
         found += [value] if isinstance(value, str) else value

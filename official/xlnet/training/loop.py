@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet import __version__
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.checkpoint_files import (
@@ -30,7 +31,13 @@ from official.xlnet.errors import ConfigError, DivergedError, PreemptedError
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.modeling.models.trainable_model import TrainableModel
-from official.xlnet.runtime.distribution import compiles_step, is_chief, on_any_worker
+from official.xlnet.runtime.agreement import lost_workers, require_agreement
+from official.xlnet.runtime.distribution import (
+    compiles_step,
+    is_chief,
+    on_any_worker,
+    wait_for_workers,
+)
 from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds
@@ -159,6 +166,17 @@ class Loop(tf_keras.callbacks.Callback):
           DivergedError: the loss or gradient norm is not finite.
         """
         saved, training = newest_checkpoint(self._folder), self.config.training
+        require_agreement(
+            self.strategy,
+            {
+                "version": __version__,
+                "configuration": self.config.as_dict(),
+                **inputs,
+                "vocabulary": Tokenizer(self._vocab).sha256,
+                "last step and time": [self._last_step, self._minutes],
+                "checkpoint to resume from": saved and saved.record,
+            },
+        )
         if saved is None:
             self._require_no_model(inputs)
         check_inputs(self.output, inputs, saved is not None, self.is_chief)
@@ -189,9 +207,10 @@ class Loop(tf_keras.callbacks.Callback):
         self.begin()
         minutes = math.inf if self._minutes is None else self._minutes
         self._deadline = time.monotonic() + 60 * minutes
-        with TerminationSignal() as self._termination:
+        with TerminationSignal() as self._termination, lost_workers(self.strategy):
             steps = self._last_step - self.step
             model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self])
+            wait_for_workers(self.strategy)  # A scheduler may end all others with the first.
         if self._preempted:
             message = f"preempted at step {self.step}; checkpoint saved in {self.output}"
             raise PreemptedError(message)

@@ -12,7 +12,7 @@ import time
 from official.xlnet.runtime.history import HISTORY_FILE
 
 
-def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli"):
+def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli", last=()):
     """Starts the processes of an `xlnet` command on two replicas.
 
     Args:
@@ -21,6 +21,7 @@ def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli")
       arguments: verb and flags, without `--strategy`.
       replicas: number of replicas.
       program: module that is run with them.
+      last: further flags of the last worker alone.
 
     Returns:
       The processes.
@@ -36,7 +37,8 @@ def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli")
             for index in range(replicas)
         ]
         environments = [{**os.environ, "TF_CONFIG": json.dumps(each)} for each in clusters]
-    return [start_process(command, environment) for environment in environments]
+    commands = [*[command] * (len(environments) - 1), [*command, *last]]
+    return [start_process(*each) for each in zip(commands, environments, strict=True)]
 
 
 def start_process(command, environment):

@@ -1,0 +1,129 @@
+"""What all workers of a run have to agree on before its first step, and words while one waits."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.errors import ConfigError, PeerLostError
+from official.xlnet.runtime.distribution import num_workers
+from official.xlnet.runtime.progress import Progress
+
+_SAY_SECONDS = 30
+# In the errors of collective operations and of the coordination service.
+_LOST = re.compile(r"Collective ops is aborted|heartbeat|unhealthy|[Ss]ocket closed|[Cc]onnect")
+_DIGEST_BYTES = 7  # Of a SHA-256; an int64 holds them, summed with zeros.
+
+
+def require_agreement(strategy: tf.distribute.Strategy, aspects: Mapping[str, Any]) -> None:
+    """Raises an error on every worker if the workers of a run differ in something.
+
+    Every worker has to call it at the same place. A single worker agrees with itself.
+
+    Args:
+      strategy: the distribution strategy.
+      aspects: {name: value for JSON} of what has to be the same, with the same names on all.
+
+    Raises:
+      ConfigError: a worker has another value than the first; the message says which, and in what.
+    """
+    number = num_workers(strategy)
+    if number == 1:
+        return
+    own = np.zeros((number, len(aspects)), np.int64)
+    own[_index(strategy)] = [_digest(value) for value in aspects.values()]
+    with said_while_waiting(f"waiting for all {number} workers"):
+        found = _table(strategy)(tf.constant(own)).numpy()
+    for name, digests in zip(aspects, found.T, strict=True):
+        others = np.flatnonzero(digests != digests[0])
+        if len(others):
+            named = ", ".join(map(str, others))
+            raise ConfigError(
+                f"workers: expected the same {name} on all {number}, got another one on worker "
+                f"{named} than on worker 0; start all of them with the same command and files"
+            )
+
+
+@contextlib.contextmanager
+def said_while_waiting(what: str) -> Iterator[None]:
+    """Says every half minute what this process waits for, until the block ends.
+
+    Args:
+      what: the sentence, without the time.
+    """
+    start, ended = time.monotonic(), threading.Event()
+
+    def say() -> None:
+        while not ended.wait(_SAY_SECONDS):
+            Progress(sys.stderr).keep(f"{what}, {time.monotonic() - start:.0f} s")
+
+    thread = threading.Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Context manager that makes one sentence of the errors that the loss of a worker leaves.
+
+    Args:
+      strategy: the distribution strategy.
+
+    Raises:
+      PeerLostError: another worker ended, or cannot be reached.
+    """
+    try:
+        yield
+    except tf.errors.OpError as error:
+        if num_workers(strategy) == 1 or not _LOST.search(error.message):
+            raise
+        named = sorted(set(re.findall(r"/job:(\w+)/(?:replica:0/)?task:(\d+)", error.message)))
+        own = (strategy.cluster_resolver.task_type, str(strategy.cluster_resolver.task_id))
+        others = [f"{kind} {n}" for kind, n in named if (kind, n) != own]
+        raise PeerLostError(
+            f"workers: lost {', '.join(others) or 'another worker'}; run the same command again on "
+            "all of them to resume from the last checkpoint"
+        ) from error
+
+
+def _digest(value: Any) -> int:
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES], "big")
+
+
+def _index(strategy: tf.distribute.Strategy) -> int:
+    """The number of this worker, from 0; a chief is the first."""
+    resolver = strategy.cluster_resolver
+    has_chief = "chief" in resolver.cluster_spec().as_dict()
+    return 0 if resolver.task_type == "chief" else resolver.task_id + has_chief
+
+
+@functools.cache
+def _table(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Function that sums a table over workers; all replicas of a worker have the same one."""
+    per_worker = strategy.num_replicas_in_sync // num_workers(strategy)
+
+    def add(own: tf.Tensor) -> tf.Tensor:
+        replica = tf.distribute.get_replica_context()
+        is_first = tf.cast(replica.replica_id_in_sync_group % per_worker == 0, tf.int64)
+        return replica.all_reduce(tf.distribute.ReduceOp.SUM, is_first * own)
+
+    def summed(own: tf.Tensor) -> tf.Tensor:
+        return strategy.experimental_local_results(strategy.run(add, args=(own,)))[0]
+
+    return tf.function(summed, autograph=False)
