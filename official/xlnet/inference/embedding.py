@@ -21,6 +21,7 @@ from official.xlnet.configs.validation import (
 )
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
@@ -62,7 +63,8 @@ def embed(
 
     Raises:
       ConfigError: an argument is out of range, or an encoder comes without tokenizer.
-      DataError: the directory holds no usable model, or `max_length` leaves no room for text.
+      DataError: the directory holds no usable model, `max_length` leaves no room for text, or a
+        vector is NaN or infinite.
 
     Example:
       >>> embed("runs/tiny", ["A fine film.", "Dull."]).shape
@@ -138,7 +140,7 @@ class TextEmbedder:
         def run(batch: tuple[int, list[int]]) -> None:
             length, rows = batch
             inputs = padded({name: tf.gather(x, rows) for name, x in features.items()}, length)
-            vectors = self._graph(length, pooling)(**inputs).numpy()
+            vectors = finite(self._graph(length, pooling)(**inputs).numpy())
             for row, i in enumerate(rows):
                 if pooling == "none":
                     result[i, longest - sizes[i] :] = vectors[row, length - sizes[i] :]

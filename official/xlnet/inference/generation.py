@@ -24,6 +24,7 @@ from official.xlnet.inference.language_model import (
     loaded,
     require_both_sides,
 )
+from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
@@ -235,7 +236,7 @@ def _predict(
                 tf.constant(sampling.top_k, tf.int32),
                 tf.constant(sampling.top_p, tf.float32),
             )
-        tokens, scores = (result.numpy() for result in decode(model, template, draws))
+        tokens, scores = (finite(result.numpy()) for result in decode(model, template, draws))
         for row, row_tokens, row_scores in zip(batch, tokens, scores, strict=True):
             count = len(row.targets)
             results.append((row_tokens[:count].tolist(), row_scores[:count]))

@@ -44,6 +44,7 @@ class InferenceEncoder(tf.Module):
       num_layers: layers to compute, from the first on; by default all of them.
 
     Attributes:
+      is_stored: whether the weights are copied, those of XLNet.
       embedding: the word embedding [V, D] of XLNet, a `StoredMatrix`.
 
     Raises:
@@ -66,7 +67,7 @@ class InferenceEncoder(tf.Module):
         super().__init__(name="encoder")
         self._is_causal = encoder.config.reads_left_to_right
         self._layer = -1 if num_layers is None else num_layers
-        self._is_stored = isinstance(encoder, XLNetEncoder)
+        self.is_stored = isinstance(encoder, XLNetEncoder)
         if isinstance(encoder, XLNetEncoder):
             mem_len = encoder.mem_len if with_memory else 0
             encoder, self._variables = stored_encoder(
@@ -106,7 +107,7 @@ class InferenceEncoder(tf.Module):
         """
         order_BT = causal_order(*sizes(token_ids)) if self._is_causal else None
         inputs = self._inputs(token_ids, is_padding, segment_ids, order_BT, memory, memory_length)
-        if self._is_stored:
+        if self.is_stored:
             outputs = self._call(inputs, num_content=1 if last_only else None)
             return InferenceOutputs(outputs["content"], outputs.get("memory"))
         hidden_states = self._call(inputs, return_hidden_states=True)["hidden_states"]
