@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
+from official.xlnet.tokenization.blanks import BLANK
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.unspaced_scripts import begins_unspaced, ends_unspaced
 
 Span = tuple[int, int]  # Start and end in characters of a text.
 GIVEN, TARGET, HIDDEN = 0, 1, 2
@@ -80,6 +82,42 @@ def text_parts(
     parts = [by_character[start : max(end, start + 1)] for start, end in offsets]
     role = np.array([TARGET if TARGET in part else part.min() for part in parts], int)
     return TextParts(text, np.array(ids, np.int32), offsets, role)
+
+
+def in_context(text: str, context: str, given: str = "left") -> tuple[str, list[Span]]:
+    """Puts a text into its context; returns both together and the spans of the text in it.
+
+    A space stands between the two, unless there is one, or their scripts have none.
+
+    Args:
+      text: the text.
+      context: what is given.
+      given: where it stands: `left` of the text, `right` of it, or `both` with one blank, `____`,
+        in which the text is put.
+
+    Raises:
+      DataError: `given` is `both` and the context has not one blank.
+
+    Example:
+      >>> in_context("sat.", "The cat")
+      ('The cat sat.', [(8, 12)])
+    """
+    before, after = (context, "") if given == "left" else ("", context)
+    if given == "both":
+        parts = BLANK.split(context)[::2]
+        require_data(len(parts) == 2, f"context {context:.60}", "one blank, ____", len(parts) - 1)
+        before, after = parts
+    else:
+        joint = [part for part in (before, text, after) if part]
+        space = " " if len(joint) == 2 and _needs_space(*joint) else ""
+        before, after = before + space * bool(before), space * bool(after) + after
+    span = (len(before), len(before) + len(text))
+    return before + text + after, [span] if text else []
+
+
+def _needs_space(left: str, right: str) -> bool:
+    is_unspaced = ends_unspaced(left) and begins_unspaced(right)
+    return not (left[-1].isspace() or right[0].isspace() or is_unspaced)
 
 
 def _is_in(spans: Sequence[Span] | None, text: str, name: str) -> np.ndarray:
