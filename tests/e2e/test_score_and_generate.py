@@ -153,6 +153,15 @@ def test_generate_continues_and_fills_in(capsys, world):
     assert " and " in outputs[2] and "____" not in "".join(outputs)
 
 
+def test_blanks_have_candidates(capsys, world):
+    arguments = ["generate", f"--model={world.pretrained}", "--text=The ____ sat"]
+    status, [row, figures], _ = run(capsys, *arguments, "--candidates=3")
+    assert status == 0 and figures == {"texts": 1}
+    assert [each["rank"] for each in row["candidates"][0]] == [1, 2, 3]
+    status, [row, _], _ = run(capsys, *arguments, "--choices=cat,door mat")
+    assert {each["string"] for each in row["candidates"][0]} == {"cat", "door mat"}
+
+
 @pytest.mark.parametrize("verb", ["score", "generate"])
 @pytest.mark.parametrize(
     ("arguments", "message"),

@@ -156,7 +156,7 @@ def test_blanks_are_filled_as_by_the_whole_encoder_given_everything_around_them(
         wanted = np.take_along_axis(log_p.numpy(), filled[:, None], axis=1)[:, 0]
         np.testing.assert_allclose(np.concatenate(scores), wanted, atol=1e-5)
         groups = [1, *[3] * (one - 1), 1, *[3] * (two - 1)]
-        allowed = generation._allowed(tokenizer, tokenizer.vocab_size)[groups]
+        allowed = generation.allowed_pieces(tokenizer, tokenizer.vocab_size)[groups]
         np.testing.assert_array_equal(filled, np.where(allowed, log_p, -np.inf).argmax(axis=1))
 
 
