@@ -7,10 +7,12 @@ import dataclasses
 import itertools
 import math
 import re
+from collections.abc import Iterator, Sequence
 
 from official.xlnet.configs.choices import PUNCTUATION, UNITS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.inference.scoring import Score
+from official.xlnet.inference.text_parts import Span
 from official.xlnet.tokenization.unspaced_scripts import CHARACTERS, WORD
 
 # Letters and digits with single marks between them (don't, 1,000), or a mark alone.
@@ -61,25 +63,40 @@ def words_of(score: Score, punctuation: str = "attached", unit: str = "nats") ->
       >>> [(word.word, word.pieces) for word in words_of(scorer(["The unfit, too."])[0])]
       [('The', 1), ('unfit,', 3), ('too.', 2)]
     """
-    require_one_of("punctuation", punctuation, PUNCTUATION)
     require_one_of("unit", unit, UNITS)
-    pattern = WORD if punctuation == "attached" else _MARKS_ALONE
-    found = [match.span() for match in pattern.finditer(score.text)]
-    starts = [start for start, _ in found]
-    for start, end in score.offsets:
-        inside = slice(bisect.bisect_right(starts, start), bisect.bisect_left(starts, end))
-        del starts[inside]
-    stops = [bisect.bisect_left(found, (start,)) for start in starts[1:]]
-    ends = [found[stop - 1][1] for stop in [*stops, len(found)] if found]
     log_p = score.log_likelihoods / (1.0 if unit == "nats" else math.log(2.0))
     words: list[Word] = []
-    for word, group in itertools.groupby(
-        range(len(log_p)),
-        lambda piece: max(0, bisect.bisect_right(starts, score.offsets[piece][0]) - 1),
-    ):
-        own = list(group)
-        start, end = (starts[word], ends[word]) if found else score.offsets[own[0]]
-        surprisal, cumulated = -math.fsum(log_p[own]), -math.fsum(log_p[: own[-1] + 1])
+    for (start, end), pieces in word_spans(score.text, score.offsets, punctuation):
+        surprisal, cumulated = -math.fsum(log_p[pieces]), -math.fsum(log_p[: pieces[-1] + 1])
         text = score.text[start:end]
-        words.append(Word(len(words) + 1, text, start, end, len(own), surprisal, cumulated))
+        words.append(Word(len(words) + 1, text, start, end, len(pieces), surprisal, cumulated))
     return words
+
+
+def word_spans(
+    text: str, offsets: Sequence[Span], punctuation: str = "attached"
+) -> Iterator[tuple[Span, list[int]]]:
+    """Yields the span of each word that has pieces, and which these are; see `words_of`.
+
+    Args:
+      text: the text.
+      offsets: start and end of its pieces, or of some of them.
+      punctuation: see `words_of`.
+
+    Raises:
+      ConfigError: `punctuation` is another word.
+    """
+    require_one_of("punctuation", punctuation, PUNCTUATION)
+    pattern = WORD if punctuation == "attached" else _MARKS_ALONE
+    found = [match.span() for match in pattern.finditer(text)]
+    starts = [start for start, _ in found]
+    for start, end in offsets:
+        del starts[bisect.bisect_right(starts, start) : bisect.bisect_left(starts, end)]
+    stops = [bisect.bisect_left(found, (start,)) for start in starts[1:]]
+    ends = [found[stop - 1][1] for stop in [*stops, len(found)] if found]
+    for word, group in itertools.groupby(
+        range(len(offsets)),
+        lambda piece: max(0, bisect.bisect_right(starts, offsets[piece][0]) - 1),
+    ):
+        pieces = list(group)
+        yield (starts[word], ends[word]) if found else offsets[pieces[0]], pieces
