@@ -17,6 +17,7 @@ from official.xlnet.tokenization.special_tokens import EOD_ID, PAD_ID
 Row = tuple[TextParts, np.ndarray | None]
 # Rows of a batch times their length: bounds the memory of the logits.
 _TOKENS_PER_BATCH = 2048
+_SHORT, _SHORT_BUCKET = 64, 8  # Lengths up to the first are multiples of the second.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +112,9 @@ def windows_of(config: XLNetConfig, num_tokens: int) -> Iterator[Window]:
     length = window_length(config)
     advance = config.data.reuse_len or length
     if num_tokens <= length:
-        yield Window(0, min(bucket(num_tokens), length), 0)
+        # Sentences differ by few tokens: those of one length run together.
+        short = -(-max(num_tokens, 1) // _SHORT_BUCKET) * _SHORT_BUCKET
+        yield Window(0, min(short if short <= _SHORT else bucket(num_tokens), length), 0)
         return
     yield Window(0, length, 0)
     for start in range(advance, num_tokens - length + advance, advance):
