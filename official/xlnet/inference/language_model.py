@@ -74,11 +74,11 @@ def require_language_model(config: XLNetConfig, kinds: tuple[str, ...] = GENERAT
       config: the configuration that the model was pre-trained with.
       kinds: the objectives that will do, `GENERATED` or `SCORED`.
     """
-    key = f"objective.kind of a model that {'scores' if kinds == SCORED else 'generates'} text"
-    require_one_of(key, config.objective.kind, kinds)
     network = config.model.network
     can = network == "xlnet" or kinds == SCORED
-    require(can, "model.network", "xlnet to generate text", network)
+    require(can, "model.network", "xlnet to generate text or to export a head of language", network)
+    key = f"objective.kind of a model that {'scores' if kinds == SCORED else 'generates'} text"
+    require_one_of(key, config.objective.kind, kinds)
 
 
 def window_length(config: XLNetConfig) -> int:
