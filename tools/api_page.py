@@ -100,6 +100,9 @@ SECTIONS = {
     ),
     "Scoring and generation": (
         "official.xlnet.inference.scoring",
+        "official.xlnet.inference.words",
+        "official.xlnet.inference.pairs",
+        "official.xlnet.inference.cloze",
         "official.xlnet.inference.generation",
         "official.xlnet.inference.sampling",
     ),

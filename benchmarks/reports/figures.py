@@ -100,11 +100,17 @@ PICTURES = {
         table("accelerators.md", "table: release"), result_figures.largest_batch
     ),
     "masks": Picture(_WINDOWS, concept_figures.masks),
+    "minimal_pairs": Picture(
+        tree("minimal_pairs.json", lambda found: found["orders"]), result_figures.minimal_pairs
+    ),
     "orders": Picture(_WINDOWS, concept_figures.orders),
     "records": Picture(table("data_preparation.md", "table: throughput"), result_figures.records),
     "serving": Picture(table("serving.md", "table: serving"), result_figures.serving),
     "steps": Picture(tree("token_steps.json"), result_figures.token_steps),
     "streams": Picture(_WINDOWS, concept_figures.streams),
+    "surprisal": Picture(
+        tree("minimal_pairs.json", lambda found: found["words"]), result_figures.surprisal
+    ),
     "time_to_quality": Picture(
         tree("time_to_quality.json", time_to_quality.shown), result_figures.time_to_quality
     ),

@@ -218,3 +218,39 @@ def _finish(axes, legend: dict[str, Any] | None = None, **properties: Any) -> No
     axes.set(**properties)
     axes.legend(**(legend or {}))
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def surprisal(words: dict[str, list[dict[str, Any]]]) -> bytes:
+    """Surprisal of the words of a pair of sentences: {good or bad: words}."""
+    figure = new_figure(8, 3.5)
+    axes = figure.subplots()
+    for (side, found), color in zip(words.items(), (_OURS, _THEIRS), strict=True):
+        sentence = " ".join(word["word"] for word in found)
+        values = [word["surprisal"] for word in found]
+        label = f"{sentence} ({sum(values):.1f} nats)"
+        axes.plot(values, "o-" if side == "good" else "s--", color=color, label=label)
+    good, bad = ([word["word"] for word in found] for found in words.values())
+    names = [a if a == b else f"{a}\n{b}" for a, b in zip(good, bad, strict=True)]
+    axes.set_xticks(range(len(names)), names)
+    _finish(axes, ylabel="surprisal, nats", ylim=(0, None))
+    return png(figure, bbox_inches="tight")
+
+
+def minimal_pairs(orders: dict[str, dict[str, Any]]) -> bytes:
+    """Accuracy on minimal pairs by group, with intervals: {order: metrics}."""
+    groups = list(next(iter(orders.values()))["groups"])
+    figure = new_figure(8, 1.2 + 0.7 * len(groups))
+    axes = figure.subplots()
+    colors = zip(orders.items(), (_OURS, _THEIRS, _THIRD), strict=True)
+    for number, ((order, metrics), color) in enumerate(colors):
+        found = [metrics["groups"][group] for group in groups]
+        shares = np.array([each["accuracy"] for each in found])
+        low, high = np.transpose([each["accuracy_interval"] for each in found])
+        places = np.arange(len(groups)) + 0.25 * (number - 1)
+        error = [shares - low, high - shares]
+        axes.errorbar(shares, places, xerr=error, fmt="o", capsize=3, color=color, label=order)
+    axes.axvline(0.5, color="gray", linestyle="--")
+    axes.set_yticks(range(len(groups)), groups)
+    axes.invert_yaxis()
+    _finish(axes, xlabel="share of pairs whose good sentence is more probable", xlim=(0, 1.02))
+    return png(figure, bbox_inches="tight")

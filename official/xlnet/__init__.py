@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.reading import register_reader
+    from official.xlnet.inference.cloze import blank_candidates
     from official.xlnet.inference.embedding import TextEmbedder, embed
     from official.xlnet.inference.generation import fill_blanks, generate
     from official.xlnet.inference.sampling import Sampling
@@ -82,6 +83,7 @@ _MODULE_OF = {
     "XLNetEncoder": "modeling.networks.xlnet_encoder",
     "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
     "XLNetTaskModel": "modeling.models.xlnet_task_model",
+    "blank_candidates": "inference.cloze",
     "convert": "checkpoints.convert",
     "create_optimizer": "training.optimization",
     "embed": "inference.embedding",
@@ -130,6 +132,7 @@ __all__ = [
     "XLNetPretrainer",
     "XLNetTaskModel",
     "__version__",
+    "blank_candidates",
     "convert",
     "create_optimizer",
     "embed",

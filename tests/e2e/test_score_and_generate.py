@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from official.xlnet import cli
@@ -39,6 +41,106 @@ def test_score_prints_texts_and_totals(capsys, world, tmp_path):
         assert status == 0 and figures["log_likelihood"] == pytest.approx(total)
 
 
+@pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl", "parquet"])
+def test_words_come_with_the_columns_of_the_input(capsys, world, tmp_path, ending):
+    source, output = tmp_path / "items.csv", tmp_path / f"words.{ending}"
+    lines = ["id,text,context", 'a7,"""The cat"" sat, so.",It was late.', "b1,And then,"]
+    source.write_text("\n".join(lines) + "\n")
+    arguments = ["score", f"--model={world.pretrained}", f"--input={source}"]
+    status, [*rows, _], _ = run(capsys, *arguments)
+    assert status == 0 and [row["id"] for row in rows] == ["a7", "b1"]
+    status, [figures], _ = run(capsys, *arguments, "--words", "--unit=bits", f"--output={output}")
+    assert status == 0
+    read = {
+        "tsv": lambda path: pd.read_csv(path, sep="\t", quoting=3),
+        "csv": pd.read_csv,
+        "jsonl": lambda path: pd.read_json(path, lines=True),
+        "parquet": pd.read_parquet,
+    }[ending]
+    words = read(output)
+    assert words["word"].tolist() == ['"The', 'cat"', "sat,", "so.", "And", "then"]
+    assert words["id"].tolist() == ["a7"] * 4 + ["b1"] * 2
+    assert words["text_id"].tolist() == [1] * 4 + [2] * 2
+    texts = ['"The cat" sat, so.', "And then"]
+    for row in words.to_dict("records"):
+        assert texts[row["text_id"] - 1][row["start"] : row["end"]] == row["word"]
+    totals = words.groupby("text_id")["surprisal"].sum().tolist()
+    assert totals == pytest.approx([-row["total"] / np.log(2) for row in rows])
+    assert words["pieces"].sum() == figures["tokens"] == sum(len(row["tokens"]) for row in rows)
+
+
+def test_a_context_is_given_and_not_scored(capsys, world):
+    arguments = ["score", f"--model={world.pretrained}"]
+
+    def total(*more):
+        status, [row, _], _ = run(capsys, *arguments, *more)
+        assert status == 0
+        return row["total"]
+
+    both = total("--text=The cat sat.")
+    assert total("--text=The cat") + total("--text=sat.", "--context=The cat") == pytest.approx(
+        both
+    )
+    right = total("--text=The cat", "--context=sat.", "--given=right")
+    around = total("--text=The cat", "--context=____ sat.", "--given=both")
+    assert right == pytest.approx(around) and right != pytest.approx(total("--text=The cat"))
+    assert total("--text=The", "--context=cat", "--whole_given") == pytest.approx(
+        total("--text=The", "--context=cat")  # The network has one layer.
+    )
+
+
+def test_pairs_are_compared_by_group(capsys, world, tmp_path):
+    pairs = [
+        {"sentence_good": "The cat sat.", "sentence_bad": "The cat sit.", "UID": "a"},
+        {"sentence_good": "And then", "sentence_bad": "And than more", "UID": "b"},
+    ]
+    source, output = tmp_path / "pairs.jsonl", tmp_path / "differences.csv"
+    source.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    options = ["--order=random", "--num_orders=3", f"--output={output}"]
+    arguments = ["score", f"--model={world.pretrained}", "--pairs", *options]
+    status, [figures], _ = run(capsys, *arguments, f"--input={source}")
+    assert status == 0 and figures["pairs"] == 2 and set(figures["groups"]) == {"a", "b"}
+    found = pd.read_csv(output)
+    assert found["difference"].mean() == pytest.approx(figures["mean_difference"])
+    assert (found["difference"] > 0).mean() == figures["accuracy"]
+    texts = [text for pair in pairs for text in list(pair.values())[:2]]
+    status, [*rows, _], _ = run(
+        capsys,
+        "score",
+        f"--model={world.pretrained}",
+        *options[:2],
+        *[f"--text={t}" for t in texts],
+    )
+    assert found[["good_total", "bad_total"]].to_numpy().ravel().tolist() == pytest.approx(
+        [row["total"] for row in rows]  # In the same orders.
+    )
+    regions = {"good": ["The", "cat", "sat"], "bad": ["The", "", "sit"]}
+    conditions = [
+        {
+            "condition_name": name,
+            "regions": [{"region_number": n, "content": text} for n, text in enumerate(texts, 1)],
+        }
+        for name, texts in regions.items()
+    ]
+    suite = {
+        "predictions": [{"type": "formula", "formula": "(3;%good%) < (3;%bad%)"}],
+        "items": [{"item_number": 1, "conditions": conditions}],
+    }
+    source = tmp_path / "suite.json"
+    source.write_text(json.dumps(suite, indent=1))
+    status, [figures], _ = run(capsys, *arguments, f"--input={source}")
+    assert status == 0 and figures["pairs"] == 1
+    assert pd.read_csv(output)["prediction"].tolist() == ["(3;%good%) < (3;%bad%)"]
+    for wrong, message in (
+        ([f"--input={world.text}"], "expected a string 'good'"),
+        (["--text=a"], "--pairs: expected --input"),
+        ([f"--input={tmp_path / 'pairs.jsonl'}", "--group=x"], "--group: expected a column"),
+        ([f"--input={source}", "--output=x.xlsx"], "expected a file ending in .tsv"),
+    ):
+        status, rows, error = run(capsys, *arguments, *wrong)
+        assert (status, rows) == (2, []) and message in error
+
+
 def test_generate_continues_and_fills_in(capsys, world):
     arguments = ["generate", f"--model={world.pretrained}", "--num_tokens=5", "--top_k=20"]
     texts = ["--text=The ____ sat", "--text=Once upon a", "--text=____{2} and ____."]
@@ -49,6 +151,15 @@ def test_generate_continues_and_fills_in(capsys, world):
     assert outputs[0].startswith("The ") and outputs[0].endswith(" sat")
     assert outputs[1].startswith("Once upon a")
     assert " and " in outputs[2] and "____" not in "".join(outputs)
+
+
+def test_blanks_have_candidates(capsys, world):
+    arguments = ["generate", f"--model={world.pretrained}", "--text=The ____ sat"]
+    status, [row, figures], _ = run(capsys, *arguments, "--candidates=3")
+    assert status == 0 and figures == {"texts": 1}
+    assert [each["rank"] for each in row["candidates"][0]] == [1, 2, 3]
+    status, [row, _], _ = run(capsys, *arguments, "--choices=cat,door mat")
+    assert {each["string"] for each in row["candidates"][0]} == {"cat", "door mat"}
 
 
 @pytest.mark.parametrize("verb", ["score", "generate"])

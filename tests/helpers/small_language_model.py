@@ -1,5 +1,7 @@
 """A small language model with weights far from their initial ones, so that all of them matter."""
 
+import re
+
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
@@ -49,6 +51,10 @@ class NumberTokenizer(Tokenizer):
 
     def encode(self, text: str) -> list[int]:
         return [int(word) for word in text.split()]
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        words = list(re.finditer(r"\S+", text))
+        return [int(word[0]) for word in words], [word.span() for word in words]
 
     def decode(self, ids: list[int]) -> str:
         return " ".join(map(str, ids))

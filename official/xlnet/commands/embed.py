@@ -1,7 +1,8 @@
 """Embeds texts: one vector per text, as .npy, JSON lines or Parquet.
 
 --input is a UTF-8 file with one text per line, or JSON lines with a key `text`. Row n of the output
-is the vector of text n; an empty line is an empty text. The ending of --output is its format.
+is the vector of text n; an empty line is an empty text. The ending of --output is its format. With
+--pooling=none or words a row is one of a token or word, with its text and place.
 
 Example:
   xlnet embed --model=runs/model --input=texts.txt --output=texts.npy
@@ -9,14 +10,28 @@ Example:
 
 from __future__ import annotations
 
+import contextlib
+import re
 import sys
 import time
 from typing import Any
 
-from official.xlnet.commands import REQUIRED, batch_size, choice, flag_table, integer, string
+import numpy as np
+
+from official.xlnet.commands import (
+    REQUIRED,
+    batch_size,
+    choice,
+    comma_list,
+    flag_table,
+    integer,
+    string,
+)
 from official.xlnet.data.reading import check_unknown
+from official.xlnet.data.row_files import write_rows
 from official.xlnet.data.text_files import read_rows
 from official.xlnet.data.vector_files import check_ending, vector_file
+from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.progress import Progress, minutes_and_seconds, per_second
 
@@ -24,7 +39,12 @@ FLAGS = flag_table(
     string("model", REQUIRED, "Model directory, HF folder or TF1 release."),
     string("input", REQUIRED, "Text file, or JSON lines."),
     string("output", REQUIRED, "File ending in .npy, .jsonl or .parquet."),
-    choice("pooling", "mean", ["mean", "cls"], "Mean over all tokens, or the vector of CLS."),
+    choice(
+        "pooling",
+        default="mean",
+        values=["mean", "text_mean", "cls", "words", "none"],
+        text="Mean over all tokens, or without SEP and CLS; CLS; or a row for each word, or token.",
+    ),
     integer(
         "layer",
         default=-1,
@@ -32,6 +52,7 @@ FLAGS = flag_table(
         least=-1001,
         most=1000,
     ),
+    comma_list("layers", [], "Several layers, whose vectors are put side by side."),
     integer(
         "max_length",
         default=None,
@@ -41,6 +62,7 @@ FLAGS = flag_table(
     batch_size("Batch size."),
 )
 
+_INTEGER = re.compile(r"-?\d+")
 _CHUNK_BATCHES = 16  # Batches whose texts are sorted by length together.
 
 
@@ -51,24 +73,55 @@ def run() -> dict[str, Any]:
     from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.inference.embedding import TextEmbedder
 
+    of_parts = FLAGS.pooling in ("words", "none")
+    if of_parts and not FLAGS.output.endswith((".jsonl", ".parquet")):
+        raise ConfigError(
+            f"{FLAGS.output}: expected .jsonl or .parquet for rows of words or tokens"
+        )
     check_ending(FLAGS.output)
     texts = read_rows(FLAGS.input)
     tokenizer, encoder = load_tokenizer(FLAGS.model), load_encoder(FLAGS.model)
-    embedder = TextEmbedder(encoder, tokenizer, FLAGS.layer, FLAGS.max_length)
-    width = encoder.config.model.d_model
+    layers = [int(each) if _INTEGER.fullmatch(each) else each for each in FLAGS.layers]
+    embedder = TextEmbedder(encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length)
+    rows: list[dict[str, Any]] = []
     size = FLAGS.batch_size * _CHUNK_BATCHES
     progress, start = Progress(sys.stderr), time.monotonic()
-    with vector_file(FLAGS.output, len(texts), width) as write:
+    opened = vector_file(FLAGS.output, len(texts), embedder.width)
+    with contextlib.nullcontext() if of_parts else opened as write:
         for first in range(0, len(texts), size):
             chunk = texts[first : first + size]
-            write(chunk, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
+            if write is None:
+                rows += _parts(embedder, tokenizer, chunk, first)
+            else:
+                write(chunk, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
             done = first + len(chunk)
             left = (time.monotonic() - start) / done * (len(texts) - done)
             progress.show(f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left")
     progress.keep(f"{len(texts)}/{len(texts)} texts")
+    if of_parts:
+        write_rows(FLAGS.output, rows)
     return {
         "texts": len(texts),
-        "width": width,
+        "truncated": embedder.num_truncated,
+        "width": embedder.width,
         "texts_per_second": per_second(len(texts), start),
         **check_unknown(tokenizer.counts, FLAGS.input),
     }
+
+
+def _parts(embedder: Any, tokenizer: Any, texts: list[str], first: int) -> list[dict[str, Any]]:
+    """A row for each token, or word, of texts: where it stands, and its vector."""
+    from official.xlnet.inference.words import word_spans
+
+    rows = []
+    vectors_NTD = embedder(texts, "none", FLAGS.batch_size)[:, :-2]  # Without SEP and CLS.
+    for number, (text, vectors_TD) in enumerate(zip(texts, vectors_NTD, strict=True), first + 1):
+        offsets = tokenizer.encode_with_offsets(text)[1][: embedder.max_length - 2]
+        spans = ((span, [piece]) for piece, span in enumerate(offsets))
+        for (start, end), pieces in (
+            word_spans(text, offsets) if FLAGS.pooling == "words" else spans
+        ):
+            place = np.array(pieces) - len(offsets)  # Padding is on the left.
+            row = {"text_id": number, "start": start, "end": end, "part": text[start:end]}
+            rows.append({**row, "vector": vectors_TD[place].mean(axis=0).tolist()})
+    return rows

@@ -2,7 +2,8 @@
 
 A text with blanks, written ____ (four or more underscores), is filled in; other texts are
 continued. ____{3} is a blank of exactly 3 word pieces. Prints one JSON object per text, with `text`
-and `output`.
+and `output`. With --candidates or --choices, a text has, instead of the output, for each blank what
+may stand there, with probabilities and ranks.
 
 Example:
   xlnet generate --model=runs/model --text='The ____ of the people.'
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from official.xlnet.commands import MODEL, TEXTS, flag_table, integer, number, seed
+from official.xlnet.commands import MODEL, TEXTS, comma_list, flag_table, integer, number, seed
 from official.xlnet.data.reading import check_unknown
 from official.xlnet.data.text_files import read_texts, write_json_lines
 from official.xlnet.files.staging import on_local_disk
@@ -29,6 +30,10 @@ FLAGS = flag_table(
         least=1,
         most=1000,
     ),
+    integer(
+        "candidates", 0, "For each blank, the most probable pieces instead of one.", most=10_000
+    ),
+    comma_list("choices", [], "For the blank of each text, these strings by their probability."),
     number("temperature", 1.0, "Sampling temperature; 0 is greedy decoding.", 0, 1e6),
     integer("top_k", 0, "Sample from the k most probable pieces; 0: all."),
     number("top_p", 1.0, "Nucleus sampling: cumulative probability of the candidates.", 0, 1),
@@ -45,6 +50,8 @@ def run() -> dict[str, Any]:
     from official.xlnet.inference.sampling import Sampling
 
     texts = read_texts(FLAGS.text, FLAGS.input)
+    if FLAGS.choices or FLAGS.candidates:
+        return _candidates(texts)
     sampling = Sampling(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed)
     model, tokenizer = load_language_model(FLAGS.model), load_tokenizer(FLAGS.model)
     prompts = [text for text in texts if not has_blank(text)]
@@ -57,3 +64,15 @@ def run() -> dict[str, Any]:
     write_json_lines(FLAGS.output, lines)
     counts = {"continued": len(prompts), "filled": len(blanks)}
     return {**counts, **check_unknown(tokenizer.counts, "texts")}
+
+
+def _candidates(texts: list[str]) -> dict[str, Any]:
+    """Writes the candidates for blanks; returns the number of `texts`."""
+    from official.xlnet.inference.cloze import blank_candidates
+
+    found = blank_candidates(FLAGS.model, texts, FLAGS.choices or FLAGS.candidates)
+    lines = [
+        {"text": text, "candidates": [[each._asdict() for each in blank] for blank in blanks]}
+        for text, blanks in zip(texts, found, strict=True)
+    ]
+    return {"texts": write_json_lines(FLAGS.output, lines)}

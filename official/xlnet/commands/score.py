@@ -1,6 +1,10 @@
-"""Scores texts: log-likelihood under a factorization order, per token and in total.
+"""Scores texts: log-likelihood under a factorization order, per token, per word and in total.
 
 Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats) and `total`.
+--input may be a table with a column `text`; its other columns come back. --words writes a row for
+each word, with its surprisal. --context, or a column `context`, is given and not scored. --pairs
+compares the columns `good` and `bad` of a table (BLiMP's `sentence_good` and `sentence_bad`), or
+what the predictions of a SyntaxGym suite (.json) say.
 
 Example:
   xlnet score --model=runs/model --text='The cat sat.'
@@ -8,12 +12,18 @@ Example:
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from official.xlnet.commands import MODEL, TEXTS, choice, flag_table, integer, seed
-from official.xlnet.configs.choices import SCORING_ORDERS
+import numpy as np
+
+from data_prep.tasks.scored_rows import read_scored_rows, read_suite
+from official.xlnet.commands import MODEL, TEXTS, boolean, choice, flag_table, integer, seed, string
+from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
 from official.xlnet.data.reading import check_unknown
+from official.xlnet.data.row_files import ENDINGS, check_row_ending, write_rows
 from official.xlnet.data.text_files import read_texts, write_json_lines
+from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.perplexity import perplexity
 
@@ -33,7 +43,15 @@ FLAGS = flag_table(
         least=1,
         most=10_000,
     ),
-    seed("Random seed, for --order=random."),
+    seed("Random seed, for --order=random and for intervals of --pairs."),
+    string("context", None, "Text that is given and not scored; default: the column context."),
+    choice("given", "left", GIVEN_SIDES, "Where the context stands; both: around its blank ____."),
+    boolean("whole_given", False, "Whether the tokens of the context attend to each other."),
+    boolean("words", False, f"Write a row for each word; --output ends in {', '.join(ENDINGS)}."),
+    choice("unit", "nats", UNITS, "Unit of surprisal, for --words."),
+    choice("punctuation", "attached", PUNCTUATION, "Marks with their words or alone, for --words."),
+    boolean("pairs", False, "Compare the columns good and bad of --input."),
+    string("group", None, "Column by which --pairs are grouped; default: UID, if there is one."),
 )
 
 
@@ -41,30 +59,116 @@ FLAGS = flag_table(
 def run() -> dict[str, Any]:
     """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
     from official.xlnet.checkpoints.any_format import load_tokenizer
-    from official.xlnet.inference.language_model import load_language_model
-    from official.xlnet.inference.scoring import score
+    from official.xlnet.inference.language_model import SCORED, load_language_model
+    from official.xlnet.inference.scoring import Scorer, standard_error
 
-    texts = read_texts(FLAGS.text, FLAGS.input)
-    model, tokenizer = load_language_model(FLAGS.model), load_tokenizer(FLAGS.model)
-    scores = score(model, texts, FLAGS.order, FLAGS.num_orders, FLAGS.seed, tokenizer)
-    write_json_lines(
-        FLAGS.output,
-        (
-            {
-                "text": result.text,
-                "tokens": result.pieces,
-                "log_likelihoods": result.log_likelihoods.tolist(),
-                "total": result.total,
-            }
-            for result in scores
-        ),
-    )
+    is_table = (FLAGS.words or FLAGS.pairs) and FLAGS.output
+    if is_table:
+        check_row_ending(FLAGS.output)
+    rows, formulas = _rows()
+    tokenizer = load_tokenizer(FLAGS.model)
+    scorer = Scorer(load_language_model(FLAGS.model, SCORED), tokenizer)
+    scores, starts = _scores(scorer, rows)
+    metrics: dict[str, Any] = {}
+    if FLAGS.pairs:
+        written, metrics = _pairs(rows, scores, formulas)
+    else:
+        written = _words(rows, scores, starts) if FLAGS.words else _texts(rows, scores)
+    if is_table:
+        write_rows(FLAGS.output, written)
+    elif not FLAGS.pairs:
+        write_json_lines(FLAGS.output, written)
     num_tokens = sum(len(result.pieces) for result in scores)
     total = sum(result.total for result in scores)
     return {
-        "texts": len(texts),
+        "texts": len(rows),
         "tokens": num_tokens,
         "log_likelihood": total,
+        **_error(standard_error(sum(result.order_totals for result in scores))),
         "perplexity": perplexity(-total / max(1, num_tokens)),
+        **metrics,
         **check_unknown(tokenizer.counts, "texts"),
     }
+
+
+def _rows() -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows to score, of pairs first the good, then the bad ones; and predictions of a suite."""
+    if FLAGS.pairs:
+        if not FLAGS.input or FLAGS.text or FLAGS.words:
+            raise ConfigError("--pairs: expected --input, and neither --text nor --words")
+        if suite := read_suite(FLAGS.input):
+            return suite
+        pairs = read_scored_rows(FLAGS.input, ("good", "bad"))
+        return [{**row, "text": row[side]} for side in ("good", "bad") for row in pairs], []
+    rows = [{"text": text} for text in FLAGS.text]
+    rows += read_scored_rows(FLAGS.input) if FLAGS.input else []
+    read_texts([row["text"] for row in rows], None)
+    return rows, []
+
+
+def _scores(scorer: Any, rows: list[dict[str, Any]]) -> tuple[list[Any], list[int]]:
+    """Scores of the texts of rows, each in its context, and where in it the text starts."""
+    from official.xlnet.inference.text_parts import in_context
+
+    placed = []
+    for row in rows:
+        context = (row.get("context") if FLAGS.context is None else FLAGS.context) or ""
+        placed.append(in_context(row["text"], context, FLAGS.given if context else "left"))
+    whole, targets = [text for text, _ in placed], [spans for _, spans in placed]
+    options = {"targets": targets, "whole_given": FLAGS.whole_given}
+    scores = scorer.score(whole, FLAGS.order, FLAGS.num_orders, FLAGS.seed, **options)
+    return scores, [spans[0][0] if spans else 0 for spans in targets]
+
+
+def _texts(rows: list[dict[str, Any]], scores: list[Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            **row,
+            "tokens": result.pieces,
+            "log_likelihoods": result.log_likelihoods.tolist(),
+            "total": result.total,
+            **_error(result.standard_error),
+        }
+        for row, result in zip(rows, scores, strict=True)
+    ]
+
+
+def _error(value: float | None) -> dict[str, float]:
+    return {} if value is None else {"standard_error": value}
+
+
+def _words(
+    rows: list[dict[str, Any]], scores: list[Any], starts: list[int]
+) -> list[dict[str, Any]]:
+    from official.xlnet.inference.words import words_of
+
+    words = []
+    for number, (row, result) in enumerate(zip(rows, scores, strict=True), start=1):
+        columns = {name: row[name] for name in row if name not in ("text", "context")}
+        for word in words_of(result, FLAGS.punctuation, FLAGS.unit):
+            first = starts[number - 1]  # Characters count from there.
+            place = {"start": word.start - first, "end": word.end - first}
+            words.append({"text_id": number, **columns, **dataclasses.asdict(word), **place})
+    return words
+
+
+def _pairs(
+    rows: list[dict[str, Any]], scores: list[Any], formulas: list[str]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A row for each pair, or prediction of a suite, with its difference; and the metrics."""
+    from official.xlnet.inference.pairs import pair_metrics, suite_margins
+
+    if formulas:
+        pairs, group = suite_margins(rows, scores, formulas), FLAGS.group or "prediction"
+    else:
+        totals = np.reshape([result.total for result in scores], [2, -1]).T.tolist()
+        rows = [{name: row[name] for name in row if name != "text"} for row in rows]
+        pairs = [
+            {**row, "good_total": good, "bad_total": bad, "difference": good - bad}
+            for row, (good, bad) in zip(rows, totals, strict=False)
+        ]
+        group = FLAGS.group or "UID" * ("UID" in pairs[0])
+    if group and not all(group in row for row in pairs):
+        raise ConfigError(f"--group: expected a column of {FLAGS.input}, got {group!r}")
+    groups = [row[group] for row in pairs] if group else []
+    return pairs, pair_metrics([row["difference"] for row in pairs], groups, FLAGS.seed)

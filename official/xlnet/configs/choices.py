@@ -6,5 +6,8 @@ The modules that implement them load TensorFlow; `xlnet VERB --help` must not.
 CHECKPOINT_FORMS = ("xlnet", "hf", "tf1")
 STRATEGIES = ("one_device", "mirrored", "multi_worker", "tpu")
 SCORING_ORDERS = ("left_to_right", "random", "pseudo")
+GIVEN_SIDES = ("left", "right", "both")
+PUNCTUATION = ("attached", "alone")
+UNITS = ("nats", "bits")
 SERVED_HEADS = ("task", "encoder", "lm")
 WEIGHT_STORAGE = ("float32", "bfloat16", "float16", "int8")

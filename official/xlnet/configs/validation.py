@@ -114,7 +114,9 @@ def require_number(name: str, value: Any, allowed: Range, kind: type = numbers.I
     """
     is_of_kind = isinstance(value, kind) and not isinstance(value, bool)
     require(is_of_kind, name, "an integer" if kind is numbers.Integral else "a number", value)
-    require(allowed.holds(value), name, str(allowed), value)
+    too_large = allowed.high == math.inf > abs(value) > _FLOAT32_MAX
+    expected = f"at most {_FLOAT32_MAX} in size, as float32 holds" if too_large else str(allowed)
+    require(allowed.holds(value), name, expected, value)
 
 
 def require_one_of(key: str, value: Any, allowed: tuple[str, ...]) -> None:

@@ -15,21 +15,23 @@ from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
     FINITE,
+    require,
     require_number,
     require_one_of,
     require_type,
 )
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
-from official.xlnet.tokenization.graph.packing import check_length, pack, padded
+from official.xlnet.tokenization.graph.packing import check_length, needed_lengths, pack, padded
 from official.xlnet.tokenization.graph.ragged import ragged
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
-POOLINGS = ("cls", "mean", "none")
+POOLINGS = ("cls", "mean", "text_mean", "none")
 
 
 @checks_arguments("model")
@@ -37,7 +39,7 @@ def embed(
     model: str | Encoder,
     texts: str | Sequence[str],
     pooling: str = "mean",
-    layer: int = -1,
+    layer: int | Sequence[int] = -1,
     max_length: int | None = None,
     batch_size: int = 32,
     tokenizer: Tokenizer | None = None,
@@ -47,10 +49,10 @@ def embed(
     Args:
       model: a model directory, or an encoder with its `tokenizer`.
       texts: the texts; a single string is a single text. See `TextEmbedder`.
-      pooling: `mean` of the vectors of all tokens, SEP and CLS among them; `cls`, the vector of
-        CLS; or `none`, every token's vector.
+      pooling: `mean` of the vectors of all tokens, SEP and CLS among them; `text_mean` without
+        these two, 0 for an empty text; `cls`, the vector of CLS; or `none`, every token's vector.
       layer: hidden state to take: 0 is the word embedding, L the output of the last layer, and
-        negative numbers count from it.
+        negative numbers count from it. Of several, the vectors are put side by side.
       max_length: longest input in tokens, SEP and CLS among them; longer texts lose their end.
         Default: `data.seq_len`.
       batch_size: texts of a batch; several batches run side by side.
@@ -62,7 +64,8 @@ def embed(
 
     Raises:
       ConfigError: an argument is out of range, or an encoder comes without tokenizer.
-      DataError: the directory holds no usable model, or `max_length` leaves no room for text.
+      DataError: the directory holds no usable model, `max_length` leaves no room for text, or a
+        vector is NaN or infinite.
 
     Example:
       >>> embed("runs/tiny", ["A fine film.", "Dull."]).shape
@@ -88,6 +91,11 @@ class TextEmbedder:
       layer: see `embed`; layers above are not computed.
       max_length: see `embed`.
 
+    Attributes:
+      max_length: longest input in tokens.
+      width: length of a vector.
+      num_truncated: number of texts so far that were longer.
+
     Example:
       >>> embedder = TextEmbedder(encoder, tokenizer)
       >>> embedder("A fine film.").shape
@@ -98,24 +106,26 @@ class TextEmbedder:
         self,
         encoder: Encoder,
         tokenizer: Tokenizer,
-        layer: int = -1,
+        layer: int | Sequence[int] = -1,
         max_length: int | None = None,
     ):
         require_type("encoder", encoder, Encoder)
         num_layers = encoder.config.model.num_layers
-        require_number("layer", layer, FINITE)
-        if not -num_layers - 1 <= layer <= num_layers:
-            raise ConfigError(
-                f"layer: expected {-num_layers - 1} to {num_layers} for {num_layers} layers, "
-                f"got {layer}"
-            )
+        layers = list(layer) if isinstance(layer, Sequence) else [layer]
+        for each in layers:
+            require_number("layer", each, FINITE)
+            expected = f"{-num_layers - 1} to {num_layers} for {num_layers} layers"
+            require(-num_layers - 1 <= each <= num_layers, "layer", expected, each)
+        require(bool(layers), "layer", "at least one", layer)
+        layers = [each % (num_layers + 1) for each in layers]
         max_length = encoder.config.data.seq_len if max_length is None else max_length
         require_number("max_length", max_length, AT_LEAST_1)
         check_length(1, max_length)
-        self._tokenizer, self._max_length = tokenizer, max_length
-        self._width = encoder.config.model.d_model
+        self._tokenizer, self.max_length, self.num_truncated = tokenizer, max_length, 0
+        self.width = encoder.config.model.d_model * len(layers)
+        self._layers = layers if len(layers) > 1 else []
         self._lengths = default_lengths(max_length)
-        self._encoder = InferenceEncoder(encoder, max_length, num_layers=layer % (num_layers + 1))
+        self._encoder = InferenceEncoder(encoder, max_length, num_layers=max(layers))
         self._graph = functools.cache(self._new_graph)
         # The operations of one batch do not fill the cores, so that several run side by side.
         self._threads = concurrent.futures.ThreadPoolExecutor(num_cores())
@@ -129,16 +139,17 @@ class TextEmbedder:
         if isinstance(texts, str):
             return self([texts], pooling, batch_size)[0]
         ids = ragged(self._tokenizer.encode_batch(checked_texts(texts)))
-        features = pack([ids], self._max_length)
+        self.num_truncated += int(np.sum(needed_lengths([ids]) > self.max_length))
+        features = pack([ids], self.max_length)
         sizes = features["token_ids"].row_lengths().numpy().tolist()
         longest = max(sizes, default=0)
-        shape = [longest, self._width] if pooling == "none" else [self._width]
+        shape = [longest, self.width] if pooling == "none" else [self.width]
         result = np.zeros([len(sizes), *shape], np.float32)
 
         def run(batch: tuple[int, list[int]]) -> None:
             length, rows = batch
             inputs = padded({name: tf.gather(x, rows) for name, x in features.items()}, length)
-            vectors = self._graph(length, pooling)(**inputs).numpy()
+            vectors = finite(self._graph(length, pooling)(**inputs).numpy())
             for row, i in enumerate(rows):
                 if pooling == "none":
                     result[i, longest - sizes[i] :] = vectors[row, length - sizes[i] :]
@@ -168,15 +179,21 @@ class TextEmbedder:
 
         def vectors(token_ids, segment_ids, is_padding):
             content_BTD = self._encoder(
-                token_ids, is_padding, segment_ids, last_only=pooling == "cls"
+                token_ids,
+                is_padding,
+                segment_ids,
+                last_only=pooling == "cls",
+                layers=self._layers,
             ).vectors
             if pooling == "cls":
                 return content_BTD[:, -1]
             if pooling == "none":
                 return content_BTD
             is_real_BT1 = tf.cast(~is_padding, tf.float32)[..., None]
+            if pooling == "text_mean":  # SEP and CLS are the last two.
+                content_BTD, is_real_BT1 = content_BTD[:, :-2], is_real_BT1[:, :-2]
             total_BD = tf.reduce_sum(content_BTD * is_real_BT1, axis=1)
-            return total_BD / tf.reduce_sum(is_real_BT1, axis=1)
+            return tf.math.divide_no_nan(total_BD, tf.reduce_sum(is_real_BT1, axis=1))
 
         shape = [None, length]
         return tf.function(vectors, autograph=False).get_concrete_function(

@@ -24,6 +24,7 @@ from official.xlnet.inference.language_model import (
     loaded,
     require_both_sides,
 )
+from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
@@ -35,8 +36,8 @@ from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 Texts = TypeVar("Texts", str, list[str])
 BATCH_SIZE = 8
 _DRAWN, _GREEDY = Sampling(), Sampling(temperature=0.0)
-# What a target may become; see `_allowed`.
-_TEXT_OR_END, _WORD_BEGIN, _WORD_INSIDE, _IN_BLANK = range(4)
+# What a target may become; see `allowed_pieces`.
+_TEXT_OR_END, WORD_BEGIN, WORD_INSIDE, _IN_BLANK = range(4)
 
 
 @dataclasses.dataclass
@@ -201,7 +202,7 @@ def _fill(
             row.token_ids += ids
             row.targets += range(len(row.token_ids), len(row.token_ids) + length)
             row.token_ids += [PAD_ID] * length
-            row.groups += [_WORD_BEGIN if blank.begins_word else _WORD_INSIDE]
+            row.groups += [WORD_BEGIN if blank.begins_word else WORD_INSIDE]
             row.groups += [_IN_BLANK] * (length - 1)
         row.token_ids += parsed.ids[-1]
         rows.append(row)
@@ -219,7 +220,7 @@ def _predict(
     model: XLNetPretrainer, tokenizer: Tokenizer, rows: list[_Row], sampling: Sampling
 ) -> list[tuple[list[int], np.ndarray]]:
     """Ids and log-likelihoods of the targets of every row."""
-    is_allowed_GV = _allowed(tokenizer, model.config.model.vocab_size)
+    is_allowed_GV = allowed_pieces(tokenizer, model.config.model.vocab_size)
     results = []
     for first in range(0, len(rows), BATCH_SIZE):
         batch = rows[first : first + BATCH_SIZE]
@@ -235,7 +236,7 @@ def _predict(
                 tf.constant(sampling.top_k, tf.int32),
                 tf.constant(sampling.top_p, tf.float32),
             )
-        tokens, scores = (result.numpy() for result in decode(model, template, draws))
+        tokens, scores = (finite(result.numpy()) for result in decode(model, template, draws))
         for row, row_tokens, row_scores in zip(batch, tokens, scores, strict=True):
             count = len(row.targets)
             results.append((row_tokens[:count].tolist(), row_scores[:count]))
@@ -268,7 +269,7 @@ def _template(rows: list[_Row], is_allowed_GV: np.ndarray, causal: bool) -> Temp
     )
 
 
-def _allowed(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
+def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
     """Which pieces each group of targets may become, bool [G, V].
 
     Special tokens are not text, except for the end of a paragraph, and of the document where that

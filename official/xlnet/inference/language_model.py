@@ -8,16 +8,23 @@ from typing import Any
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.configs.validation import require, require_one_of, require_type
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
 _BUCKET = 128
+# Values of `objective.kind` whose models generate, and those whose models score.
+GENERATED = ("permutation", "causal")
+SCORED = (*GENERATED, "denoising")
 
 
-def load_language_model(model_dir: str) -> XLNetPretrainer:
+def load_language_model(model_dir: str, kinds: tuple[str, ...] = GENERATED) -> XLNetPretrainer:
     """Returns the pre-training model of a model directory, with room for one row of memory.
+
+    Args:
+      model_dir: the model directory.
+      kinds: see `require_language_model`.
 
     Raises:
       ConfigError: there is no usable configuration, or the model cannot score or generate text;
@@ -25,12 +32,12 @@ def load_language_model(model_dir: str) -> XLNetPretrainer:
       DataError: there is no usable checkpoint, or it holds an encoder without LM head.
     """
     config = load_config(model_dir)
-    require_language_model(config)
+    require_language_model(config, kinds)
     return load_pretrainer(model_dir, config, batch_size=1, dtype="float32")
 
 
 def loaded(
-    model: str | XLNetPretrainer, tokenizer: Tokenizer | None
+    model: str | XLNetPretrainer, tokenizer: Tokenizer | None, kinds: tuple[str, ...] = GENERATED
 ) -> tuple[XLNetPretrainer, Tokenizer]:
     """Returns a model, loaded if it is a path, and its tokenizer.
 
@@ -38,9 +45,11 @@ def loaded(
       ConfigError: a loaded model comes without its tokenizer; see also `load_language_model`.
     """
     if isinstance(model, str):
-        return load_language_model(model), load_tokenizer(model)
+        return load_language_model(model, kinds), load_tokenizer(model)
     if tokenizer is None:
         raise ConfigError("tokenizer: expected that of the loaded model, got None")
+    require_type("model", model, XLNetPretrainer)
+    require_language_model(model.config, kinds)
     return model, tokenizer
 
 
@@ -55,19 +64,21 @@ def for_each(texts: str | Sequence[str], function: Callable[[list[str]], list[An
     return function(checked_texts(texts))
 
 
-def require_language_model(config: XLNetConfig) -> None:
-    """Raises `ConfigError` unless a model was trained to predict a token from those before it.
+def require_language_model(config: XLNetConfig, kinds: tuple[str, ...] = GENERATED) -> None:
+    """Raises `ConfigError` unless a model was trained to predict tokens as it is asked to.
 
-    A `permutation` model does so from the query stream, a `causal` one from the content stream at
-    the previous token. A `denoising` model predicts masked tokens, independently of each other.
+    A `permutation` model predicts a token from the query stream, a `causal` one from the content
+    stream at the previous token, a `denoising` one from the content stream where it is masked.
 
     Args:
       config: the configuration that the model was pre-trained with.
+      kinds: the objectives that will do, `GENERATED` or `SCORED`.
     """
     network = config.model.network
-    require(network == "xlnet", "model.network", "xlnet to score or generate text", network)
-    key = "objective.kind of a model that scores or generates text"
-    require_one_of(key, config.objective.kind, ("permutation", "causal"))
+    can = network == "xlnet" or kinds == SCORED
+    require(can, "model.network", "xlnet to generate text or to export a head of language", network)
+    key = f"objective.kind of a model that {'scores' if kinds == SCORED else 'generates'} text"
+    require_one_of(key, config.objective.kind, kinds)
 
 
 def window_length(config: XLNetConfig) -> int:
@@ -87,11 +98,7 @@ def is_causal(config: XLNetConfig) -> bool:
 
     Args:
       config: the configuration that the model was pre-trained with.
-
-    Raises:
-      ConfigError: see `require_language_model`.
     """
-    require_language_model(config)
     return config.objective.kind == "causal"
 
 

@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from official.xlnet.configs.validation import COUNT_OR_NONE, NOT_NEGATIVE, Range, require_number
 
+_LEAST = tf.float32.as_numpy_dtype(1.2e-38)  # Smaller positive numbers may count as 0.
+
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
@@ -54,9 +56,11 @@ def choose(
       int32 [B].
     """
     num_tokens = logits_BV.shape[1]
-    sorted_BV, token_BV = tf.math.top_k(logits_BV / temperature, k=num_tokens)
+    sorted_BV, token_BV = tf.math.top_k(logits_BV, k=num_tokens)
+    # Divided after the largest is 0, so that no temperature overflows there.
+    sorted_BV = (sorted_BV - sorted_BV[:, :1]) / tf.maximum(temperature, _LEAST)
     p_BV = tf.nn.softmax(sorted_BV)
-    is_kept_BV = tf.cumsum(p_BV, axis=1, exclusive=True) < top_p
+    is_kept_BV = tf.cumsum(p_BV, axis=1, exclusive=True) < tf.maximum(top_p, _LEAST)
     is_kept_BV &= tf.range(num_tokens) < tf.where(top_k > 0, top_k, num_tokens)
     cumulative_BV = tf.cumsum(tf.where(is_kept_BV & (p_BV > 0), p_BV, 0.0), axis=1)
     # At rounding's edge the draw must not fall on a token that was left out.

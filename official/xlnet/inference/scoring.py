@@ -1,26 +1,33 @@
-"""Log-likelihood of texts under a factorization order.
+"""Log-likelihood of texts, or of parts of them, under a factorization order.
 
     log p(x) = Σ_t log p(x_t | x_j with order[j] < order[t])
 
 The query stream gives every term: it knows the position of a token and what comes before it in
-the order, never the token itself. Summed over all texts of one length, p is 1 for any order. The
-pseudo log-likelihood, log p(x_t | all x_j with j ≠ t) summed over t, is not a distribution; it
-needs one pass a token.
+the order, never the token itself. Summed over all texts of one length, p is 1 for any order. What
+is given comes first in the order and is not in the sum, and what is neither given nor scored comes
+last: p(B | A) is that of the order (A, B). The pseudo log-likelihood, log p(x_t | all x_j with
+j ≠ t) summed over t, is not a distribution; it needs one pass a token.
 
 A causal model (`objective.kind=causal`) has never trained its query stream. Its terms come from
 the content stream at the token before, and its only order is from left to right. The first token
-of a text follows `<eod>`, the end of the document before. A denoising model has no such terms.
+of a text follows `<eod>`, the end of the document before.
+
+A denoising model predicts a token from a text in which it is `<mask>`, and so is all that comes
+after it in the order: mask, predict, put in, predict the next. This is a distribution, too, and
+needs one pass a token.
 
 A text longer than `seq_len` is read as in pre-training: windows of `seq_len` tokens that advance
 by `reuse_len`, and a memory of the tokens that are no longer in the window. The first window
 scores all of its tokens, each later one the `reuse_len` tokens that are new in it, all the others
-being known. Windows of a causal model have `reuse_len` tokens, all of them new.
+being known. Windows of a causal model have `reuse_len` tokens, all of them new. A denoising model
+has no memory here.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import overload
 
 import numpy as np
@@ -34,43 +41,59 @@ from official.xlnet.configs.validation import (
     require_one_of,
     require_type,
 )
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.language_model import (
-    bucket,
+    SCORED,
     for_each,
     loaded,
     require_both_sides,
     require_language_model,
-    window_length,
 )
+from official.xlnet.inference.masked_tokens import masked_batches
+from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.network.inference_encoder import last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
+from official.xlnet.inference.scoring_windows import Row, windows_of
+from official.xlnet.inference.text_parts import HIDDEN, Span, TextParts, text_parts
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.tokenization.special_tokens import EOD_ID, PAD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
-
-# Rows of a batch times their length: bounds the memory of the logits.
-_TOKENS_PER_BATCH = 2048
 
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """Log-likelihood of one text.
+    """Log-likelihood of one text, or of its targets.
 
     Attributes:
       text: the text.
-      pieces: its word pieces.
+      pieces: its word pieces, those of the targets.
       log_likelihoods: float64, one for each piece, in nats; means over the orders if random.
+      offsets: start and end of each piece in characters of the text.
+      order_totals: float64, the log-likelihood under each of the random orders; else empty.
     """
 
     text: str
     pieces: list[str]
     log_likelihoods: np.ndarray
+    offsets: list[Span] = dataclasses.field(default_factory=list)
+    order_totals: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
     @property
     def total(self) -> float:
-        """Log-likelihood of the text, in nats."""
-        return float(self.log_likelihoods.sum())
+        """Log-likelihood of the text, or of its targets, in nats."""
+        return math.fsum(self.log_likelihoods)
+
+    @property
+    def standard_error(self) -> float | None:
+        """Standard error of `total` over random orders; None for fewer than two."""
+        return standard_error(self.order_totals)
+
+
+def standard_error(totals: np.ndarray) -> float | None:
+    """Standard error of the mean of some numbers; None for fewer than two."""
+    if len(totals) < 2:
+        return None
+    return float(np.std(totals, ddof=1) / math.sqrt(len(totals)))
 
 
 @overload
@@ -99,7 +122,7 @@ def score(
 def score(
     model: str | XLNetPretrainer, texts, order="left_to_right", num_orders=1, seed=0, tokenizer=None
 ):
-    """Computes the log-likelihood of texts. To score often, create a `Scorer` and keep it.
+    """Computes the log-likelihood of texts. To score often, or parts of texts, keep a `Scorer`.
 
     Args:
       model: pre-trained model: a model directory, HF folder or TF1 release, or a loaded model.
@@ -115,7 +138,7 @@ def score(
     Raises:
       ConfigError: an argument is out of range, a loaded model comes without its tokenizer, or the
         objective that the model was trained with does not predict this.
-      DataError: the model cannot be loaded.
+      DataError: the model cannot be loaded, or its activations overflow.
       TypeError: a text is not a string.
 
     Example:
@@ -124,7 +147,7 @@ def score(
     """
 
     def scores(texts: list[str]) -> list[Score]:
-        return Scorer(*loaded(model, tokenizer))(texts, order, num_orders, seed)
+        return Scorer(*loaded(model, tokenizer, SCORED))(texts, order, num_orders, seed)
 
     return for_each(texts, scores)
 
@@ -140,20 +163,26 @@ class Scorer:
       tokenizer: its tokenizer.
 
     Raises:
-      ConfigError: the model was not trained to predict a token from those before it.
+      ConfigError: the model was not trained to predict tokens.
 
     Example:
       >>> scorer = Scorer(model, tokenizer)
       >>> scorer(["The cat sat."])[0].total
       -22.4
+      >>> scorer.score(["The cat sat."], given=[[(0, 7)]])[0].pieces
+      ['▁sat', '.']
     """
 
     def __init__(self, model: XLNetPretrainer, tokenizer: Tokenizer):
         require_type("model", model, XLNetPretrainer)
-        require_language_model(model.config)
+        require_language_model(model.config, SCORED)
         self._config = model.config
         self._tokenizer = tokenizer
-        self._network = LanguageModelNetwork(model, model.config.data.seq_len, with_memory=True)
+        self._masks = model.config.objective.kind == "denoising"
+        with_memory = not self._masks and model.config.model.network == "xlnet"
+        self._network = LanguageModelNetwork(
+            model, model.config.data.seq_len, "float32", with_memory
+        )
 
     def __call__(
         self,
@@ -161,69 +190,99 @@ class Scorer:
         order: str = "left_to_right",
         num_orders: int = 1,
         seed: int = 0,
+        given: Sequence[Sequence[Span]] | None = None,
+        targets: Sequence[Sequence[Span]] | None = None,
+        whole_given: bool = False,
     ) -> list[Score]:
         """Returns the log-likelihood of every text, without special tokens around it.
 
         Args:
           texts: the texts. What one scores does not depend on the others; an empty one has no
             tokens to score.
-          order: `left_to_right`; `random`, the mean over `num_orders` orders drawn for every
-            text (a lower bound of the log-likelihood under their mixture); or `pseudo`, where
-            every token is given all others of its window and the memory.
+          order: `left_to_right`; `random`, the mean over `num_orders` orders (a lower bound of the
+            log-likelihood under their mixture); or `pseudo`, where every token is given all others
+            of its window and the memory. What is given comes before the targets in any order.
           num_orders: orders drawn for `random`.
-          seed: of the random orders.
+          seed: of the random orders. An order depends on the seed, the number of the draw and the
+            length alone: two texts have the same order of the positions that they share.
+          given: for each text, spans (start, end) in characters that are given and not scored.
+            Default: all that is not a target; without targets, nothing.
+          targets: for each text, the spans that are scored. Default: all that is not given. What
+            is in neither is hidden from both.
+          whole_given: whether the given tokens attend to each other on both sides, as the context
+            does in pre-training and generation, and not only to those before them in the order.
+            Then log p(A) + log p(B | A) is not log p(A B).
 
         Raises:
           ConfigError: `order` is unknown, or is not `left_to_right` for a causal model;
-            `num_orders` is below 1 or `seed` below 0.
+            `num_orders` is below 1 or `seed` below 0; or there is not one item for each text.
+          DataError: a span is not in its text; or not all that is given comes before the targets,
+            in a text that is longer than a window or for a causal model.
         """
         require_one_of("order", order, SCORING_ORDERS)
         require_number("num_orders", num_orders, AT_LEAST_1)
         require_number("seed", seed, NOT_NEGATIVE)
-        if order != "left_to_right":
+        if order != "left_to_right" and not self._masks:
             require_both_sides(self._config, f"score with order={order}")
-        encoded = [np.array(self._tokenizer.encode(text), np.int32) for text in texts]
-        if order == "pseudo":
-            results = [self._each_token(ids) for ids in encoded]
+        spans = [_one_each("given", given, texts), _one_each("targets", targets, texts)]
+        parts = [text_parts(self._tokenizer, *each) for each in zip(texts, *spans, strict=True)]
+        for each in parts:
+            self._require_windows_of(each)
+        draws = num_orders if order == "random" else 1
+        uniform: list[np.ndarray | None] = [None]
+        if order == "random":
+            longest = max((len(each.ids) for each in parts), default=0)
+            uniform = [np.random.default_rng([seed, draw]).random(longest) for draw in range(draws)]
+        rows = [(each, of_draw) for each in parts for of_draw in uniform]
+        if self._masks:
+            scored = self._masked(rows, order == "pseudo")
+        elif order == "pseudo":
+            scored = [self._each_token(each) for each in parts]
         else:
-            draws = num_orders if order == "random" else 1
-            rows = [
-                (ids, np.random.default_rng([seed, number, draw]) if order == "random" else None)
-                for number, ids in enumerate(encoded)
-                for draw in range(draws)
-            ]
-            scored = self._rows_in_order(rows)
-            results = [
-                np.mean(scored[first : first + draws], axis=0)
-                for first in range(0, len(scored), draws)
-            ]
-        return [
-            Score(text, [self._tokenizer.id_to_piece(i) for i in ids], result)
-            for text, ids, result in zip(texts, encoded, results, strict=True)
-        ]
+            scored = self._rows_in_order(rows, whole_given)
+        results, _ = [], finite(scored)
+        for number, each in enumerate(parts):
+            of_orders = np.stack(scored[number * draws : (number + 1) * draws])[:, each.targets]
+            totals = of_orders.sum(axis=1) if order == "random" else np.zeros(0)
+            pieces = [self._tokenizer.id_to_piece(i) for i in each.ids[each.targets]]
+            offsets = [each.offsets[position] for position in each.targets]
+            results.append(Score(each.text, pieces, of_orders.mean(axis=0), offsets, totals))
+        return results
 
-    def _rows_in_order(
-        self, rows: list[tuple[np.ndarray, np.random.Generator | None]]
-    ) -> list[np.ndarray]:
-        """Scores rows of ids, each in orders of its generator or, without one, left to right."""
+    score = __call__
+
+    def _require_windows_of(self, parts: TextParts) -> None:
+        """Raises `DataError` unless the windows can give what is given before the targets."""
+        several = len(list(windows_of(self._config, len(parts.ids)))) > 1
+        if (several or self._network.is_causal) and not parts.in_sequence:
+            why = (
+                "for a causal model" if self._network.is_causal else "in a text of several windows"
+            )
+            raise DataError(
+                f"{parts.text:.60}: expected all of the text before the targets to be given, and "
+                f"nothing after them, {why}, got other spans"
+            )
+
+    def _rows_in_order(self, rows: list[Row], whole_given: bool) -> list[np.ndarray]:
+        """Scores rows of tokens, each in its order."""
         is_causal = self._network.is_causal
-        results = [np.zeros(len(ids)) for ids, _ in rows]
-        longest_first = sorted(range(len(rows)), key=lambda row: -len(rows[row][0]))
+        results = [np.zeros(len(parts.ids)) for parts, _ in rows]
+        longest_first = sorted(range(len(rows)), key=lambda row: -len(results[row]))
         while longest_first:
-            windows = list(self._windows(len(rows[longest_first[0]][0])))
-            batch_size = _batch_size(windows[0], len(longest_first))
+            windows = list(windows_of(self._config, len(results[longest_first[0]])))
+            batch_size = windows[0].batch_size(len(longest_first))
             batch, longest_first = longest_first[:batch_size], longest_first[batch_size:]
             memory = None
             for window in windows:
-                ids = [rows[row][0] for row in batch]
+                ids = [rows[row][0].ids for row in batch]
                 # Copies of the last row give the batch its static size.
                 copies = batch_size - len(batch)
-                inputs = _inputs(window, ids + copies * ids[-1:], memory)
+                inputs = window.inputs(ids + copies * ids[-1:], memory)
                 if is_causal:
-                    before = [_before(window, row_ids) for row_ids in ids]
+                    before = [window.token_before(row_ids) for row_ids in ids]
                     inputs["previous"] = tf.constant(before + copies * before[-1:], tf.int32)
                 else:
-                    orders = [_order(window, len(rows[row][0]), rows[row][1]) for row in batch]
+                    orders = [window.order(*rows[row], whole_given) for row in batch]
                     inputs["order"] = tf.constant(np.stack(orders + copies * orders[-1:]), tf.int32)
                 num_new = window.end - window.new
                 scored_BP, memory = self._in_order(inputs, num_targets=num_new)
@@ -232,34 +291,44 @@ class Scorer:
                     new[:] = scored_P[: len(new)]
         return results
 
-    def _each_token(self, ids: np.ndarray) -> np.ndarray:
-        """Pseudo log-likelihoods of one text: every token in a row of its own."""
+    def _each_token(self, parts: TextParts) -> np.ndarray:
+        """Pseudo log-likelihoods of one text: every target in a row of its own."""
+        ids = parts.ids
         result = np.zeros(len(ids))
         memory = None
-        for window in self._windows(len(ids)):
-            positions = np.arange(window.new, min(window.end, len(ids))) - window.start
-            batch_size = _batch_size(window, len(positions))
+        for window in windows_of(self._config, len(ids)):
+            is_new = (parts.targets >= window.new) & (parts.targets < window.end)
+            positions = parts.targets[is_new] - window.start
+            is_hidden_T = np.zeros(window.length, bool)
+            role = parts.role[window.start : window.end]
+            is_hidden_T[: len(role)] = role == HIDDEN
+            batch_size = window.batch_size(len(positions))
             for first in range(0, len(positions), batch_size):
                 part = positions[first : first + batch_size]
                 position_B = np.pad(part, [0, batch_size - len(part)], mode="edge")
-                inputs = _inputs(window, batch_size * [ids], memory)
-                scored_B = self._given_all_others(inputs, tf.constant(position_B, tf.int32))
+                inputs = window.inputs(batch_size * [ids], memory)
+                scored_B = self._given_all_others(
+                    inputs, tf.constant(position_B, tf.int32), tf.constant(is_hidden_T)
+                )
                 result[window.start + part] = scored_B.numpy()[: len(part)]
             if window.end < len(ids):
                 # What the next window remembers has seen every token of this one.
-                memory = self._next_memory(_inputs(window, [ids], memory))
+                memory = self._next_memory(window.inputs([ids], memory))
         return result
 
-    def _windows(self, num_tokens: int) -> Iterator[_Window]:
-        """The windows that a text is read in."""
-        length = window_length(self._config)
-        advance = self._config.data.reuse_len or length
-        if num_tokens <= length:
-            yield _Window(0, min(bucket(num_tokens), length), 0)
-            return
-        yield _Window(0, length, 0)
-        for start in range(advance, num_tokens - length + advance, advance):
-            yield _Window(start, length, start - advance + length)
+    def _masked(self, rows: list[Row], is_pseudo: bool) -> list[np.ndarray]:
+        """Scores rows of tokens: each target where it is masked with what follows it."""
+        results = [np.zeros(len(parts.ids)) for parts, _ in rows]
+        for window, batch in masked_batches(self._config, rows, is_pseudo):
+            # Copies of the last row give the batch its static size.
+            padded = batch + (window.batch_size(len(batch)) - len(batch)) * batch[-1:]
+            place_B = tf.constant([token.place for token in padded], tf.int32)
+            label_B = tf.constant([rows[t.row][0].ids[t.position] for t in padded], tf.int32)
+            inputs = window.inputs([token.token_ids for token in padded])
+            scored_B = self._where_masked(inputs, place_B, label_B).numpy()
+            for token, scored in zip(batch, scored_B, strict=False):
+                results[token.row][token.position] = scored
+        return results
 
     @tf.function(autograph=False)
     def _in_order(self, inputs, num_targets):
@@ -275,10 +344,11 @@ class Scorer:
         return self._network.log_likelihoods(vectors_BPD, labels_BP), memory
 
     @tf.function(autograph=False)
-    def _given_all_others(self, inputs, position_B):
+    def _given_all_others(self, inputs, position_B, is_hidden_T):
         """Values log p(x_t | x_j for all j ≠ t) of one token t of each row."""
         position_B1 = position_B[:, None]
         order_BT = tf.one_hot(position_B, inputs["token_ids"].shape[1], dtype=tf.int32)
+        order_BT += 2 * tf.cast(is_hidden_T, tf.int32)
         vectors_B1D, _ = self._network.encoder.in_order(
             **inputs, order=order_BT, target_positions=position_B1
         )
@@ -289,61 +359,22 @@ class Scorer:
     def _next_memory(self, inputs):
         return self._network.encoder(**inputs).memory
 
-
-@dataclasses.dataclass(frozen=True)
-class _Window:
-    """A window of a text: tokens [start, start + length), of which [new, end) are scored.
-
-    Attributes:
-      start: its first token.
-      length: its static length.
-      new: the first token that no earlier window has scored.
-    """
-
-    start: int
-    length: int
-    new: int
-
-    @property
-    def end(self) -> int:
-        """The token after its last one."""
-        return self.start + self.length
+    @tf.function(autograph=False)
+    def _where_masked(self, inputs, position_B, label_B):
+        """Values log p(label | text in which it is masked) of one token of each row."""
+        content_BTD = self._network.encoder(**inputs).vectors
+        vectors_BD = tf.gather(content_BTD, position_B, batch_dims=1)
+        return self._network.log_likelihoods(vectors_BD, label_B)
 
 
-def _before(window: _Window, ids: np.ndarray) -> int:
-    """The token before a window; `<eod>` before a text."""
-    return int(ids[window.start - 1]) if 0 < window.start <= len(ids) else EOD_ID
-
-
-def _order(window: _Window, num_tokens: int, generator: np.random.Generator | None) -> np.ndarray:
-    """Order [length] of a window: left to right, or at random after the known tokens."""
-    if generator is None:
-        return np.arange(window.length)
-    order = np.zeros(window.length, np.int32)
-    known = window.new - window.start
-    num_new = max(0, min(window.end, num_tokens) - window.new)
-    order[known : known + num_new] = 1 + generator.permutation(num_new)
-    return order
-
-
-def _batch_size(window: _Window, num_rows: int) -> int:
-    return min(max(1, _TOKENS_PER_BATCH // window.length), bucket(num_rows))
-
-
-def _inputs(
-    window: _Window, ids: list[np.ndarray], memory: tf.Tensor | None
-) -> dict[str, tf.Tensor]:
-    """Inputs of the network: a window of some texts. `memory` may be of one row, for all."""
-    shape = len(ids), window.length
-    token_ids_BT = np.full(shape, PAD_ID, np.int32)
-    is_padding_BT = np.ones(shape, bool)
-    for row, row_ids in enumerate(ids):
-        part = row_ids[window.start : window.end]
-        token_ids_BT[row, : len(part)] = part
-        is_padding_BT[row, : len(part)] = False
-    inputs = {"token_ids": tf.constant(token_ids_BT), "is_padding": tf.constant(is_padding_BT)}
-    if memory is not None:
-        rows = len(ids)
-        inputs["memory"] = tf.repeat(memory, rows // memory.shape[1], axis=1)
-        inputs["memory_length"] = tf.fill([rows], min(window.start, memory.shape[2]))
-    return inputs
+def _one_each(
+    name: str, spans: Sequence[Sequence[Span]] | None, texts: Sequence[str]
+) -> Iterable[Sequence[Span] | None]:
+    """The spans of each text."""
+    if spans is None:
+        return [None] * len(texts)
+    if len(spans) != len(texts):
+        raise ConfigError(
+            f"{name}: expected a list of spans for each of {len(texts)} texts, got {len(spans)}"
+        )
+    return spans

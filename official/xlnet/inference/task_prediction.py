@@ -19,6 +19,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import (
     Batch,
@@ -88,9 +89,13 @@ def predict_examples(
 
 
 def packed_forward(model: XLNetTaskModel) -> Forward:
-    """The model's weights of this moment in a `TaskNetwork`; a graph for each length."""
+    """The model's weights of this moment in a `TaskNetwork`; a graph for each length.
+
+    It raises `DataError` where an output is NaN or infinite.
+    """
     network = TaskNetwork(model, tuple(unit_lengths(model.config)))
-    return tf.function(network.forward, autograph=False)
+    forward = tf.function(network.forward, autograph=False)
+    return lambda batch: finite(forward(batch))
 
 
 def _layers(model: XLNetTaskModel) -> Forward:

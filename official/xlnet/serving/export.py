@@ -17,6 +17,7 @@ from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
+from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.samples import write_samples, write_warmup
 from official.xlnet.serving.services.base import Service, Settings
@@ -72,7 +73,8 @@ def export(
 
     Raises:
       ConfigError: the settings do not fit the model; see `create_service`.
-      DataError: the version number is invalid or exists, or the model cannot be read.
+      DataError: the version number is invalid or exists, the model cannot be read, or its outputs
+        for an example are NaN or infinite.
     """
     if version is not None and os.path.exists(os.path.join(output, str(version))):
         raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
@@ -96,6 +98,8 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
     os.makedirs(output, exist_ok=True)
     temporary = os.path.join(output, f"{_INCOMPLETE}{uuid.uuid4().hex}")
     signatures = service.signatures()
+    samples = service.sample_texts(3)
+    finite(signatures["serving_default"](**{name: tf.constant(x) for name, x in samples.items()}))
     try:
         tf.saved_model.save(
             service,

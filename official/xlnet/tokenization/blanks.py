@@ -15,7 +15,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
-_BLANK = re.compile(r"_{4,}(?:\{(\d+)\})?")
+BLANK = re.compile(r"_{4,}(?:\{(\d+)\})?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,7 @@ class BlankText:
 
 def has_blank(text: str) -> bool:
     """Whether a text contains a blank."""
-    return _BLANK.search(text) is not None
+    return BLANK.search(text) is not None
 
 
 def parse_blanks(tokenizer: Tokenizer, text: str) -> BlankText:
@@ -82,7 +82,7 @@ def parse_blanks(tokenizer: Tokenizer, text: str) -> BlankText:
     """
     if not text.strip():
         raise DataError(f"expected a text with a blank, got the empty text {text!r}")
-    matches = list(_BLANK.finditer(text))
+    matches = list(BLANK.finditer(text))
     if not matches:
         raise DataError(f"expected a blank, written ____ (four underscores), in {text!r}")
     starts = [0, *(match.end() for match in matches)]

@@ -40,3 +40,36 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending):
     assert expected.shape == (37, result["width"]) and "" in texts
     np.testing.assert_allclose(vectors_of(output, texts), expected, atol=1e-6)
     assert [path.name for path in output.parent.iterdir()] == [output.name]
+
+
+@pytest.mark.parametrize(("pooling", "ending"), [("none", "parquet"), ("words", "jsonl")])
+def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooling, ending):
+    texts = ["The cat sat,", "", "evaluated first " * 30]
+    source, output = tmp_path / "texts.txt", tmp_path / f"parts.{ending}"
+    source.write_text("\n".join(texts) + "\n")
+    settings = {"model": world.pretrained, "input": source, "max_length": 17}
+    result = command("embed", output=output, pooling=pooling, layers="0,-1", **settings)
+    assert result["truncated"] == 1
+    tokenizer = xlnet.load_tokenizer(world.pretrained)
+    embedder = xlnet.TextEmbedder(
+        xlnet.load_encoder(world.pretrained), tokenizer, [0, -1], max_length=17
+    )
+    expected = []
+    for number, text in enumerate(texts, start=1):
+        vectors = embedder(text, "none")[:-2]
+        offsets = tokenizer.encode_with_offsets(text)[1][:15]
+        groups = {}
+        for vector, (start, end) in zip(vectors, offsets, strict=True):
+            first = text.rfind(" ", 0, start + 1) + 1 if pooling == "words" else (start, end)
+            groups.setdefault(first, []).append(vector)
+        expected += [(number, np.mean(group, axis=0)) for group in groups.values()]
+    rows = (
+        parquet.read_table(output).to_pylist()
+        if ending == "parquet"
+        else [json.loads(line) for line in output.read_text().splitlines()]
+    )
+    assert [row["text_id"] for row in rows] == [number for number, _ in expected]
+    assert all(texts[r["text_id"] - 1][r["start"] : r["end"]] == r["part"] for r in rows)
+    found = np.array([row["vector"] for row in rows])
+    np.testing.assert_allclose(found, [vector for _, vector in expected], atol=1e-5)
+    assert pooling == "none" or [row["part"] for row in rows][:3] == ["The", "cat", "sat,"]

@@ -46,16 +46,34 @@ def pooled(states, pooling):
     """The embedding of a text with these hidden states [tokens, D], on the left of zeros."""
     if pooling == "none":
         return np.pad(states, [[MAX_LENGTH - len(states), 0], [0, 0]])
+    if pooling == "text_mean":
+        return states[:-2].mean(axis=0) if len(states) > 2 else 0 * states[-1]
     return states.mean(axis=0) if pooling == "mean" else states[-1]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "none"])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "text_mean", "none"])
 def test_each_text_as_the_encoder_reads_it_alone(embedder, states_of_texts, pooling):
     found = embedder(TEXTS, pooling, batch_size=3)
     assert found.dtype == np.float32
     expected = np.stack([pooled(states, pooling) for states in states_of_texts])
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert not found[expected == 0].any()
+
+
+def test_several_layers_stand_side_by_side_and_cut_texts_are_counted(encoder):
+    embedder = TextEmbedder(encoder, TOKENIZER, [0, -1, 2], max_length=MAX_LENGTH)
+    found, texts = embedder(TEXTS[2:4], "mean"), TEXTS[2:4]
+    alone = [embed(encoder, texts, "mean", n, MAX_LENGTH, tokenizer=TOKENIZER) for n in (0, 3, 2)]
+    np.testing.assert_allclose(found, np.concatenate(alone, axis=1), atol=1e-5)
+    assert embedder.width == found.shape[1] and embedder.num_truncated == 1
+
+
+def test_activations_that_overflow_end_with_a_sentence():
+    encoder = tiny_encoder()
+    for variable in encoder.variables:
+        variable.assign(1e30 * variable)
+    with pytest.raises(DataError, match="expected finite numbers"):
+        embed(encoder, ["9 10"], tokenizer=TOKENIZER)
 
 
 def test_a_causal_model_reads_as_it_was_trained():
@@ -89,8 +107,10 @@ def test_layer_0_is_the_word_embedding(encoder):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"pooling": "max"}, "pooling: expected one of cls, mean, none, got 'max'"),
+        ({"pooling": "max"}, "pooling: expected one of cls, mean, text_mean, none, got 'max'"),
         ({"layer": 4}, "layer: expected -4 to 3 for 3 layers, got 4"),
+        ({"layer": []}, "layer: expected at least one"),
+        ({"layer": [1, "x"]}, r"layer.*: expected an integer, got .*'x'"),
         ({"layer": -5}, "layer: expected -4 to 3 for 3 layers, got -5"),
         ({"batch_size": 0}, "batch_size: expected at least 1"),
         ({"max_length": 2}, "input length: expected at least 3"),

@@ -122,6 +122,13 @@ def test_draw_at_the_end_of_the_distribution_is_a_token_that_was_kept():
     assert choose(logits, largest, one, tf.constant(2), one).numpy() == [3]
 
 
+@pytest.mark.parametrize(("temperature", "top_p"), [(1e-40, 1.0), (1.0, 1e-46), (1e-46, 1e-46)])
+def test_restrictions_too_small_for_float32_leave_the_most_probable_token(temperature, top_p):
+    logits = tf.constant([[-np.inf, 1.0, 1.25, -3.0], [500.0, -np.inf, 7.0, 8.0]])
+    settings = map(tf.constant, (temperature, 0, top_p))
+    assert choose(logits, tf.constant([0.9, 0.0]), *settings).numpy().tolist() == [2, 0]
+
+
 def fill(model, tokenizer, text, lengths):
     """Ids in every blank, filled greedily, and their log-likelihoods, for rows of lengths."""
     return generation._fill(model, tokenizer, parse_blanks(tokenizer, text), lengths, GREEDY)
@@ -149,7 +156,7 @@ def test_blanks_are_filled_as_by_the_whole_encoder_given_everything_around_them(
         wanted = np.take_along_axis(log_p.numpy(), filled[:, None], axis=1)[:, 0]
         np.testing.assert_allclose(np.concatenate(scores), wanted, atol=1e-5)
         groups = [1, *[3] * (one - 1), 1, *[3] * (two - 1)]
-        allowed = generation._allowed(tokenizer, tokenizer.vocab_size)[groups]
+        allowed = generation.allowed_pieces(tokenizer, tokenizer.vocab_size)[groups]
         np.testing.assert_array_equal(filled, np.where(allowed, log_p, -np.inf).argmax(axis=1))
 
 
@@ -195,6 +202,13 @@ def test_empty_prompt_is_continued_from_nothing(model):
     assert texts[1].strip() == str(best)  # Not the end of the document.
     alone = [generate(model, [text], 1, GREEDY, tokenizer=NUMBERS)[0] for text in ("11 12", "9")]
     assert [texts[0], texts[2]] == alone
+
+
+def test_a_temperature_too_large_for_float32_is_named():
+    with pytest.raises(
+        ConfigError, match=r"temperature: expected at most 3.4e\+38 .*, got 1e\+300"
+    ):
+        Sampling(temperature=1e300)
 
 
 @pytest.mark.parametrize(

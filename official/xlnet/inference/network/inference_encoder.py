@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ class InferenceEncoder(tf.Module):
       num_layers: layers to compute, from the first on; by default all of them.
 
     Attributes:
+      is_stored: whether the weights are copied, those of XLNet.
       embedding: the word embedding [V, D] of XLNet, a `StoredMatrix`.
 
     Raises:
@@ -66,7 +68,7 @@ class InferenceEncoder(tf.Module):
         super().__init__(name="encoder")
         self._is_causal = encoder.config.reads_left_to_right
         self._layer = -1 if num_layers is None else num_layers
-        self._is_stored = isinstance(encoder, XLNetEncoder)
+        self.is_stored = isinstance(encoder, XLNetEncoder)
         if isinstance(encoder, XLNetEncoder):
             mem_len = encoder.mem_len if with_memory else 0
             encoder, self._variables = stored_encoder(
@@ -90,6 +92,7 @@ class InferenceEncoder(tf.Module):
         memory: tf.Tensor | None = None,
         memory_length: tf.Tensor | None = None,
         last_only: bool = False,
+        layers: Sequence[int] = (),
     ) -> InferenceOutputs:
         """Vectors of the content stream.
 
@@ -100,17 +103,19 @@ class InferenceEncoder(tf.Module):
           memory: [L, B, mem_len, D], the memory of the window before.
           memory_length: int32 [B], how many of its last columns are of the same document.
           last_only: whether only the last row is wanted.
+          layers: layers whose vectors are wanted side by side, from 0; by default the last one.
 
         Returns:
-          Vectors [B, T, D], [B, 1, D] with `last_only`; and the memory.
+          Vectors [B, T, D], [B, 1, D] with `last_only`; and the memory, except with `layers`.
         """
         order_BT = causal_order(*sizes(token_ids)) if self._is_causal else None
         inputs = self._inputs(token_ids, is_padding, segment_ids, order_BT, memory, memory_length)
-        if self._is_stored:
+        if self.is_stored and not layers:
             outputs = self._call(inputs, num_content=1 if last_only else None)
             return InferenceOutputs(outputs["content"], outputs.get("memory"))
         hidden_states = self._call(inputs, return_hidden_states=True)["hidden_states"]
-        vectors_BTD = tf.cast(hidden_states[self._layer], tf.float32)
+        wanted = [hidden_states[layer] for layer in layers or (self._layer,)]
+        vectors_BTD = tf.cast(tf.concat(wanted, axis=-1), tf.float32)
         return InferenceOutputs(vectors_BTD[:, -1:] if last_only else vectors_BTD, None)
 
     def in_order(

@@ -36,6 +36,9 @@ class LanguageModelNetwork(tf.Module):
         self._vocab_size = model.config.model.vocab_size
         bias_V = model.lm_head.bias.numpy()[: self._vocab_size]
         self._bias_V = tf.Variable(bias_V, trainable=False)
+        # A Keras layer would be saved with all its training.
+        embedding = model.encoder.word_embedding
+        self._head = lambda vectors_BPD: model.lm_head(vectors_BPD, embedding.embeddings)
 
     def left_to_right(
         self,
@@ -80,8 +83,11 @@ class LanguageModelNetwork(tf.Module):
           labels: int32 [..., P], the tokens.
         """
         vectors_XD = tf.reshape(vectors, [-1, vectors.shape[-1]])
-        logits_XV = self.encoder.embedding.multiply(vectors_XD, transpose=True)
-        logits_XV = logits_XV[:, : self._vocab_size] + self._bias_V  # Without padding rows.
+        if self.encoder.is_stored:
+            logits_XV = self.encoder.embedding.multiply(vectors_XD, transpose=True)
+            logits_XV = logits_XV[:, : self._vocab_size] + self._bias_V  # Without padding rows.
+        else:
+            logits_XV = self._head(vectors_XD[None])[0]
         labels_X = tf.reshape(labels, [-1])
         losses_X = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_X, logits_XV)
         return tf.reshape(-losses_X, tf.shape(labels))

@@ -1,0 +1,73 @@
+"""Minimal pairs under a pre-trained model: accuracy by group and order, and words of one pair.
+
+    python -m benchmarks.learning.minimal_pairs --model=runs/reviews/model --pairs=blimp.jsonl \
+           --document=docs/minimal_pairs.md --output=docs/minimal_pairs.json
+
+Scores both sentences of each pair in every order that the model can score, and writes the table of
+the page, and the JSON file that its picture and that of docs/scoring_and_generation.md are drawn
+from. The last line is JSON: the accuracy in each order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from benchmarks.harness.command_line import flag, parse, required
+from benchmarks.harness.tables import fill_table, markdown_table
+from data_prep.tasks.scored_rows import read_scored_rows
+from official import xlnet
+from official.xlnet.configs.choices import SCORING_ORDERS
+from official.xlnet.files.json_files import write_json
+from official.xlnet.inference.pairs import pair_metrics
+from official.xlnet.inference.words import words_of
+
+_NUM_ORDERS = 8
+
+
+def main() -> None:
+    flags = parse(
+        __doc__,
+        model=required("pre-trained model"),
+        pairs=required("table of pairs in BLiMP's format"),
+        shown=flag(0, "number of the pair whose words are drawn"),
+        document=flag(None, "document to write the table into"),
+        output=flag("docs/minimal_pairs.json", "JSON file to write"),
+    )
+    rows = read_scored_rows(flags.pairs, ("good", "bad", "UID"))
+    model = xlnet.load_pretrainer(flags.model, batch_size=1, dtype="float32")
+    scorer = xlnet.Scorer(model, xlnet.load_tokenizer(flags.model))
+    metrics = {}
+    for order in SCORING_ORDERS:
+        good, bad = ([row[side] for row in rows] for side in ("good", "bad"))
+        scores = scorer.score([*good, *bad], order, _NUM_ORDERS)
+        totals = [result.total for result in scores]
+        differences = [a - b for a, b in zip(totals, totals[len(rows) :], strict=False)]
+        metrics[order] = pair_metrics(differences, [row["UID"] for row in rows])
+    shown = rows[flags.shown]
+    words = {
+        side: [dataclasses.asdict(word) for word in words_of(result)]
+        for side, result in zip(("good", "bad"), scorer([shown["good"], shown["bad"]]), strict=True)
+    }
+    write_json(flags.output, {"orders": metrics, "words": words}, indent=None)
+    if flags.document:
+        groups = {f"all {len(rows)} pairs": metrics} | {
+            f"`{name}`": {order: metrics[order]["groups"][name] for order in metrics}
+            for name in metrics[SCORING_ORDERS[0]]["groups"]
+        }
+        cells = [
+            (name, *(_accuracy(of_orders[order]) for order in SCORING_ORDERS))
+            for name, of_orders in groups.items()
+        ]
+        head = ("accuracy (95% interval)", *(f"`{order}`" for order in SCORING_ORDERS))
+        fill_table(flags.document, "pairs", markdown_table([head, *cells]))
+    print(json.dumps({order: found["accuracy"] for order, found in metrics.items()}))
+
+
+def _accuracy(metrics: dict) -> str:
+    low, high = metrics["accuracy_interval"]
+    return f"{100 * metrics['accuracy']:.0f}% ({100 * low:.0f}–{100 * high:.0f})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Rows of texts to be scored, with all their columns; pairs of texts, and SyntaxGym's suites."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from data_prep.tasks.table_files import read_file
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.data.reading import Reading
+from official.xlnet.data.text_files import read_rows
+from official.xlnet.errors import DataError, did_you_mean
+from official.xlnet.files.compression import without_compression
+from official.xlnet.files.json_files import parse_json
+from official.xlnet.files.text import open_text
+
+_TABLES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".parquet")
+_NAMES = {"sentence_good": "good", "sentence_bad": "bad"}  # BLiMP's columns.
+
+
+def read_scored_rows(path: str, needed: Sequence[str] = ("text",)) -> list[dict[str, Any]]:
+    """Reads the rows of a table, or the lines of a text file as those of a table of `text`.
+
+    Args:
+      path: a table with a header (CSV, TSV, JSON lines, Parquet), or a file with one text per line.
+      needed: columns that must be there, with a string in each row; of pairs, `good` and `bad`,
+        which are BLiMP's `sentence_good` and `sentence_bad`.
+
+    Returns:
+      {column: value} for each row.
+
+    Raises:
+      DataError: the file cannot be read, has no row, or a needed value is not there.
+    """
+    if os.path.splitext(without_compression(path))[1].lower() not in _TABLES:
+        rows: list[dict[str, Any]] = [{"text": text} for text in read_rows(path)]
+    else:
+        rows = list(read_file(Reading(path, TaskConfig(), strict=True, with_labels=False)))
+    if not rows:
+        raise DataError(f"{path}: expected at least one text, got none")
+    for number, row in enumerate(rows, start=1):
+        row |= {needed: row[name] for name, needed in _NAMES.items() if name in row}
+        for name in needed:
+            if not isinstance(row.get(name), str):
+                raise DataError(
+                    f"{path}, row {number}: expected a string {name!r}, got the columns "
+                    f"{', '.join(map(str, row))}{did_you_mean(name, map(str, row))}"
+                )
+    return rows
+
+
+def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str]] | None:
+    """Reads a SyntaxGym suite.
+
+    Args:
+      path: a JSON file.
+
+    Returns:
+      A row for each condition of each item: `item`, `condition`, `text`, and `regions`, {region:
+      span of characters}; and the formulas of the predictions. None for another file.
+
+    Raises:
+      DataError: the file is not UTF-8.
+    """
+    with open_text(path) as file:
+        content = file.read()
+    try:
+        suite = parse_json(content, path)
+        formulas = [each["formula"] for each in suite["predictions"]]
+        conditions = [(item, each) for item in suite["items"] for each in item["conditions"]]
+    except (DataError, KeyError, TypeError):
+        return None
+    rows = []
+    for item, condition in conditions:
+        text, regions = "", {}
+        for region in condition["regions"]:
+            text += " " * bool(text and region["content"]) + region["content"]
+            regions[str(region["region_number"])] = len(text) - len(region["content"]), len(text)
+        of_item = {"item": item["item_number"], "condition": condition["condition_name"]}
+        rows.append({**of_item, "text": text, "regions": regions})
+    return rows, formulas

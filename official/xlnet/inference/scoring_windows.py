@@ -1,0 +1,121 @@
+"""Windows in which a text is scored, and the factorization order inside of each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.inference.language_model import bucket, window_length
+from official.xlnet.inference.text_parts import GIVEN, TextParts
+from official.xlnet.tokenization.special_tokens import EOD_ID, PAD_ID
+
+# A text in an order: a random number for each token, or None from left to right.
+Row = tuple[TextParts, np.ndarray | None]
+# Rows of a batch times their length: bounds the memory of the logits.
+_TOKENS_PER_BATCH = 2048
+_SHORT, _SHORT_BUCKET = 64, 8  # Lengths up to the first are multiples of the second.
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """A window of a text: tokens [start, start + length), of which [new, end) are scored.
+
+    Attributes:
+      start: its first token.
+      length: its static length.
+      new: the first token that no earlier window has scored.
+    """
+
+    start: int
+    length: int
+    new: int
+
+    @property
+    def end(self) -> int:
+        """The token after its last one."""
+        return self.start + self.length
+
+    @property
+    def num_known(self) -> int:
+        """Number of its tokens that an earlier window has scored."""
+        return self.new - self.start
+
+    def batch_size(self, num_rows: int) -> int:
+        """Static number of rows of a batch for `num_rows` rows or a part of them."""
+        return min(max(1, _TOKENS_PER_BATCH // self.length), bucket(num_rows))
+
+    def ranks(self, parts: TextParts, uniform: np.ndarray | None) -> np.ndarray:
+        """Ranks [new tokens] in the factorization order: given, then targets, then hidden.
+
+        Args:
+          parts: the text.
+          uniform: a random number for each token, which order those of one role; None: from left
+            to right.
+        """
+        role = parts.role[self.new : self.end]
+        position = np.arange(len(role)) if uniform is None else uniform[self.new : self.end]
+        ranks = np.empty(len(role), np.int32)
+        ranks[np.lexsort((position[: len(role)], role))] = np.arange(len(role))
+        return ranks
+
+    def order(self, parts: TextParts, uniform: np.ndarray | None, whole_given: bool) -> np.ndarray:
+        """Factorization order, int32 [length]; see `ranks`.
+
+        Args:
+          parts: the text.
+          uniform: see `ranks`.
+          whole_given: whether given tokens attend to each other.
+        """
+        order, known = np.arange(self.length, dtype=np.int32), self.num_known
+        if uniform is not None:
+            order[:known] = 0
+        ranks = self.ranks(parts, uniform)
+        if whole_given:
+            ranks[parts.role[self.new : self.end] == GIVEN] = 0
+        order[known : known + len(ranks)] = known + ranks
+        return order
+
+    def token_before(self, ids: np.ndarray) -> int:
+        """The token before the window; `<eod>` before a text."""
+        return int(ids[self.start - 1]) if 0 < self.start <= len(ids) else EOD_ID
+
+    def inputs(
+        self, ids: list[np.ndarray], memory: tf.Tensor | None = None
+    ) -> dict[str, tf.Tensor]:
+        """Inputs of the network: the window of some texts. `memory` may be of one row, for all."""
+        shape = len(ids), self.length
+        token_ids_BT = np.full(shape, PAD_ID, np.int32)
+        is_padding_BT = np.ones(shape, bool)
+        for row, row_ids in enumerate(ids):
+            part = row_ids[self.start : self.end]
+            token_ids_BT[row, : len(part)] = part
+            is_padding_BT[row, : len(part)] = False
+        inputs = {"token_ids": tf.constant(token_ids_BT), "is_padding": tf.constant(is_padding_BT)}
+        if memory is not None:
+            rows = len(ids)
+            inputs["memory"] = tf.repeat(memory, rows // memory.shape[1], axis=1)
+            inputs["memory_length"] = tf.fill([rows], min(self.start, memory.shape[2]))
+        return inputs
+
+
+def windows_of(config: XLNetConfig, num_tokens: int) -> Iterator[Window]:
+    """The windows that a text is read in; see `scoring`.
+
+    Args:
+      config: the configuration that the model was pre-trained with.
+      num_tokens: number of tokens of the text.
+    """
+    length = window_length(config)
+    advance = config.data.reuse_len or length
+    if num_tokens <= length:
+        # Sentences differ by few tokens: those of one length run together.
+        short = -(-max(num_tokens, 1) // _SHORT_BUCKET) * _SHORT_BUCKET
+        yield Window(0, min(short if short <= _SHORT else bucket(num_tokens), length), 0)
+        return
+    yield Window(0, length, 0)
+    for start in range(advance, num_tokens - length + advance, advance):
+        yield Window(start, length, start - advance + length)

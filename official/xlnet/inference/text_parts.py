@@ -1,0 +1,133 @@
+"""Parts of a text: the tokens that are given, those that are scored, and those that are hidden."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from official.xlnet.errors import DataError, require_data
+from official.xlnet.tokenization.blanks import BLANK
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.unspaced_scripts import begins_unspaced, ends_unspaced
+
+Span = tuple[int, int]  # Start and end in characters of a text.
+GIVEN, TARGET, HIDDEN = 0, 1, 2
+
+
+@dataclasses.dataclass(frozen=True)
+class TextParts:
+    """Tokens of a text and what each of them is.
+
+    Attributes:
+      text: the text.
+      ids: int32 [T].
+      offsets: start and end of each token in characters.
+      role: int [T]: `GIVEN`, `TARGET` or `HIDDEN`, which is neither scored nor attended to.
+    """
+
+    text: str
+    ids: np.ndarray
+    offsets: list[Span]
+    role: np.ndarray
+
+    @property
+    def targets(self) -> np.ndarray:
+        """Positions of the targets, ascending."""
+        return np.flatnonzero(self.role == TARGET)
+
+    @property
+    def in_sequence(self) -> bool:
+        """Whether the text is what is given, then the targets, then what is hidden."""
+        return bool((np.diff(self.role) >= 0).all())
+
+
+def text_parts(
+    tokenizer: Tokenizer,
+    text: str,
+    given: Sequence[Span] | None = None,
+    targets: Sequence[Span] | None = None,
+) -> TextParts:
+    """Tokenizes a text and finds the tokens of its spans.
+
+    A token is of a span that has one of its characters; of a target and a given span, it is a
+    target. A token that is only the space before a word is of the word.
+
+    Args:
+      tokenizer: the tokenizer.
+      text: the text.
+      given: spans that are given; default: all that is not a target, or nothing without `targets`.
+      targets: spans that are scored; default: all that is not given.
+
+    Raises:
+      DataError: a span is empty or not in the text, or a given span and a target overlap.
+
+    Example:
+      >>> text_parts(tokenizer, "The cat sat.", given=[(0, 7)]).role  # ▁The ▁cat ▁sat .
+      array([0, 0, 1, 1])
+    """
+    ids, offsets = tokenizer.encode_with_offsets(text)
+    is_target = _is_in(targets, text, "targets")
+    is_given = _is_in(given, text, "given")
+    if given is not None and targets is not None and (is_given & is_target).any():
+        raise DataError(f"{text:.60}: expected given spans and targets apart, got an overlap")
+    if targets is None:
+        is_target = ~is_given
+    if given is None:
+        is_given = ~is_target
+    # One character more, for a space at the end.
+    by_character = np.where(is_target, TARGET, np.where(is_given, GIVEN, HIDDEN))
+    by_character = np.append(by_character, by_character[-1:] if text else TARGET)
+    parts = [by_character[start : max(end, start + 1)] for start, end in offsets]
+    role = np.array([TARGET if TARGET in part else part.min() for part in parts], int)
+    return TextParts(text, np.array(ids, np.int32), offsets, role)
+
+
+def in_context(text: str, context: str, given: str = "left") -> tuple[str, list[Span]]:
+    """Puts a text into its context; returns both together and the spans of the text in it.
+
+    A space stands between the two, unless there is one, or their scripts have none.
+
+    Args:
+      text: the text.
+      context: what is given.
+      given: where it stands: `left` of the text, `right` of it, or `both` with one blank, `____`,
+        in which the text is put.
+
+    Raises:
+      DataError: `given` is `both` and the context has not one blank.
+
+    Example:
+      >>> in_context("sat.", "The cat")
+      ('The cat sat.', [(8, 12)])
+    """
+    before, after = (context, "") if given == "left" else ("", context)
+    if given == "both":
+        parts = BLANK.split(context)[::2]
+        require_data(len(parts) == 2, f"context {context:.60}", "one blank, ____", len(parts) - 1)
+        before, after = parts
+    else:
+        joint = [part for part in (before, text, after) if part]
+        space = " " if len(joint) == 2 and _needs_space(*joint) else ""
+        before, after = before + space * bool(before), space * bool(after) + after
+    span = (len(before), len(before) + len(text))
+    return before + text + after, [span] if text else []
+
+
+def _needs_space(left: str, right: str) -> bool:
+    is_unspaced = ends_unspaced(left) and begins_unspaced(right)
+    return not (left[-1].isspace() or right[0].isspace() or is_unspaced)
+
+
+def _is_in(spans: Sequence[Span] | None, text: str, name: str) -> np.ndarray:
+    """Whether each character of a text is in one of some spans, bool [characters]."""
+    result = np.zeros(len(text), bool)
+    for start, end in spans or ():
+        if not 0 <= start < end <= len(text):
+            raise DataError(
+                f"{name}: expected spans (start, end) in a text of {len(text)} characters, got "
+                f"({start}, {end})"
+            )
+        result[start:end] = True
+    return result

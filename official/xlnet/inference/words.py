@@ -1,0 +1,102 @@
+"""Surprisal of words: the log-likelihoods of their pieces, put together."""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from official.xlnet.configs.choices import PUNCTUATION, UNITS
+from official.xlnet.configs.validation import require_one_of
+from official.xlnet.inference.scoring import Score
+from official.xlnet.inference.text_parts import Span
+from official.xlnet.tokenization.unspaced_scripts import CHARACTERS, WORD
+
+# Letters and digits with single marks between them (don't, 1,000), or a mark alone.
+_MARKS_ALONE = re.compile(
+    rf"[{CHARACTERS}]|[^\W{CHARACTERS}]+(?:['’.,-][^\W{CHARACTERS}]+)*|[^\w\s]"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Word:
+    """A word and its surprisal.
+
+    Attributes:
+      number: number of the word among those of the text that are scored, from 1.
+      word: the word as it stands in the text.
+      start: its first character in the text.
+      end: the character after its last one.
+      pieces: number of its word pieces.
+      surprisal: -log p of its pieces together.
+      cumulated: surprisal of the text up to its end.
+    """
+
+    number: int
+    word: str
+    start: int
+    end: int
+    pieces: int
+    surprisal: float
+    cumulated: float
+
+
+def words_of(score: Score, punctuation: str = "attached", unit: str = "nats") -> list[Word]:
+    """Returns the words of a text that has been scored; `cumulated` ends at minus its total.
+
+    Words are what stands between spaces. In scripts without spaces, each character is one. A piece
+    is of the word in which it begins; a word that begins inside of a piece is joined to the one
+    before, as their probabilities cannot be told apart.
+
+    Args:
+      score: the text and the log-likelihoods of its pieces.
+      punctuation: `attached`, with the word that it stands at, or `alone`, each mark a word.
+      unit: of surprisal, `nats` or `bits`.
+
+    Raises:
+      ConfigError: `punctuation` or `unit` is another word.
+
+    Example:
+      >>> [(word.word, word.pieces) for word in words_of(scorer(["The unfit, too."])[0])]
+      [('The', 1), ('unfit,', 3), ('too.', 2)]
+    """
+    require_one_of("unit", unit, UNITS)
+    log_p = score.log_likelihoods / (1.0 if unit == "nats" else math.log(2.0))
+    words: list[Word] = []
+    for (start, end), pieces in word_spans(score.text, score.offsets, punctuation):
+        surprisal, cumulated = -math.fsum(log_p[pieces]), -math.fsum(log_p[: pieces[-1] + 1])
+        text = score.text[start:end]
+        words.append(Word(len(words) + 1, text, start, end, len(pieces), surprisal, cumulated))
+    return words
+
+
+def word_spans(
+    text: str, offsets: Sequence[Span], punctuation: str = "attached"
+) -> Iterator[tuple[Span, list[int]]]:
+    """Yields the span of each word that has pieces, and which these are; see `words_of`.
+
+    Args:
+      text: the text.
+      offsets: start and end of its pieces, or of some of them.
+      punctuation: see `words_of`.
+
+    Raises:
+      ConfigError: `punctuation` is another word.
+    """
+    require_one_of("punctuation", punctuation, PUNCTUATION)
+    pattern = WORD if punctuation == "attached" else _MARKS_ALONE
+    found = [match.span() for match in pattern.finditer(text)]
+    starts = [start for start, _ in found]
+    for start, end in offsets:
+        del starts[bisect.bisect_right(starts, start) : bisect.bisect_left(starts, end)]
+    stops = [bisect.bisect_left(found, (start,)) for start in starts[1:]]
+    ends = [found[stop - 1][1] for stop in [*stops, len(found)] if found]
+    for word, group in itertools.groupby(
+        range(len(offsets)),
+        lambda piece: max(0, bisect.bisect_right(starts, offsets[piece][0]) - 1),
+    ):
+        pieces = list(group)
+        yield (starts[word], ends[word]) if found else offsets[pieces[0]], pieces

@@ -1,0 +1,83 @@
+"""Candidates of blanks: exact probabilities, with other blanks hidden."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.cloze import blank_candidates
+from official.xlnet.inference.generation import WORD_BEGIN, allowed_pieces
+from official.xlnet.inference.scoring import Scorer
+from official.xlnet.tokenization.special_tokens import MASK_ID
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.small_language_model import NumberTokenizer, random_model
+
+NUMBERS = NumberTokenizer(31)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(vocab_file):
+    return Tokenizer(vocab_file)
+
+
+@pytest.fixture(scope="module", params=["permutation", "denoising"])
+def model(request, tokenizer):
+    return random_model(vocab_size=tokenizer.vocab_size, kind=request.param)
+
+
+def test_most_probable_pieces_are_those_of_the_network(model, tokenizer):
+    found = blank_candidates(model, ["The ____ sat ____{1}."], 7, tokenizer=tokenizer)[0]
+    ids = [*tokenizer.encode("The"), MASK_ID, *tokenizer.encode("sat"), MASK_ID]
+    places = [len(tokenizer.encode("The")), len(ids) - 1]
+    ids += [tokenizer.piece_to_id(".")]
+    for place, other, candidates in zip(places, places[::-1], found, strict=True):
+        if model.config.objective.kind == "denoising":
+            inputs = {"content_positions": [[place]]}
+        else:
+            may_not_see = np.zeros([1, len(ids), len(ids)], bool)
+            may_not_see[:, :, [place, other]] = True
+            inputs = {"perm_mask": may_not_see, "target_positions": [[place]]}
+        inputs = {name: tf.constant(x) for name, x in inputs.items()}
+        logits = model({"token_ids": tf.constant([ids]), **inputs})["logits"][0, 0]
+        p = tf.nn.softmax(logits).numpy()
+        p[~allowed_pieces(tokenizer, len(p))[WORD_BEGIN]] = 0
+        best = np.argsort(-p)[:7]
+        assert [each.string for each in candidates] == [tokenizer.decode([int(i)]) for i in best]
+        np.testing.assert_allclose([each.probability for each in candidates], p[best], rtol=1e-4)
+        assert [each.rank for each in candidates] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_strings_of_several_pieces_have_the_likelihood_of_their_whole(model, tokenizer):
+    strings, text = ["cat", "evaluated first", "un"], "The ____ sat."
+    ((found,),) = blank_candidates(model, [text], strings, tokenizer=tokenizer)
+    scorer, totals = Scorer(model, tokenizer), {}
+    for string in strings:
+        span = [(4, 4 + len(string))]
+        whole = text.replace("____", string)
+        (score,) = scorer.score([whole], targets=[span], whole_given=True)
+        totals[string] = score.total
+    assert [each.string for each in found] == sorted(strings, key=lambda each: -totals[each])
+    for each in found:
+        assert each.probability == pytest.approx(np.exp(totals[each.string]))
+
+
+def test_probabilities_of_all_strings_of_one_length_sum_to_1():
+    strings = [f"{first} {second}" for first in range(31) for second in range(31)]
+    ((found,),) = blank_candidates(random_model(), ["9 ____ 12 13"], strings, tokenizer=NUMBERS)
+    assert sum(each.probability for each in found) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "candidates", "kind", "message"),
+    [
+        ("9 10", 3, "permutation", "expected a blank"),
+        ("9 ____{2}", 3, "permutation", "blanks of one piece, or given candidates, got 2"),
+        ("____ 9 ____", ["9"], "permutation", "one blank for given candidates, got 2"),
+        ("9 ____", [""], "permutation", "strings that are not empty"),
+        ("9 ____", 0, "permutation", "candidates: expected at least 1"),
+        ("9 ____", 3, "causal", "permutation to fill blanks"),
+    ],
+)
+def test_wrong_input_is_named(text, candidates, kind, message):
+    with pytest.raises((ConfigError, DataError), match=message):
+        blank_candidates(random_model(kind=kind), [text], candidates, tokenizer=NUMBERS)
