@@ -161,7 +161,7 @@ DEVICES = (
 # Texts that a pre-trained model scores or continues, and what it says of them.
 TEXTS = (
     repeated("text", [], "Input text; may be repeated."),
-    string("input", None, "File with one text per line, or JSON lines."),
+    string("input", None, "File with one text per line, or a table with a column `text`."),
     string("output", None, "Output file (JSON lines); default: standard output."),
 )
 

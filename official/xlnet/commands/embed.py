@@ -1,6 +1,6 @@
 """Embeds texts: one vector per text, as .npy, JSON lines or Parquet.
 
---input is a UTF-8 file with one text per line, or JSON lines with a key `text`. Row n of the output
+--input is a UTF-8 file with one text per line, or a table with a column `text`. Row n of the output
 is the vector of text n; an empty line is an empty text. The ending of --output is its format. With
 --pooling=none or words a row is one of a token or word, with its text and place.
 
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from data_prep.tasks.text_rows import read_text_rows
 from official.xlnet.commands import (
     REQUIRED,
     batch_size,
@@ -29,7 +30,6 @@ from official.xlnet.commands import (
 )
 from official.xlnet.data.reading import check_unknown
 from official.xlnet.data.row_files import write_rows
-from official.xlnet.data.text_files import read_rows
 from official.xlnet.data.vector_files import check_ending, vector_file
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
@@ -37,7 +37,7 @@ from official.xlnet.runtime.progress import Progress, minutes_and_seconds, per_s
 
 FLAGS = flag_table(
     string("model", REQUIRED, "Model directory, HF folder or TF1 release."),
-    string("input", REQUIRED, "Text file, or JSON lines."),
+    string("input", REQUIRED, "Text file, or a table with a column `text`."),
     string("output", REQUIRED, "File ending in .npy, .jsonl or .parquet."),
     choice(
         "pooling",
@@ -79,7 +79,7 @@ def run() -> dict[str, Any]:
             f"{FLAGS.output}: expected .jsonl or .parquet for rows of words or tokens"
         )
     check_ending(FLAGS.output)
-    texts = read_rows(FLAGS.input)
+    texts = [row["text"] for row in read_text_rows([], FLAGS.input)]
     tokenizer, encoder = load_tokenizer(FLAGS.model), load_encoder(FLAGS.model)
     layers = [int(each) if _INTEGER.fullmatch(each) else each for each in FLAGS.layers]
     embedder = TextEmbedder(encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length)

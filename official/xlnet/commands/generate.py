@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from data_prep.tasks.text_rows import read_text_rows
 from official.xlnet.commands import MODEL, TEXTS, comma_list, flag_table, integer, number, seed
 from official.xlnet.data.reading import check_unknown
-from official.xlnet.data.text_files import read_texts, write_json_lines
+from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.tokenization.blanks import has_blank
 
@@ -49,7 +50,7 @@ def run() -> dict[str, Any]:
     from official.xlnet.inference.language_model import load_language_model
     from official.xlnet.inference.sampling import Sampling
 
-    texts = read_texts(FLAGS.text, FLAGS.input)
+    texts = [row["text"] for row in read_text_rows(FLAGS.text, FLAGS.input)]
     if FLAGS.choices or FLAGS.candidates:
         return _candidates(texts)
     sampling = Sampling(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed)

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.tasks.scored_rows import read_scored_rows, read_suite
+from data_prep.tasks.text_rows import read_suite, read_text_rows
 from official.xlnet.commands import MODEL, TEXTS, boolean, choice, flag_table, integer, seed, string
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
 from official.xlnet.data.reading import check_unknown
 from official.xlnet.data.row_files import ENDINGS, check_row_ending, write_rows
-from official.xlnet.data.text_files import read_texts, write_json_lines
+from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.perplexity import perplexity
@@ -98,12 +98,9 @@ def _rows() -> tuple[list[dict[str, Any]], list[str]]:
             raise ConfigError("--pairs: expected --input, and neither --text nor --words")
         if suite := read_suite(FLAGS.input):
             return suite
-        pairs = read_scored_rows(FLAGS.input, ("good", "bad"))
+        pairs = read_text_rows([], FLAGS.input, ("good", "bad"))
         return [{**row, "text": row[side]} for side in ("good", "bad") for row in pairs], []
-    rows = [{"text": text} for text in FLAGS.text]
-    rows += read_scored_rows(FLAGS.input) if FLAGS.input else []
-    read_texts([row["text"] for row in rows], None)
-    return rows, []
+    return read_text_rows(FLAGS.text, FLAGS.input), []
 
 
 def _scores(scorer: Any, rows: list[dict[str, Any]]) -> tuple[list[Any], list[int]]:

