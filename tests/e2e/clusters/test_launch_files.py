@@ -16,7 +16,7 @@ from official.xlnet.runtime.history import read_history
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers.replicas.clusters import finish, free_ports, start_process
 
-LAUNCH = pathlib.Path(__file__).parents[2] / "tools/launch"
+LAUNCH = pathlib.Path(__file__).parents[3] / "tools/launch"
 STEPS = 5
 
 # Records its arguments as a line of the file `calls`; XLNET_TEST_STATUS says what it ends with.
