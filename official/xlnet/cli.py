@@ -74,6 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     if argv is not None:
         return _main(argv)
+    os.environ["MPLBACKEND"] = "agg"  # A notebook's does not load here; we only write files.
     try:
         for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed.
             # Whatever their encoding can write.

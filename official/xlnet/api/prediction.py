@@ -12,10 +12,12 @@ from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import checks_arguments, require_apart
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import task_config
+from official.xlnet.tasks.reports import REPORT_FILES
 from official.xlnet.training import evaluation
+from official.xlnet.training.finetuning import saved_configuration
 
 
 @checks_arguments("model")
@@ -93,7 +95,8 @@ def evaluate(
       For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics.
 
     Raises:
-      ConfigError: the configuration of the model is invalid or does not match the data set.
+      ConfigError: the configuration of the model is invalid or does not match the data set, or
+        `output` is an input or the directory of a run.
       DataError: the model or the data cannot be read, or more than `max_lost` of the rows of a
         file are unusable.
 
@@ -108,6 +111,19 @@ def evaluate(
     models = [model] if isinstance(model, str) else model
     if not models:
         raise ConfigError("model: expected a fine-tuned model, got an empty list")
+    if output:
+        _check_report(output, [*models, data if isinstance(data, str) else None])
     task = task_config(models[0]).task
     examples, counts = read_task(data, task, max_lost, "data")
     return Ensemble(models).evaluate(examples, output) | counts
+
+
+def _check_report(output: str, inputs: Sequence[Any]) -> None:
+    """Raises `ConfigError` if a report would replace an input, or results of a run."""
+    for name in ("", *REPORT_FILES):
+        require_apart("output", os.path.join(output, name), inputs)
+    if saved_configuration(output) is not None:
+        raise ConfigError(
+            f"output: expected a directory without a run, got {output}, whose "
+            f"{', '.join(REPORT_FILES)} would be replaced"
+        )

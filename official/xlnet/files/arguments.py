@@ -11,7 +11,7 @@ import re
 import shlex
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from official.xlnet.errors import ArgumentTypeError, ConfigError
@@ -155,6 +155,24 @@ def _words(kind: Any, is_path: bool) -> str:
     named = {int: "an integer", float: "a number", bool: "True or False"}
     named |= {types.NoneType: "None", collections.abc.Mapping: "a dictionary"}
     return named.get(origin) or origin.__name__
+
+
+def require_apart(name: str, output: Any, inputs: Sequence[Any]) -> None:
+    """Raises `ConfigError` if an output would replace an input.
+
+    Args:
+      name: flag or argument with the output, for the message.
+      output: path of a file or directory to write; None for none.
+      inputs: paths that are read, lists of them, or None.
+    """
+    paths = [x for value in inputs for x in (value if isinstance(value, list) else [value])]
+    for path in filter(None, paths if output else ()):
+        are_there = os.path.exists(path) and os.path.exists(output)
+        if path == output or (are_there and os.path.samefile(path, output)):
+            raise ConfigError(
+                f"{name}: expected another {'directory' if os.path.isdir(path) else 'file'} than "
+                f"the input {path}, which would be lost"
+            )
 
 
 def split_options(options: str, flag: str) -> list[str]:

@@ -23,6 +23,7 @@ from absl import flags
 
 from official.xlnet.errors import ConfigError, XLNetError
 from official.xlnet.files import file_system
+from official.xlnet.files.arguments import require_apart
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.mirror import Mirror, NotUploadedError, download_all, is_kept
 
@@ -47,7 +48,7 @@ def on_local_disk(
 ) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
     """Decorator of a command that takes URLs in its flags, and runs it with local paths.
 
-    Without URLs the command runs as it is. A file to write that is one of those to read is refused.
+    Without URLs the command runs as it is. An output that is one of the inputs is refused.
 
     Args:
       flag_values: the flags of the command.
@@ -70,8 +71,9 @@ def on_local_disk(
             names = [*reads, *writes, *writes_directory, *resumes]
             given = {name: flag_values[name].value for name in names}
             read = arguments if reads_arguments else ()
-            for name in writes:
-                _check_kept(name, given[name], [*(given[other] for other in reads), *read])
+            for name in (*writes, *writes_directory):
+                inputs = [*(given[other] for other in reads), *read]
+                require_apart(f"--{name}", given[name], inputs)
             if not any(map(_urls, [*given.values(), *read])):
                 return run(*arguments)
             _check_workers(flag_values, [given[name] for name in resumes])
@@ -199,19 +201,6 @@ def _read_of_model(names: Sequence[str]) -> list[str]:
         for name in names
         if not name.startswith(_OF_A_RUN) and (name not in steps or steps[name] in read)
     ]
-
-
-def _check_kept(name: str, output: str | None, read: Sequence[str | list[str] | None]) -> None:
-    """Raises `ConfigError` if a file would be written in the place of one that is read."""
-    if not output:
-        return
-    paths = [path for value in read for path in (value if isinstance(value, list) else [value])]
-    for path in filter(None, paths):
-        are_files = os.path.isfile(path) and os.path.exists(output)
-        if path == output or (are_files and os.path.samefile(path, output)):
-            raise ConfigError(
-                f"--{name}: expected another file than the input {path}, which would be lost"
-            )
 
 
 def _check_workers(flag_values: flags.FlagValues, directories: Sequence[str | None]) -> None:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from official.xlnet.data.graph_names import COLUMNS_FILE
 from official.xlnet.errors import DataError
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import checks_arguments, require_apart
 from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
@@ -78,6 +78,7 @@ def export(
     """
     if version is not None and os.path.exists(os.path.join(output, str(version))):
         raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
+    require_apart("output", output, [model_dir])
     with only_writer(output):
         for left in glob.glob(os.path.join(glob.escape(output), f"{_INCOMPLETE}*")):
             shutil.rmtree(left)  # By an export that was killed.

@@ -17,6 +17,7 @@ from official.xlnet.tasks.task import Prediction, Task
 METRICS_FILE = "metrics.json"
 PREDICTIONS_FILE = "predictions.jsonl"
 PICTURE_FILE = "evaluation.png"
+REPORT_FILES = (METRICS_FILE, PREDICTIONS_FILE, PICTURE_FILE)
 _MOST_DRAWN = 50
 
 
@@ -107,6 +108,10 @@ def draw_confusion(axes, labels: Sequence[Any], true: Sequence[Any], predicted: 
         shown = np.sort(np.argsort(-errors, kind="stable")[:_MOST_DRAWN])
         title = f"The {_MOST_DRAWN} of {len(labels)} classes that are confused most"
         matrix, labels = matrix[np.ix_(shown, shown)], [labels[n] for n in shown]
-    display = metrics.ConfusionMatrixDisplay(matrix, display_labels=labels)
-    display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical")
-    axes.set_title(title)
+    axes.imshow(matrix, cmap="Blues")
+    axes.set(xlabel="Predicted label", ylabel="True label", title=title)
+    axes.set_xticks(range(len(labels)), labels, rotation="vertical")
+    axes.set_yticks(range(len(labels)), labels)
+    for (row, column), count in np.ndenumerate(matrix):
+        color = "white" if count > matrix.max() / 2 else "black"
+        axes.text(column, row, count, ha="center", va="center", color=color)
