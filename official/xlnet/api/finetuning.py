@@ -32,6 +32,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
+from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.reports import METRICS_FILE
 from official.xlnet.tasks.task import Task
@@ -51,6 +52,7 @@ _SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)%")
     search=0,
     folds=0,
 )
+@host_state_kept()
 def finetune(
     model: str | None,
     train: Rows,
@@ -73,7 +75,8 @@ def finetune(
 
     The same call resumes an interrupted run. Learning rate, batch size and length of the run
     follow from the size of the model and the number of examples where neither `config` nor
-    `overrides` gives them; see `finetuning_defaults`.
+    `overrides` gives them; see `finetuning_defaults`. The random state of Python and NumPy is
+    restored; TensorFlow and Keras stay seeded with `training.seed`.
 
     Args:
       model: model to start from: a model directory, HF folder or TF1 release. None for random

@@ -15,6 +15,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments, require_apart
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import task_config
+from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.tasks.reports import REPORT_FILES
 from official.xlnet.training import evaluation
 from official.xlnet.training.finetuning import saved_configuration
@@ -70,6 +71,7 @@ class Predictor:
 
 
 @checks_arguments("model", "data", "output", mem_len=0)
+@host_state_kept()
 def evaluate(
     model: str | Sequence[str],
     data: str | Sequence[Any],

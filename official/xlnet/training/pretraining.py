@@ -16,6 +16,7 @@ from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.runtime.history import read_history
+from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.training.pretraining_loop import PretrainingLoop
@@ -25,6 +26,7 @@ _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
 
 @checks_arguments("config", "data_dir", "model_dir", "init_from", steps=1, minutes=0, cpu_devices=1)
+@host_state_kept()
 def pretrain(
     config: str | XLNetConfig,
     data_dir: str,
@@ -37,6 +39,9 @@ def pretrain(
     cpu_devices: int = 1,
 ) -> dict[str, float]:
     """Pre-trains a model, or resumes a pre-training run, and writes a model directory.
+
+    The random state of Python and NumPy is restored; TensorFlow and Keras stay seeded with
+    `training.seed`.
 
     Args:
       config: YAML file, trained model in any format, or a loaded configuration. A run that is

@@ -1,7 +1,6 @@
 """Reports of an evaluation: where they may be written, and their picture."""
 
 import io
-import json
 import os
 import shutil
 import subprocess

@@ -1,0 +1,31 @@
+"""What a function of ours leaves behind in the process that calls it."""
+
+import os
+import random
+
+import numpy as np
+
+from official import xlnet
+from official.xlnet.runtime.host import host_state_kept
+
+
+def test_training_and_evaluation_keep_the_random_state_and_the_environment(world, tmp_path):
+    task = world.task("classification")
+    random.seed(3)
+    np.random.seed(5)
+    expected = [random.random(), np.random.rand()]
+    random.seed(3)
+    np.random.seed(5)
+    before = dict(os.environ)
+    xlnet.evaluate(task.model, task.dev)
+    xlnet.pretrain(world.config, world.data, tmp_path / "run", steps=1)
+    assert dict(os.environ) == before
+    assert [random.random(), np.random.rand()] == expected
+
+
+def test_variables_that_the_host_has_set_stay(monkeypatch):
+    monkeypatch.setenv("KMP_INIT_AT_FORK", "TRUE")
+    monkeypatch.delenv("KMP_DUPLICATE_LIB_OK", raising=False)
+    with host_state_kept():
+        os.environ["KMP_DUPLICATE_LIB_OK"] = "True"
+    assert os.environ["KMP_INIT_AT_FORK"] == "TRUE" and "KMP_DUPLICATE_LIB_OK" not in os.environ
