@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
+from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tokenization.graph.packing import check_length, needed_lengths, pack, padded
 from official.xlnet.tokenization.graph.ragged import ragged
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
@@ -122,6 +124,7 @@ class TextEmbedder:
         require_number("max_length", max_length, AT_LEAST_1)
         check_length(1, max_length)
         self._tokenizer, self.max_length, self.num_truncated = tokenizer, max_length, 0
+        self._model = dataclasses.replace(encoder.config.model, mem_len=0)
         self.width = encoder.config.model.d_model * len(layers)
         self._layers = layers if len(layers) > 1 else []
         self._lengths = default_lengths(max_length)
@@ -176,6 +179,7 @@ class TextEmbedder:
 
     def _new_graph(self, length: int, pooling: str) -> Callable:
         """The encoder and the pooling for inputs of one length, [B, T] to [B, D] or [B, T, D]."""
+        require_memory(self._model, 1, length)
 
         def vectors(token_ids, segment_ids, is_padding):
             content_BTD = self._encoder(

@@ -21,7 +21,13 @@ _CGROUP_LIMITS = {
 }
 
 
-def least_bytes(model: ModelConfig, rows: int = 0, tokens: int = 0, training: bool = False) -> int:
+def least_bytes(
+    model: ModelConfig,
+    rows: int = 0,
+    tokens: int = 0,
+    training: bool = False,
+    distances: int = 0,
+) -> int:
     """Lower bound of the memory that a model and its batches take on one device, in bytes.
 
     Counts what cannot be avoided: the weights, in training four times (gradients and the two
@@ -33,16 +39,23 @@ def least_bytes(model: ModelConfig, rows: int = 0, tokens: int = 0, training: bo
       rows: number of rows of a batch on one device; 0 for the weights alone.
       tokens: number of tokens per row.
       training: whether the model is trained.
+      distances: number of distances whose projections are stored for inference.
     """
     weights = model.num_parameters * (_TRAINED_ARRAYS if training else 1)
     memory = model.num_layers * rows * model.mem_len * model.d_model
     states = (model.num_layers if training else 1) * rows * tokens * model.d_model
     scores = rows * model.num_heads * tokens * (tokens + model.mem_len)
-    return _FLOAT32_BYTES * (weights + memory + states + scores)
+    # While those of the last layer are made: the table, its two halves, and the product twice.
+    projections = (model.num_layers + 3) * distances * model.d_model
+    return _FLOAT32_BYTES * (weights + memory + states + scores + projections)
 
 
 def require_memory(
-    model: ModelConfig, rows: int = 0, tokens: int = 0, training: bool = False
+    model: ModelConfig,
+    rows: int = 0,
+    tokens: int = 0,
+    training: bool = False,
+    distances: int = 0,
 ) -> None:
     """Raises `ConfigError` if the machine has less memory than `least_bytes`.
 
@@ -51,17 +64,20 @@ def require_memory(
       rows: number of rows of a batch on one device; 0 for the weights alone.
       tokens: number of tokens per row.
       training: whether the model is trained.
+      distances: number of distances whose projections are stored for inference.
 
     Example:
       >>> require_memory(ModelConfig(d_inner=10**9))
       ConfigError: memory: 18,433,158,835,200 parameters: expected at least 73,732.6 GB, got …
     """
-    needed, there = least_bytes(model, rows, tokens, training), machine_bytes()
+    needed, there = least_bytes(model, rows, tokens, training, distances), machine_bytes()
     if needed > there:
         batch = f", batches of {rows:,} rows of {tokens:,} tokens" if rows else ""
+        batch += f", inputs of {distances // 2:,} tokens" if distances else ""
         raise ConfigError(
             f"memory: {model.num_parameters:,} parameters{batch}: expected at least "
-            f"{needed / 1e9:,.1f} GB, got {there / 1e9:,.1f} GB; use a smaller model or batch"
+            f"{needed / 1e9:,.1f} GB, got {there / 1e9:,.1f} GB; use a smaller model or batch, "
+            "or shorter inputs"
         )
 
 

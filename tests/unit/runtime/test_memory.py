@@ -9,10 +9,13 @@ from official.xlnet.checkpoints.model_directory import load_encoder, load_pretra
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.errors import ConfigError
+from official.xlnet.inference.embedding import TextEmbedder
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.runtime import memory
-from official.xlnet.training import finetuning, pretraining
+from official.xlnet.serving.services.base import Settings
+from official.xlnet.serving.services.pretrained import EncoderService
+from official.xlnet.training import evaluation, finetuning, pretraining
 from tests.helpers.tiny import tiny_config
 
 
@@ -50,6 +53,24 @@ def test_functions_ask_for_memory_before_they_create_a_model(begin, tmp_path, mo
     monkeypatch.setattr(memory, "machine_bytes", lambda: 1000)
     with pytest.raises(ConfigError, match=r"memory: [\d,]+ parameters"):
         begin(str(tmp_path))
+
+
+def test_sizes_of_flags_ask_for_memory(tmp_path, monkeypatch):
+    """`embed --max_length`, `export --max_length`, `evaluate --mem_len`: arrays of no text."""
+    config = tiny_config()
+    encoder = XLNetEncoder(config)
+    encoder.build()
+    with pytest.raises(ConfigError, match=r"inputs of 10,000,000,000 tokens: expected at least"):
+        TextEmbedder(encoder, mock.Mock(), max_length=10**10)
+    with pytest.raises(ConfigError, match=r"inputs of 10,000,000,000 tokens: expected at least"):
+        EncoderService(encoder, mock.Mock(), Settings((16, 10**10)))
+    with pytest.raises(ConfigError, match=r"batches of 1 rows of 10,000,000 tokens: expected"):
+        TextEmbedder(encoder, mock.Mock())._new_graph(10**7, "mean")
+    config.save(str(tmp_path))
+    records = mock.Mock(largest_batch=lambda *_: 7)
+    monkeypatch.setattr(evaluation, "Records", lambda *_: records)
+    with pytest.raises(ConfigError, match=r"batches of 7 rows of [0-9]+ tokens: expected"):
+        evaluation.evaluate(str(tmp_path), "data", mem_len=2 * 10**9)
 
 
 @pytest.mark.parametrize(
