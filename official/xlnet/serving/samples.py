@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from typing import Any
 
 import tensorflow as tf
+import yaml
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from official.xlnet.files.atomic import write_bytes
@@ -36,20 +39,8 @@ batch_timeout_micros { value: 2000 }
 max_enqueued_batches { value: 1000 }
 num_batch_threads { value: 2 }
 """
-_COMPOSE = """\
-services:
-  {name}:
-    image: {image}
-    ports: ["8500:8500", "8501:8501"]
-    volumes: [".:/models/{name}:ro"]
-    environment: {{TF_ENABLE_ONEDNN_OPTS: "1"}}
-    command:
-      - --model_config_file=/models/{name}/models.config
-      - --model_config_file_poll_wait_seconds=0
-      - --file_system_poll_wait_seconds=5
-      - --enable_batching=true
-      - --batching_parameters_file=/models/{name}/batching_parameters.txt
-"""
+# Not allowed in the name of a Docker service, or special in a URL, protobuf text or a shell.
+_SPECIAL = re.compile(r"[^a-zA-Z0-9._-]")
 _README = """\
 # {name}
 
@@ -88,23 +79,44 @@ tf.Examples, and `token_ids` takes token ids and segment ids (padding is on the 
 def write_samples(output: str, service: Service) -> None:
     """Writes configuration files and an example request to a base path, each atomically.
 
+    The model is served under the name of the folder, with `_` for all but ASCII letters, digits,
+    `.`, `_` and `-`.
+
     Args:
       output: base path of the model on TF Serving.
       service: the exported service.
     """
-    name = os.path.basename(os.path.abspath(output))
+    name = _SPECIAL.sub("_", os.path.basename(os.path.abspath(output)))
     texts = service.sample_texts(3)
     instance = {key: value for key, (value,) in texts.items()}
-    names = {"name": name, "texts": json.dumps(texts), "image": _IMAGE}
+    names = {"name": name, "texts": json.dumps(texts)}
     files = {
         "models.config": _MODELS_CONFIG.format(**names),
         "batching_parameters.txt": _BATCHING,
-        "docker-compose.yaml": _COMPOSE.format(**names),
+        "docker-compose.yaml": yaml.safe_dump(_compose(name), sort_keys=False),
         "README.md": _README.format(**names),
         "request.json": json.dumps({"instances": [instance]}, indent=1) + "\n",
     }
     for file_name, content in files.items():
         write_bytes(os.path.join(output, file_name), content.encode("utf-8", "replace"))
+
+
+def _compose(name: str) -> dict[str, Any]:
+    """Configuration of Docker Compose: TF Serving with the model of a name."""
+    service = {
+        "image": _IMAGE,
+        "ports": ["8500:8500", "8501:8501"],
+        "volumes": [f".:/models/{name}:ro"],
+        "environment": {"TF_ENABLE_ONEDNN_OPTS": "1"},
+        "command": [
+            f"--model_config_file=/models/{name}/models.config",
+            "--model_config_file_poll_wait_seconds=0",
+            "--file_system_poll_wait_seconds=5",
+            "--enable_batching=true",
+            f"--batching_parameters_file=/models/{name}/batching_parameters.txt",
+        ],
+    }
+    return {"services": {name: service}}
 
 
 def write_warmup(version_dir: str, service: Service) -> int:
