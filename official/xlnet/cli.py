@@ -30,7 +30,7 @@ from absl import logging as absl_logging
 from official.xlnet import __version__, commands
 from official.xlnet.errors import ConfigError, XLNetError
 from official.xlnet.files.json_files import mended, print_json
-from official.xlnet.files.text import printable
+from official.xlnet.files.text import printable, printable_line
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
@@ -55,6 +55,12 @@ _GROUPS = {
     "Look inside": ("inspect",),
 }
 _LIBRARIES = re.compile(r"-packages/(apache_beam|tensorflow|tf_keras)/")  # In the path of a module.
+# Of libraries that raise errors of the operating system as their own, without `errno`.
+_WITHOUT_ERRNO = ("tensorflow.", "safetensors")
+_DISK_ERRORS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES),
+    *(errno.EIO, errno.ENOENT, errno.ENOTDIR),
+)
 _EXAMPLE = "\n\nExample:\n"
 
 
@@ -278,29 +284,32 @@ def _user_message(error: Exception) -> str | None:
         # Copying names both files, and fails at the second one.
         name = error.filename2 or error.filename
         where = f": {name!r}" if name else ""
+        if "No usable temporary directory" in str(error):
+            where = "; set TMPDIR to a directory that can be written to"
         return _one_line(f"{error.strerror or error}{where}")
     if isinstance(error, XLNetError):
         return _one_line(str(error))
     if isinstance(error, MemoryError):
         return _one_line(f"out of memory; use a smaller model, batch or input {error}")
-    if "tensorflow" in sys.modules and isinstance(error, sys.modules["tensorflow"].errors.OpError):
-        return _tensorflow_message(error)
+    if type(error).__module__.startswith(_WITHOUT_ERRNO):
+        return _library_message(error)
     return None
 
 
-def _tensorflow_message(error: Any) -> str | None:
-    """One-line message for a disk or memory error of TensorFlow; None for any other of its errors.
+def _library_message(error: Any) -> str | None:
+    """One-line message for a disk or memory error of a library; None for any other of its errors.
 
-    TensorFlow reports errors of the operating system by their message only, behind the file.
+    TensorFlow and safetensors report errors of the operating system by their message only,
+    TensorFlow behind the file.
     """
-    text = re.sub(r"{{.*?}}", "", error.message)
-    for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES):
+    text = re.sub(r"{{.*?}}|^Error while .*I/O error: ", "", getattr(error, "message", str(error)))
+    for code in _DISK_ERRORS:
         reason = os.strerror(code)
         match = re.search(rf"(.*?);? ?{re.escape(reason)}", text, re.IGNORECASE)
         if match:
             name = match[1].strip()
             return _one_line(f"{reason}: {name!r}" if name else reason)
-    if isinstance(error, sys.modules["tensorflow"].errors.ResourceExhaustedError):
+    if type(error).__name__ == "ResourceExhaustedError":
         shape = re.search(r"shape ?\[[\d, ]*\]", text)
         what = f" for an array of {shape[0]}" if shape else ""
         return f"out of memory{what}; use a smaller model, batch or input"
@@ -308,7 +317,10 @@ def _tensorflow_message(error: Any) -> str | None:
 
 
 class _Printable(absl_logging.PythonFormatter):
-    """Formatter of warnings; see `printable`."""
+    """Formatter of warnings; see `printable`. A message is one line, a traceback may follow."""
+
+    def formatMessage(self, record: Any) -> str:  # noqa: N802
+        return printable_line(super().formatMessage(record))
 
     def format(self, record: Any) -> str:
         return printable(super().format(record))

@@ -41,6 +41,16 @@ def printable(text: str) -> str:
     return _NOT_SHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+def printable_line(text: str) -> str:
+    r"""A text as one line of a log, in which line ends are escaped too; see `printable`.
+
+    Example:
+      >>> printable_line("notes\nerror: .txt")
+      'notes\u000aerror: .txt'
+    """
+    return printable(text).replace("\n", r"\u000a")
+
+
 @contextlib.contextmanager
 def open_text(path: str, newline: str | None = None) -> Iterator[TextIO]:
     r"""Context manager that opens a text file of any file system for reading.

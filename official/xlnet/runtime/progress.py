@@ -6,7 +6,7 @@ import math
 import time
 from typing import TextIO
 
-from official.xlnet.files.text import printable
+from official.xlnet.files.text import printable_line
 
 _TERMINAL_SECONDS = 0.2  # Minimum time between updates.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
@@ -37,7 +37,7 @@ class Progress:
         if not is_last and now - self._shown < wait:
             return
         self._shown = now
-        text = printable(text)
+        text = printable_line(text)
         self._stream.write(f"\r\x1b[K{text}" if self._is_terminal else f"{text}\n")
         self._stream.flush()
 

@@ -135,7 +135,7 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
 
 def versions(output: str) -> Sequence[int]:
     """Returns the version numbers in a base path, ascending."""
-    return sorted(int(name) for name in os.listdir(output) if name.isdigit())
+    return sorted(int(name) for name in os.listdir(output) if name.isascii() and name.isdigit())
 
 
 def _input_names(function: Any) -> list[str]:

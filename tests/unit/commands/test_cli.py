@@ -31,6 +31,7 @@ import os
 from official.xlnet.commands import REQUIRED, choice, comma_list, flag_table
 
 CAUSES = ["", "bug", "config", "data", "missing", "full", "tf_full", "tf_memory", "interrupt"]
+CAUSES += ["tf_missing", "safetensors", "tmpdir"]
 FLAGS = flag_table(
     comma_list("numbers", REQUIRED, "What to add."), choice("fail", "", CAUSES, "How to fail.")
 )
@@ -56,6 +57,17 @@ def run():
 
         message = "{{function_node a}} my run/ckpt.data; No space left on device [Op:SaveV2]"
         raise tf.errors.ResourceExhaustedError(None, None, message)
+    if FLAGS.fail == "tf_missing":
+        import tensorflow as tf
+
+        tf.train.Checkpoint(v=tf.Variable(1.0)).write("/dev/null/a/ckpt")
+    if FLAGS.fail == "safetensors":
+        import safetensors
+
+        text = "Error while serializing: I/O error: No space left on device (os error 28)"
+        raise safetensors.SafetensorError(text)
+    if FLAGS.fail == "tmpdir":
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
     if FLAGS.fail == "tf_memory":
         import tensorflow as tf
 
@@ -112,6 +124,9 @@ def test_last_line_of_output_is_json(capsys):
         (["adder", "--numbers=1", "--fail=data"], "lane 3 is broken: expected 5, got 7"),
         (["adder", "--numbers=1", "--fail=missing"], "No such file or directory: 'no/such/file'"),
         (["adder", "--numbers=1", "--fail=full"], f"{os.strerror(errno.ENOSPC)}: 'out.bin'"),
+        (["adder", "--numbers=1", "--fail=tf_missing"], f"{os.strerror(errno.ENOTDIR)}: '/dev/nul"),
+        (["adder", "--numbers=1", "--fail=safetensors"], f"adder: {os.strerror(errno.ENOSPC)}\n"),
+        (["adder", "--numbers=1", "--fail=tmpdir"], "['/tmp']; set TMPDIR to a directory that"),
         (
             ["adder", "--numbers=1", "--fail=tf_full"],
             "No space left on device: 'my run/ckpt.data'\n",
@@ -208,6 +223,14 @@ def test_a_broken_pipe_of_a_worker_is_said(monkeypatch, capsys):
     monkeypatch.setattr(cli, "_run", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
     assert cli.main(["prepare"]) == 2
     assert "Broken pipe" in capsys.readouterr().err
+
+
+def test_a_name_with_a_line_end_forges_no_line_of_the_log(capsys):
+    absl_logging.warning("%s: 3 rows are left out", "a\nxlnet: error.txt")
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith(r"] a\u000axlnet: error.txt: 3 rows are left out")
+    Progress(progress := io.StringIO()).keep("a\nb: text")
+    assert progress.getvalue() == "a\\u000ab: text\n"
 
 
 def test_what_steers_a_terminal_is_shown_escaped(capsys):

@@ -101,7 +101,8 @@ def search_settings(
         if runs.writes:
             _write_recipe(recipe, candidate_config(config, best), run)
             _write_picture(os.path.join(output, "search.png"), runs.finished)
-            Progress(sys.stderr).keep(_table(runs.finished, best))
+            for line in _table(runs.finished, best):
+                Progress(sys.stderr).keep(line)
         return {
             **run["metrics"],
             "learning_rate": run["learning_rate"],
@@ -166,8 +167,8 @@ def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLN
     return own
 
 
-def _table(runs: Sequence[Run], best: int) -> str:
-    """Markdown table of the candidates, with a column for each share of the length.
+def _table(runs: Sequence[Run], best: int) -> list[str]:
+    """Lines of a Markdown table of the candidates, with a column for each share of the length.
 
     Args:
       runs: the finished runs, as in `search.json`.
@@ -182,7 +183,7 @@ def _table(runs: Sequence[Run], best: int) -> str:
         name = f"{candidate} (best)" if candidate == best else str(candidate)
         values = [_value(own.get(share)) for share in shares]
         rows.append([name, f"{run['learning_rate']:.2g}", _length(run, share), *values])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def _length(run: Run, share: int) -> str:
