@@ -29,6 +29,8 @@ EXPIRY_SECONDS = 300.0
 # File systems of this machine, whose kernel knows their locks.
 _LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
 
+_held_directories: dict[str, os.stat_result] = {}  # Of this process, as they were at first.
+
 
 @contextlib.contextmanager
 def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
@@ -39,7 +41,7 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
       is_writer: whether this process writes; False does nothing, for workers other than the chief.
 
     Raises:
-      DataError: another process writes there.
+      DataError: another process writes there; or at the end, the directory was moved or removed.
     """
     if not is_writer:
         yield
@@ -53,11 +55,24 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
         with _kernel_lock(path) if has_kernel_locks else _lease(path):
             if not is_remote:
                 remove_unfinished(directory)
+                _held_directories[directory] = os.stat(directory)
             yield
+            require_in_place(directory)
     finally:
+        _held_directories.pop(directory, None)
         if is_new:
             with contextlib.suppress(OSError):  # It is not empty.
                 os.rmdir(directory)
+
+
+def require_in_place(directory: str) -> None:
+    """Raises `DataError` if a directory that is held here was moved, removed or replaced."""
+    own = _held_directories.get(directory)
+    if own and not (os.path.exists(directory) and os.path.samestat(own, os.stat(directory))):
+        raise DataError(
+            f"{directory}: expected the directory that this command began to write, got "
+            f"{'another one' if os.path.exists(directory) else 'none'}; it was moved or removed"
+        )
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DivergedError, PreemptedError
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
+from official.xlnet.files.locks import require_in_place
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.runtime.agreement import lost_workers, require_agreement
 from official.xlnet.runtime.distribution import (
@@ -311,6 +312,7 @@ class Loop(tf_keras.callbacks.Callback):
         return "" if math.isinf(seconds) else f"  {minutes_and_seconds(max(0.0, seconds))} left"
 
     def _save(self) -> None:
+        require_in_place(self.output)
         self._writer.save(self.step, **self.record())
         self.log.flush()
         self._saved_step = self.step

@@ -12,7 +12,7 @@ import pytest
 
 from official.xlnet.errors import DataError
 from official.xlnet.files import locks
-from official.xlnet.files.locks import LOCK_FILE, only_writer
+from official.xlnet.files.locks import LOCK_FILE, only_writer, require_in_place
 
 RENEWAL, EXPIRY = 0.2, 5
 IMPORT = f"""
@@ -137,11 +137,13 @@ def test_many_at_once_hold_it_one_after_the_other(tmp_path):
 @pytest.mark.parametrize("file_system", ["local"], indirect=True)
 def test_the_lock_of_another_directory_of_the_same_name_stays(file_system, tmp_path):
     folder = tmp_path / "d"
-    with only_writer(str(folder)):
+    with pytest.raises(DataError, match="got another one; it was moved"), only_writer(str(folder)):
+        require_in_place(str(folder))
         folder.rename(tmp_path / "moved")
         folder.mkdir()
         (folder / LOCK_FILE).touch()
     assert os.listdir(folder) == [LOCK_FILE]
     shutil.rmtree(folder)
-    with only_writer(str(folder)):
+    with pytest.raises(DataError, match="got none; it was moved"), only_writer(str(folder)):
         shutil.rmtree(folder)  # Nothing is left to give up.
+    require_in_place(str(folder))  # No longer held.

@@ -4,9 +4,12 @@ import os
 import random
 
 import numpy as np
+import pytest
 
 from official import xlnet
+from official.xlnet.errors import DataError
 from official.xlnet.runtime.host import host_state_kept
+from official.xlnet.training.pretraining_loop import PretrainingLoop
 
 
 def test_training_and_evaluation_keep_the_random_state_and_the_environment(world, tmp_path):
@@ -29,3 +32,18 @@ def test_variables_that_the_host_has_set_stay(monkeypatch):
     with host_state_kept():
         os.environ["KMP_DUPLICATE_LIB_OK"] = "True"
     assert os.environ["KMP_INIT_AT_FORK"] == "TRUE" and "KMP_DUPLICATE_LIB_OK" not in os.environ
+
+
+def test_pretraining_ends_when_its_directory_was_moved_and_made_anew(world, tmp_path, monkeypatch):
+    output, moved = tmp_path / "run", tmp_path / "moved"
+    save = PretrainingLoop._save
+
+    def after_the_move(loop):
+        output.rename(moved)
+        output.mkdir()
+        save(loop)
+
+    monkeypatch.setattr(PretrainingLoop, "_save", after_the_move)
+    with pytest.raises(DataError, match=r"run: expected the directory .*, got another one"):
+        xlnet.pretrain(world.config, world.data, output, ["training.checkpoint_steps=2"], steps=3)
+    assert not output.exists() and (moved / "config.yaml").exists()
