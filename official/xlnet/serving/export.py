@@ -18,6 +18,7 @@ from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.inference.network.finite_outputs import finite
+from official.xlnet.modeling.kernels.tensorflow_internals import without_custom_gradients
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.samples import write_samples, write_warmup
 from official.xlnet.serving.services.base import Service, Settings
@@ -98,7 +99,8 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
     """
     os.makedirs(output, exist_ok=True)
     temporary = os.path.join(output, f"{_INCOMPLETE}{uuid.uuid4().hex}")
-    signatures = service.signatures()
+    with without_custom_gradients():
+        signatures = service.signatures()
     samples = service.sample_texts(3)
     finite(signatures["serving_default"](**{name: tf.constant(x) for name, x in samples.items()}))
     try:

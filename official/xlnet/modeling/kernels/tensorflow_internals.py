@@ -13,8 +13,10 @@ models of users, subclasses of this package's classes too, are converted as ever
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
@@ -23,6 +25,7 @@ from tensorflow.python.framework import ops
 from tensorflow.python.ops import control_flow_util, custom_gradient
 
 _register = custom_gradient._graph_mode_decorator
+_has_gradients = contextvars.ContextVar("has_gradients", default=True)
 
 
 def is_compiled() -> bool:
@@ -35,8 +38,25 @@ def optimization_barrier(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     return gen_xla_ops.xla_optimization_barrier(tensors)
 
 
+@contextlib.contextmanager
+def without_custom_gradients() -> Iterator[None]:
+    """Graphs that are traced inside are not differentiated: an export, which TensorFlow warns of.
+
+    Example:
+      >>> with without_custom_gradients():
+      ...     signatures = service.signatures()
+    """
+    token = _has_gradients.set(False)
+    try:
+        yield
+    finally:
+        _has_gradients.reset(token)
+
+
 def _freed_with_graph(function, arguments, keywords):
     """Calls a function with a custom gradient in a graph."""
+    if not _has_gradients.get():
+        return function(*arguments, **keywords)[0]
     outputs = _register(function, arguments, keywords)
     tensors = tf.nest.flatten(outputs, expand_composites=True)
     if tensors and tensors[0].op.type == "IdentityN":

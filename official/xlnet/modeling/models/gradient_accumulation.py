@@ -22,7 +22,7 @@ def accumulate(gradients: Callable, task: ObjectiveBatch, seed: tf.Tensor, num_s
     Args:
       gradients: maps an `ObjectiveBatch` and a dropout seed int32 [2] to (list of gradients, None
         where a variable has none, loss sum, memory [L, rows, M, D] or None).
-      task: the whole batch; the number of rows is a multiple of `num_slices`.
+      task: the whole batch; XLA needs a static multiple of `num_slices` rows.
       seed: int32 [2]; each slice gets its own.
       num_slices: number of slices.
 
@@ -61,8 +61,8 @@ def accumulate(gradients: Callable, task: ObjectiveBatch, seed: tf.Tensor, num_s
         return total, loss_sum, None
     memory_SLbMD = memories[0].stack()
     memory_LSbMD = tf.transpose(memory_SLbMD, [1, 0, 2, 3, 4])
-    layers, _, size, *rest = memory_LSbMD.shape
-    return total, loss_sum, tf.reshape(memory_LSbMD, [layers, num_slices * size, *rest])
+    layers, _, _, *rest = memory_LSbMD.shape
+    return total, loss_sum, tf.reshape(memory_LSbMD, [layers, -1, *rest])
 
 
 def in_parallel(gradients: Callable, num_slices: int) -> Callable:
@@ -112,15 +112,15 @@ def _dense(gradients) -> list[tf.Tensor]:
 def _slice(task: ObjectiveBatch, number: int | tf.Tensor, num_slices: int) -> ObjectiveBatch:
     """The rows of one of `num_slices` slices of a batch."""
     batch_size = task.labels_BP.shape[0]
-    if batch_size is None or batch_size % num_slices:
-        raise ValueError(
-            "training.accumulate_steps and parallel_slices: expected a divisor of the "
-            f"{batch_size} rows that are cut, got {num_slices}"
-        )
-    size = batch_size // num_slices
+    if batch_size is not None and batch_size % num_slices == 0:
+        size = batch_size // num_slices
+        chosen = number * size + tf.range(size)
+    else:  # The last batch of Keras' `fit` may be smaller; sizes of its slices differ by one.
+        size, num_rows = None, tf.shape(task.labels_BP)[0]
+        chosen = tf.range(number * num_rows // num_slices, (number + 1) * num_rows // num_slices)
 
     def rows(x: tf.Tensor, axis: int = 0) -> tf.Tensor:
-        sliced = tf.gather(x, number * size + tf.range(size), axis=axis)
+        sliced = tf.gather(x, chosen, axis=axis)
         return tf.ensure_shape(sliced, [*x.shape[:axis], size, *x.shape[axis + 1 :]])
 
     inputs = {

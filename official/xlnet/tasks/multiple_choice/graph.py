@@ -40,7 +40,7 @@ class ChoiceService(TaskService):
 
     Outputs:
       choice: index of the best choice, int32 [B].
-      probabilities: float32 [B, S].
+      probabilities: float32 [B, `task.num_choices`], 0 for choices that are not there.
     """
 
     num_texts = 2

@@ -75,6 +75,18 @@ def test_the_loss_is_the_weighted_mean_and_a_step_changes_what_is_tuned():
     assert np.isnan(history["loss"]) and history["targets"] == [0]
 
 
+def test_batches_of_fit_are_cut_whatever_their_rows():
+    """Of four rows in batches of three, slices have 1, 2, 0 and 1 rows."""
+    batch, results = batch_of(1, 23), []
+    for slices in ({}, {"accumulate_steps": 2}, {"parallel_slices": 2}):
+        model = model_of()
+        vars(model.config.training).update(slices)
+        model.fit(tf.data.Dataset.from_tensor_slices(batch).batch(3), verbose=0)
+        results.append(values(model.variables))
+    for sliced in results[1:]:
+        assert_all_close(sliced, results[0], atol=2e-4)
+
+
 def test_cutting_shared_padding_changes_nothing():
     batch, results = batch_of(1, 24), []
     batch["is_padding"] = np.arange(24) < np.array([15, 17, 19, 16])[:, None, None]
