@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import contextlib
 import dataclasses
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -25,6 +26,7 @@ from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.schema import conform
 
 _MAX_MESSAGE_BYTES = 1 << 30
+_CHUNK_BYTES = 1 << 20
 _FIRST_BACKOFF_SECONDS = 0.2
 _MAX_BACKOFF_SECONDS = 5.0
 _RETRIABLE = (
@@ -216,6 +218,7 @@ class RestEndpoint(Endpoint):
             raise self._wrong("expected the metadata of a model, got something else") from None
 
     def _call(self, method, url, body=None):
+        deadline, data = time.monotonic() + self.timeout_seconds, bytearray()
         try:
             response = self._pool.request(
                 method,
@@ -226,11 +229,17 @@ class RestEndpoint(Endpoint):
                 preload_content=False,
             )
             with contextlib.closing(response):
-                data = response.read(_MAX_MESSAGE_BYTES + 1)
+                # The timeout of urllib3 is one of each read.
+                while chunk := response.read1(_CHUNK_BYTES):
+                    data += chunk
+                    if time.monotonic() > deadline:
+                        raise _TransientError(f"no whole answer in {self.timeout_seconds} s")
+                    if len(data) > _MAX_MESSAGE_BYTES:
+                        raise self._wrong(
+                            f"expected an answer of at most {_MAX_MESSAGE_BYTES:,} bytes"
+                        )
         except urllib3.exceptions.HTTPError as error:
             raise _TransientError(str(error)) from None
-        if len(data) > _MAX_MESSAGE_BYTES:
-            raise self._wrong(f"expected an answer of at most {_MAX_MESSAGE_BYTES:,} bytes")
         text = data.decode("utf-8", "replace")
         if response.status in _RETRIABLE_HTTP:
             raise _TransientError(f"HTTP {response.status}: {text[:500]}")
