@@ -119,6 +119,32 @@ def test_faults_that_pass_are_tried_again_and_others_are_one_error_with_the_path
     assert FlakyFileSystem.calls == calls + 1
 
 
+@pytest.mark.parametrize("size", [0, 1, 8191, 3_000_001])
+def test_a_file_that_is_read_whole_is_one_request(impatient, size):
+    """Beside the one for its size."""
+    with atomic_write(FILE) as file:
+        file.write(b"x" * size)
+    calls = FlakyFileSystem.calls
+    assert file_system.read_bytes(FILE) == b"x" * size
+    assert FlakyFileSystem.calls - calls == 1 + bool(size)
+
+
+@pytest.mark.parametrize(
+    "text", ["ExpiredToken when calling GetObject", "RefreshError: invalid_grant", "NoCredentials"]
+)
+def test_credentials_that_are_refused_end_at_once(impatient, text, monkeypatch):
+    calls = []
+
+    def refuse(self, *arguments, **options):
+        calls.append(arguments)
+        raise RuntimeError(text)
+
+    monkeypatch.setattr(FlakyFileSystem, "info", refuse)
+    with pytest.raises(OSError, match=rf"could not be reached .*{text}"):
+        file_system.size(FILE)
+    assert len(calls) == 1
+
+
 def test_local_paths_import_no_library(tmp_path):
     (tmp_path / "x").write_text("x")
     code = """if True:
