@@ -3,6 +3,7 @@
 And the mirror of an output directory: what of it is in a bucket, and in which order it gets there.
 """
 
+import collections
 import os
 import pathlib
 import subprocess
@@ -214,6 +215,28 @@ def test_a_bucket_never_has_a_record_before_its_checkpoint(impatient, tmp_path, 
             (second / name).unlink()
     assert done == ["+ckpt-3.data", "-ckpt-1.json", "-ckpt-1.index"]
     wait_for_bucket("ckpt-2.data", "ckpt-2.json", "ckpt-3.data", "a.jsonl", "1/saved_model.pb")
+
+
+def test_logs_that_grow_are_sent_seldom(impatient, tmp_path, monkeypatch):
+    """With a checkpoint, once they have grown by a tenth, and at the end."""
+    sent, upload = collections.Counter(), file_system.upload
+    monkeypatch.setattr(
+        file_system, "upload", lambda path, url: sent.update([url[21:]]) or upload(path, url)
+    )
+    with Mirror(URL, str(tmp_path), with_content=True) as copy:
+        copy._stop.set()
+        log = tmp_path / "history.jsonl"
+        for step in range(1, 1001):
+            with log.open("a") as file:
+                file.write(f"{step:9}\n")
+            if step == 777:
+                write(tmp_path, "ckpt-777.json")
+            copy.upload()
+            if step == 777:
+                assert file_system.size(f"{URL}/history.jsonl") == log.stat().st_size
+        assert sent == {"history.jsonl": sent["history.jsonl"], "ckpt-777.json": 1}
+        assert sent["history.jsonl"] < 70
+    assert file_system.read_bytes(f"{URL}/history.jsonl") == log.read_bytes()
 
 
 def test_names_that_leave_the_directory_are_not_copied(impatient, tmp_path):
