@@ -62,7 +62,8 @@ def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str]] | None:
 
     Returns:
       A row for each condition of each item: `item`, `condition`, `text`, and `regions`, {region:
-      span of characters}; and the formulas of the predictions. None for another file.
+      span of characters}; and the formulas of the predictions. None for another file, or an empty
+      suite.
 
     Raises:
       DataError: the file is not UTF-8.
@@ -83,4 +84,4 @@ def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str]] | None:
             regions[str(region["region_number"])] = len(text) - len(region["content"]), len(text)
         of_item = {"item": item["item_number"], "condition": condition["condition_name"]}
         rows.append({**of_item, "text": text, "regions": regions})
-    return rows, formulas
+    return (rows, formulas) if rows and formulas else None
