@@ -90,6 +90,8 @@ def assert_served(outputs, row, prediction, prefix="", atol=1e-5):
         is_by_label = isinstance(expected, dict)
         found = outputs["probabilities"][row, : len(expected)] if not is_by_label else None
         found = by_label(outputs, row, prefix) if is_by_label else found
+        if "tags" in prediction:  # Served: of all tags.
+            found = np.max(found, axis=-1).tolist()
         assert found == pytest.approx(expected, abs=atol)
 
 
