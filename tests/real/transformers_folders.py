@@ -47,6 +47,11 @@ FOLDERS = {
 }
 
 
+# Folders whose tokenizer gives segments where it would not by default (5), and the other way (4).
+OTHER_SEGMENTS = ("encoder", "pairs", "regression", "token_classification")
+WITH_SEGMENTS = ["input_ids", "token_type_ids", "attention_mask"]
+
+
 def new_model(name):
     """A model in which every parameter is random."""
     kind, settings, _ = FOLDERS[name]
@@ -63,7 +68,7 @@ def new_model(name):
 
 def outputs(model, tokenizer, columns):
     """Vectors of all tokens but padding, in one list, and the logits."""
-    batch = tokenizer(*columns, padding=True, return_token_type_ids=True, return_tensors="pt")
+    batch = tokenizer(*columns, padding=True, return_tensors="pt")
     with torch.no_grad():
         encoder = getattr(model, "transformer", model)
         vectors = encoder(**batch).last_hidden_state[batch["attention_mask"].bool()]
@@ -96,7 +101,9 @@ def make(name):
         (folder / "model.safetensors").unlink()
         file = folder / "pytorch_model.bin"
         torch.save(model.state_dict(), file, _use_new_zipfile_serialization=name == "half")
-    tokenizer = kind.from_pretrained(JOB["vocab"])
+    names = WITH_SEGMENTS[:: 2 if IS_OLD else 1] if name in OTHER_SEGMENTS else None
+    given = {} if names is None else {"model_input_names": names}
+    tokenizer = kind.from_pretrained(JOB["vocab"], **given)
     tokenizer.save_pretrained(folder)
     # Fast tokenizers of version 5 save `tokenizer.json` alone.
     shutil.copyfile(f"{JOB['vocab']}/spiece.model", folder / "spiece.model")

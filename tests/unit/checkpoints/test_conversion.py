@@ -97,6 +97,30 @@ def test_settings_of_hf(tmp_path, vocab_file):
     assert tree["do_lower_case"] and "token_type_ids" in tree["model_input_names"]
 
 
+NAMES = ["input_ids", "token_type_ids", "attention_mask"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, True),
+        ({"added_tokens_decoder": {}}, True),  # Of transformers 4.
+        ({"backend": "tokenizers"}, False),  # Of 5.
+        ({"backend": "tokenizers", "model_input_names": NAMES}, True),
+        ({"model_input_names": NAMES[::2]}, False),
+    ],
+)
+def test_segments_that_a_tokenizer_gives(tmp_path, hf, settings, expected):
+    pathlib.Path(hf, "tokenizer_config.json").write_text(json.dumps(settings))
+    convert(hf, f"{tmp_path}/ours")
+    assert XLNetConfig.load(f"{tmp_path}/ours").model.segments == expected
+    convert(f"{tmp_path}/ours", f"{tmp_path}/again", "hf")
+    names = read_json(f"{tmp_path}/again/tokenizer_config.json")["model_input_names"]
+    assert names == (NAMES if expected else NAMES[::2])
+    config = XLNetConfig.load(f"{tmp_path}/ours")
+    assert any("model.segments" in each for each in differences(config, "tf1")) != expected
+
+
 def change_json(folder, name, **changes):
     tree = read_json(f"{folder}/{name}")
     pathlib.Path(folder, name).write_text(json.dumps({**tree, **changes}))

@@ -62,6 +62,7 @@ def differences(config: XLNetConfig, to: str) -> list[str]:
         ("data.lowercase", config.data.lowercase, "--uncased"),
         ("data.keep_accents", config.data.keep_accents, "keep_accents in its code"),
         ("model.clamp_len", config.model.clamp_len, "--clamp_len"),
+        ("model.segments", not config.model.segments, "all segment_ids to 0"),
         ("model.attention_type", config.reads_left_to_right, "attn_type=uni in its code"),
     ):
         sentences[f"{key}: {name} does not store it; set {flag}"] = is_tf1 and bool(is_set)

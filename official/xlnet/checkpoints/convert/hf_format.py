@@ -7,6 +7,7 @@ file. PyTorch is not required.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import shutil
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import safetensors
 import safetensors.numpy
+from absl import logging
 
 from official.xlnet.checkpoints.convert.folders import (
     OBJECTIVE_KEY,
@@ -27,6 +29,7 @@ from official.xlnet.checkpoints.convert.head_format import HeadFormat
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.convert.variable_map import Weights, finite_floats, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
@@ -43,6 +46,7 @@ _EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
 _LAYER_NORM_EPSILON = 1e-12
 # HF writes int(1e30) as the length of a tokenizer without a limit.
 _UNLIMITED = 1_000_000
+_SEGMENTS = "token_type_ids"
 _BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 
 # {key of `config.json`: our key}.
@@ -142,12 +146,29 @@ class HfSource:
         tokenizer = os.path.join(self.path, TOKENIZER_FILE)
         if os.path.exists(tokenizer):
             settings = read_json(tokenizer, dict[str, Any])
+            self._read_segments(settings, tokenizer, model)
             read_settings(config, _TOKENIZER_SETTINGS, settings, tokenizer)
             length = value_of(settings, "model_max_length", tokenizer, float, default=0)
             if 0 < length < _UNLIMITED:
                 config.task.max_length = int(length)
         self._read_task(tree, path, config)
         return config
+
+    def _read_segments(self, settings: dict[str, Any], path: str, model: ModelConfig) -> None:
+        """Sets whether the model knows segments: whether its tokenizer gave any.
+
+        Transformers 4 gives `token_type_ids`; 5, whose files name a backend, only where
+        `model_input_names` has them.
+        """
+        default = ["input_ids"] if "backend" in settings else [_SEGMENTS]
+        names = value_of(settings, "model_input_names", path, list, default=default)
+        model.segments = _SEGMENTS in names
+        if not model.segments:
+            _warn_once(
+                f"{path} gives no {_SEGMENTS}, so all tokens are of one segment, as they are in "
+                "transformers (model.segments=false); a model that learned segments needs "
+                "--set=model.segments=true"
+            )
 
     def _read_task(self, tree: dict[str, Any], path: str, config: XLNetConfig) -> None:
         name = self._kind_of_head(tree)
@@ -259,8 +280,8 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
     write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
     tokenizer = {
         "tokenizer_class": "XLNetTokenizer",
-        # Without it, the tokenizers of transformers 5 give no segments.
-        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        # Without it, the tokenizers of transformers 5 give no segments, and those of 4 do.
+        "model_input_names": ["input_ids", *[_SEGMENTS] * config.model.segments, "attention_mask"],
         **settings_under(_TOKENIZER_SETTINGS, config),
     }
     if config.task.name:
@@ -302,6 +323,12 @@ def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -
         tree["id2label"] = {str(number): label for number, label in enumerate(labels)}
         tree["label2id"] = {label: number for number, label in enumerate(labels)}
     return tree
+
+
+@functools.cache
+def _warn_once(sentence: str) -> None:
+    """Logs a warning; configurations are read several times in a run."""
+    logging.warning("%s", sentence)
 
 
 def _check_supported(tree: dict[str, Any], path: str) -> None:
