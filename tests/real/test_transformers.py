@@ -20,8 +20,14 @@ pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 SCRIPT = pathlib.Path(__file__).with_name("transformers_folders.py")
 PYTHONS = {"5": sys.executable, "4": os.environ.get("XLNET_HF4_PYTHON", "")}
-SINGLE = [["The water may find its way.", "now", "1,000 people, and more than one of them"]]
-PAIRS = [["The water may find its way.", "now"], ["of the time", "water and people there"]]
+SINGLE = [
+    [
+        "The water (may) find its way.",
+        "now",
+        '1,000 people, and zuzu.more of the [E1]them - well-known "<new> 3.5',
+    ]
+]
+PAIRS = [["The water may find its way.", "now"], ["of the time", "(zuzu) and people[E1] there"]]
 CHOICES = [["the people of the"] * 3, ["water", "now and then they", "find it there"]]
 TEXTS = {
     "encoder": SINGLE,

@@ -11,7 +11,6 @@ A job to write is {"torch", "vocab", "output", "texts": {kind: columns}}: a fold
 import json
 import os
 import pathlib
-import shutil
 import sys
 
 os.environ["USE_TF"] = "0"
@@ -49,6 +48,7 @@ FOLDERS = {
 
 # Folders whose tokenizer gives segments where it would not by default (5), and the other way (4).
 OTHER_SEGMENTS = ("encoder", "pairs", "regression", "token_classification")
+WITH_TOKENS = ("pairs", "half", "token_classification", "simple_answers")  # Added ones.
 WITH_SEGMENTS = ["input_ids", "token_type_ids", "attention_mask"]
 
 
@@ -104,9 +104,12 @@ def make(name):
     names = WITH_SEGMENTS[:: 2 if IS_OLD else 1] if name in OTHER_SEGMENTS else None
     given = {} if names is None else {"model_input_names": names}
     tokenizer = kind.from_pretrained(JOB["vocab"], **given)
-    tokenizer.save_pretrained(folder)
-    # Fast tokenizers of version 5 save `tokenizer.json` alone.
-    shutil.copyfile(f"{JOB['vocab']}/spiece.model", folder / "spiece.model")
+    if name in WITH_TOKENS:
+        tokenizer.add_tokens(["<new>", "of the", "zuzu"])
+        tokenizer.add_special_tokens({"additional_special_tokens": ["[E1]"]})
+        model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+        model.save_pretrained(folder, **options)
+    tokenizer.save_pretrained(folder)  # Fast ones of version 5 save `tokenizer.json` alone.
     return outputs(model.float(), tokenizer, JOB["texts"][name])
 
 

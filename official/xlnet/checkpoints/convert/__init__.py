@@ -21,6 +21,7 @@ from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import new_folder, write_bytes
+from official.xlnet.tokenization.hf_vocabulary import has_vocabulary
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 
 
@@ -62,9 +63,9 @@ def convert(
         opened.config.set(override)
     opened.config.check()
     check_convertible(opened.config)
-    found = differences(opened.config, to)
+    tokenizer = Tokenizer(opened.vocab_file)  # Checked before anything is written.
+    found = differences(opened.config, to, tuple(tokenizer.added_tokens.values()))
     weights = Weights(opened, to)
-    Tokenizer(opened.vocab_file)  # Checked before anything is written.
     with new_folder(output) as folder:
         if to == "xlnet":
             write_xlnet(folder, weights, opened.vocab_file)
@@ -102,7 +103,7 @@ def open_source(path: str) -> Source:
     ):
         if os.path.isfile(os.path.join(path, name)):
             source = form(path)
-            if os.path.isfile(source.vocab_file):
+            if has_vocabulary(source.vocab_file):
                 pieces = num_pieces(source.vocab_file)
                 source.config.model.fit_vocabulary(pieces, source.vocab_file)
             return source

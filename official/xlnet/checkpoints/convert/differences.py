@@ -37,12 +37,13 @@ def check_convertible(config: XLNetConfig) -> None:
         FORMATS[config.task.name].check(config.task)
 
 
-def differences(config: XLNetConfig, to: str) -> list[str]:
+def differences(config: XLNetConfig, to: str, added_tokens: tuple[str, ...] = ()) -> list[str]:
     """Returns a sentence for each setting with which a converted model computes something else.
 
     Args:
       config: configuration of the model.
       to: output format, one of `CHECKPOINT_FORMS`.
+      added_tokens: texts of the tokens that were added to the vocabulary.
 
     Example:
       >>> task = {"name": "regression", "summary": "mean"}
@@ -56,7 +57,10 @@ def differences(config: XLNetConfig, to: str) -> list[str]:
         f"objective.kind=causal: {name} has no such objective; read logits of the next token from "
         "the content stream, and do not generate with it, which reads the query stream": (
             config.objective.kind == "causal" and not config.task.name
-        )
+        ),
+        f"added tokens: {name} has none, and splits {' '.join(added_tokens)} into pieces": (
+            is_tf1 and bool(added_tokens)
+        ),
     }
     for key, is_set, flag in (
         ("data.lowercase", config.data.lowercase, "--uncased"),

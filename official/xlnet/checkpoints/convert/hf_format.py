@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import shutil
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from official.xlnet.checkpoints.convert.folders import (
     value_of,
 )
 from official.xlnet.checkpoints.convert.head_format import HeadFormat
+from official.xlnet.checkpoints.convert.hf_tokenizer import write_vocabulary_files
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.convert.variable_map import Weights, finite_floats, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
@@ -36,10 +36,11 @@ from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform, shown
+from official.xlnet.tokenization.hf_vocabulary import SETTINGS, text_settings
 from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, VOCAB_FILE
+from official.xlnet.tokenization.tokenizer import read_vocabulary
 
 CONFIG_FILE = "config.json"
-TOKENIZER_FILE = "tokenizer_config.json"
 WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")
 _PREFIX = "transformer."  # Prefix of encoder variables, except in files of `XLNetModel`.
 _EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
@@ -143,7 +144,7 @@ class HfSource:
         model.dropatt = model.dropout
         model.clamp_len = max(0, model.clamp_len)
         data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # It has to be greater.
-        tokenizer = os.path.join(self.path, TOKENIZER_FILE)
+        tokenizer = os.path.join(self.path, SETTINGS)
         if os.path.exists(tokenizer):
             settings = read_json(tokenizer, dict[str, Any])
             self._read_segments(settings, tokenizer, model)
@@ -151,6 +152,7 @@ class HfSource:
             length = value_of(settings, "model_max_length", tokenizer, float, default=0)
             if 0 < length < _UNLIMITED:
                 config.task.max_length = int(length)
+        data.lowercase, data.keep_accents = text_settings(self.path)
         self._read_task(tree, path, config)
         return config
 
@@ -272,14 +274,16 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
         tensors = {name.removeprefix(_PREFIX): value for name, value in tensors.items()}
     else:
         architecture = head.architecture
-    shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
+    of_tokenizer = write_vocabulary_files(
+        folder, read_vocabulary(vocab_file), config.data.lowercase, config.data.keep_accents
+    )
     safetensors.numpy.save_file(
         tensors, os.path.join(folder, WEIGHTS_FILES[0]), metadata={"format": "pt"}
     )
     tree = _hf_config(config, architecture, head)
     write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
     tokenizer = {
-        "tokenizer_class": "XLNetTokenizer",
+        **of_tokenizer,
         # Without it, the tokenizers of transformers 5 give no segments, and those of 4 do.
         "model_input_names": ["input_ids", *[_SEGMENTS] * config.model.segments, "attention_mask"],
         **settings_under(_TOKENIZER_SETTINGS, config),
@@ -288,7 +292,7 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
         tokenizer["model_max_length"] = config.task.max_length
     else:
         del tokenizer["truncation_side"]
-    write_json(os.path.join(folder, TOKENIZER_FILE), tokenizer, indent=2)
+    write_json(os.path.join(folder, SETTINGS), tokenizer, indent=2)
 
 
 def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -> dict[str, Any]:

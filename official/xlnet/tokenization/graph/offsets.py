@@ -19,6 +19,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
+from official.xlnet.errors import DataError
+from official.xlnet.files.schema import shown
 from official.xlnet.tokenization.graph.characters import PagedTable, whitespace
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.sentencepiece_proto import parse_model
@@ -39,6 +41,11 @@ class OffsetTokenizer(tf.Module):
 
     def __init__(self, tokenizer: Tokenizer, graph_tokenizer: GraphTokenizer):
         super().__init__(name="offset_tokenizer")
+        if tokens := tokenizer.added_tokens:
+            raise DataError(
+                "places of tokens in a graph: expected a vocabulary without added tokens, got "
+                f"{shown(list(tokens.values()))}; `xlnet predict` reads them"
+            )
         self._graph = graph_tokenizer
         self._tracking = tensorflow_text.SentencepieceTokenizer(
             parse_model(tokenizer.model_proto).SerializeToString(), out_type=tf.int32
