@@ -81,7 +81,7 @@ def rules(
         begins = f"{_IN_TEXT}{_IN_CLEANED}"
         after.append((f"{_END} ?([^ {begins}])", f"{_END} \\1"))
         after.append((f"([{begins}])", " \\1"))
-        after.append(("^ ", ""))
+        after.append((f"^ ([{begins}])", "\\1"))
     return before, after
 
 

@@ -69,7 +69,7 @@ def test_a_text_is_cut_at_them_in_python_and_in_a_graph(vocab_file, tokenizer, t
         assert found == ids
         for i, (start, end) in zip(ids, offsets, strict=True):
             if i >= first:
-                assert text[start:end] == TOKENS[i - first]
+                assert text[start:end].startswith(TOKENS[i - first])
 
 
 def test_names_of_tokens(tokenizer):
