@@ -78,6 +78,9 @@ def outputs(model, tokenizer, columns):
     answer = {"content": vectors.tolist()}
     if "logits" in result:
         answer["logits"] = result.logits.tolist()
+    if "start_logits" in result:
+        both = (result.start_logits, result.end_logits)
+        answer["spans"] = [torch.where(batch["attention_mask"] > 0, x, 0).tolist() for x in both]
     if "LMHead" in type(model).__name__:  # A target that sees all tokens but itself.
         rows, length = batch["input_ids"].shape
         only_last = torch.zeros(rows, length, length)
@@ -129,6 +132,7 @@ def read(name):
         "token_classification": transformers.AutoModelForTokenClassification,
         "multiple_choice": transformers.AutoModelForMultipleChoice,
         "question_answering": transformers.XLNetForQuestionAnswering,
+        "simple_answers": transformers.AutoModelForQuestionAnswering,
     }[name]
     model, info = loader.from_pretrained(folder, output_loading_info=True)
     unexpected = {key: sorted(map(str, value)) for key, value in info.items() if value}
