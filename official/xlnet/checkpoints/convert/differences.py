@@ -107,9 +107,3 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
         ),
     }
     return [sentence for sentence, holds in sentences.items() if holds]
-
-
-def readme(found: list[str]) -> str:
-    """Returns the text of a README that lists the differences."""
-    lines = "\n".join(f"- {sentence}." for sentence in found)
-    return f"Converted by `xlnet convert`. This model differs from its source:\n\n{lines}\n"

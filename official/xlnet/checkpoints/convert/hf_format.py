@@ -7,8 +7,10 @@ file. PyTorch is not required.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -277,9 +279,7 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
     of_tokenizer = write_vocabulary_files(
         folder, read_vocabulary(vocab_file), config.data.lowercase, config.data.keep_accents
     )
-    safetensors.numpy.save_file(
-        tensors, os.path.join(folder, WEIGHTS_FILES[0]), metadata={"format": "pt"}
-    )
+    save_tensors(tensors, os.path.join(folder, WEIGHTS_FILES[0]))
     tree = _hf_config(config, architecture, head)
     write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
     tokenizer = {
@@ -293,6 +293,16 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
     else:
         del tokenizer["truncation_side"]
     write_json(os.path.join(folder, SETTINGS), tokenizer, indent=2)
+
+
+def save_tensors(tensors: dict[str, np.ndarray], path: str) -> None:
+    """Writes a safetensors file; raises `OSError` as other files do, e.g. of a full disk."""
+    try:
+        safetensors.numpy.save_file(tensors, path, metadata={"format": "pt"})
+    except safetensors.SafetensorError as error:
+        code = re.search(r"os error (\d+)", str(error))
+        number = int(code[1]) if code else errno.EIO
+        raise OSError(number, os.strerror(number), path) from None
 
 
 def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -> dict[str, Any]:
