@@ -92,6 +92,12 @@ def read_back(version, theirs, tmp_path_factory):
     return run(version, root / "read", models=models)
 
 
+def test_nothing_that_hf_writes_by_default_is_unknown(theirs, caplog):
+    for kind in TEXTS:
+        xlnet.load_config(f"{theirs[0]}/{kind}")
+    assert [r.getMessage() for r in caplog.records if "does not use" in r.getMessage()] == []
+
+
 def close(found, expected):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 

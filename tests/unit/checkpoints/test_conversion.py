@@ -14,6 +14,7 @@ import pytest
 import safetensors.numpy
 
 from official.xlnet import cli
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.convert.differences import differences
 from official.xlnet.checkpoints.convert.hf_format import save_tensors
@@ -142,6 +143,19 @@ def test_segments_that_a_tokenizer_gives(tmp_path, hf, settings, expected):
     assert names == (NAMES if expected else NAMES[::2])
     config = XLNetConfig.load(f"{tmp_path}/ours")
     assert any("model.segments" in each for each in differences(config, "tf1")) != expected
+
+
+def test_a_key_that_is_not_used_is_named_in_a_line(hf, caplog):
+    """Not what HF always writes: tests/real/test_transformers.py."""
+    change_json(hf, "config.json", scale_attention=2.0, use_cache=True, head_dim=None)
+    pathlib.Path(hf, "tokenizer_config.json").write_text('{"padding_side": "right"}')
+    for _ in range(2):
+        load_config(hf)
+    said = [r.getMessage() for r in caplog.records if "does not use" in r.getMessage()]
+    assert [sentence.rpartition(": ")[2] for sentence in said] == [
+        "scale_attention",
+        "padding_side",
+    ]
 
 
 def change_json(folder, name, **changes):

@@ -11,6 +11,7 @@ import errno
 import functools
 import os
 import re
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,22 @@ _TOKENIZER_SETTINGS = {
     "truncation_side": "task.truncation_side",
 }
 
+# Keys of either file that change nothing here: of training, generation, and what HF asks of Python.
+_WITHOUT_EFFECT = re.compile(
+    r"_token(_id)?$|_special_tokens$|^(transformers_version|model_type|torch_dtype|dtype|bi_data"
+    r"|tie_word_embeddings|use_\w+|label2id|problem_type|(start|end)_n_top|summary_\w+|d_head"
+    r"|max_position_embeddings|architectures|backend|is_local|local_files_only|unk_id|sp_model_kwargs"
+    r"|tokenizer_class|name_or_path|_name_or_path|special_tokens_map_file|added_tokens_decoder"
+    r"|clean_up_tokenization_spaces|task_specific_params|output_\w+|return_dict|vocab_file"
+    r"|processor_class|auto_map|finetuning_task|chunk_size_feed_forward|gradient_checkpointing)$"
+)
+_READ_APART = (
+    *("n_token", OBJECTIVE_KEY, "ff_activation", "layer_norm_eps", "id2label"),
+    *("model_max_length", "model_input_names"),
+)
+# Values with which a key changes nothing.
+_NEUTRAL = {"padding_side": "left", "remove_space": True, "same_length": False}
+
 # HF's "gelu" is the exact (erf) form; the other names are variants of either form.
 _ACTIVATIONS = {
     "gelu": "gelu_exact",
@@ -138,6 +155,7 @@ class HfSource:
             tree = {"vocab_size": tree["n_token"], **tree}
         config = XLNetConfig.from_dict(_DEFAULTS)
         read_settings(config, {**_SETTINGS, OBJECTIVE_KEY: "objective.kind"}, tree, path)
+        self._name_unused(tree, {*_SETTINGS, *_READ_APART}, path)
         model, data = config.model, config.data
         check_head_size(model, tree, path)
         activation = value_of(tree, "ff_activation", path, str, default="gelu")
@@ -150,6 +168,7 @@ class HfSource:
         if os.path.exists(tokenizer):
             settings = read_json(tokenizer, dict[str, Any])
             self._read_segments(settings, tokenizer, model)
+            self._name_unused(settings, {*_TOKENIZER_SETTINGS, *_READ_APART}, tokenizer)
             read_settings(config, _TOKENIZER_SETTINGS, settings, tokenizer)
             length = value_of(settings, "model_max_length", tokenizer, float, default=0)
             if 0 < length < _UNLIMITED:
@@ -157,6 +176,18 @@ class HfSource:
         data.lowercase, data.keep_accents = text_settings(self.path)
         self._read_task(tree, path, config)
         return config
+
+    def _name_unused(self, tree: dict[str, Any], used: Collection[str], path: str) -> None:
+        """Names the keys of a file that nothing here reads, in one line."""
+        unused = [
+            key
+            for key, value in tree.items()
+            if not (
+                key in used or _WITHOUT_EFFECT.search(key) or value in (None, _NEUTRAL.get(key))
+            )
+        ]
+        if unused:
+            _warn_once(f"{path}: keys that this program does not use: {', '.join(sorted(unused))}")
 
     def _read_segments(self, settings: dict[str, Any], path: str, model: ModelConfig) -> None:
         """Sets whether the model knows segments: whether its tokenizer gave any.
