@@ -20,7 +20,6 @@ import os
 import sys
 import tempfile
 import unicodedata
-from collections.abc import Iterator
 from typing import Any
 
 import sentencepiece
@@ -180,7 +179,11 @@ def _of_characters(charsmap: bytes) -> bytes:
     spec.normalizer_spec.add_dummy_prefix = False
     spec.normalizer_spec.remove_extra_whitespaces = False
     processor = sentencepiece.SentencePieceProcessor(model_proto=spec.SerializeToString())
-    characters = [*_characters()]
+    characters = [
+        character
+        for character in map(chr, range(1, sys.maxunicode + 1))
+        if unicodedata.category(character) not in ("Cn", "Co", "Cs") and character != "▁"
+    ]
     written = io.BytesIO()
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
         for old, new in zip(characters, processor.normalize(characters), strict=True):
@@ -197,12 +200,6 @@ def _of_characters(charsmap: bytes) -> bytes:
             minloglevel=2,
         )
     return parse_model(written.getvalue()).normalizer_spec.precompiled_charsmap
-
-
-def _characters() -> Iterator[str]:
-    for code in range(1, sys.maxunicode + 1):
-        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs") and code != ord("▁"):
-            yield chr(code)
 
 
 def _add(
