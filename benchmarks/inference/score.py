@@ -34,7 +34,7 @@ _NAMES = {
 def main() -> None:
     flags = parse(
         __doc__,
-        sentences=flag(256, "number of sentences"),
+        sentences=flag(128, "number of sentences"),
         rounds=flag(5, "turns of each"),
         table=flag(None, "document to write the table into"),
     )
@@ -45,11 +45,8 @@ def main() -> None:
     results = compete(contestants, flags.rounds)
     rates = {name: flags.sentences / result["seconds"] for name, result in results.items()}
     if flags.table:
-        rows = [
-            (_NAMES[name], f"{rate:.1f}", f"{results[name]['peak_bytes'] / 1e9:.1f} GB")
-            for name, rate in rates.items()
-        ]
-        table = markdown_table([("", "sentences per second", "memory"), *rows])
+        rows = [(_NAMES[name], f"{rate:.1f}") for name, rate in rates.items()]
+        table = markdown_table([("", "sentences per second"), *rows])
         mean = np.mean([len(ids) for ids in sentences(flags.sentences)])
         text = (
             f"{flags.sentences} sentences of {mean:.0f} tokens on average, {num_cores()} CPU cores"

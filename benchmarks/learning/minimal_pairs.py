@@ -15,7 +15,7 @@ import json
 
 from benchmarks.harness.command_line import flag, parse, required
 from benchmarks.harness.tables import fill_table, markdown_table
-from data_prep.tasks.scored_rows import read_scored_rows
+from data_prep.tasks.text_rows import read_text_rows
 from official import xlnet
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.files.json_files import write_json
@@ -34,7 +34,7 @@ def main() -> None:
         document=flag(None, "document to write the table into"),
         output=flag("docs/minimal_pairs.json", "JSON file to write"),
     )
-    rows = read_scored_rows(flags.pairs, ("good", "bad", "UID"))
+    rows = read_text_rows([], flags.pairs, ("good", "bad", "UID"))
     model = xlnet.load_pretrainer(flags.model, batch_size=1, dtype="float32")
     scorer = xlnet.Scorer(model, xlnet.load_tokenizer(flags.model))
     metrics = {}

@@ -232,7 +232,7 @@ def surprisal(words: dict[str, list[dict[str, Any]]]) -> bytes:
     good, bad = ([word["word"] for word in found] for found in words.values())
     names = [a if a == b else f"{a}\n{b}" for a, b in zip(good, bad, strict=True)]
     axes.set_xticks(range(len(names)), names)
-    _finish(axes, ylabel="surprisal, nats", ylim=(0, None))
+    _finish(axes, {"loc": "lower left"}, ylabel="surprisal, nats", ylim=(0, None))
     return png(figure, bbox_inches="tight")
 
 

@@ -73,6 +73,8 @@ def extend_vocabulary(tokenizer: Tokenizer, sample: Sample, num_pieces: int) -> 
       DataError: the vocabulary is not a unigram model or would be too large, or the text does not
         have so many pieces that gain anything.
     """
+    if tokens := tokenizer.added_tokens:
+        raise DataError(f"expected a vocabulary without added tokens, got {[*tokens.values()]}")
     old = _Vocabulary(tokenizer)
     if old.size + num_pieces > MAX_VOCAB_SIZE:
         raise DataError(

@@ -69,6 +69,7 @@ class Job:
       identity: hash of everything that determines the output, excluding directory names and the
         content of the text.
       versions: hash of the versions of the input files.
+      num_heldout_shards: number of shards, the last ones, that are held out.
     """
 
     inputs: tuple[str, ...]
@@ -80,6 +81,7 @@ class Job:
     output_dir: str
     identity: str
     versions: str
+    num_heldout_shards: int = 0
 
     @property
     def work_dir(self) -> str:
@@ -143,7 +145,12 @@ class Plan:
 
 
 def describe(
-    inputs: Sequence[str], vocab: str, settings: Settings, output_dir: str, model: ModelConfig
+    inputs: Sequence[str],
+    vocab: str,
+    settings: Settings,
+    output_dir: str,
+    model: ModelConfig,
+    heldout_inputs: Sequence[str] = (),
 ) -> Job:
     """Validates the arguments and finds the shards; writes nothing.
 
@@ -153,6 +160,7 @@ def describe(
       settings: settings of the preparation.
       output_dir: directory of the data set.
       model: the `model` section of the configuration, which the vocabulary has to fit.
+      heldout_inputs: as `inputs`, what is held out in place of a share of them.
 
     Returns:
       The job.
@@ -167,7 +175,8 @@ def describe(
     dataclasses.replace(model).fit_vocabulary(tokenizer.vocab_size, vocab_file)
     warn_of_export(tokenizer.model_proto)
     require_no_owner(output_dir, tokenizer.model_proto)
-    shards = tuple(find_shards(inputs, settings))
+    heldout = find_shards(heldout_inputs, settings) if heldout_inputs else []
+    shards = (*find_shards(inputs, settings), *heldout)
     if not any(shard.stop for shard in shards):
         raise DataError(f"no text in {', '.join(inputs)}: the files are empty")
     shard_keys = [
@@ -181,8 +190,10 @@ def describe(
         if name not in RECORDED_ONLY
     }
     identity = [SCHEMA_VERSION, relevant, tokenizer.sha256, shard_keys]
+    if heldout:
+        identity.append(len(heldout))
     return Job(
-        inputs=tuple(inputs),
+        inputs=(*inputs, *heldout_inputs),
         shards=shards,
         settings=settings,
         vocab=tokenizer.model_proto,
@@ -191,6 +202,7 @@ def describe(
         output_dir=output_dir,
         identity=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
         versions=versions_of(shards),
+        num_heldout_shards=len(heldout),
     )
 
 
@@ -258,7 +270,9 @@ def plan_lanes(job: Job) -> Plan:
             f"(dropped: {', '.join(dropped) or 'none'})"
         )
     check_unknown(counts, ", ".join(job.inputs), job.settings.max_unknown)
-    splits, assigned = split_documents(job.work_dir, len(job.shards), job.settings, job.token_dtype)
+    splits, assigned = split_documents(
+        job.work_dir, len(job.shards), job.settings, job.token_dtype, job.num_heldout_shards
+    )
     counts.update(assigned)
     if job.settings.heldout_fraction and len(splits) == 1:
         _warn_of_no_heldout(splits[0].tokens, job.settings)

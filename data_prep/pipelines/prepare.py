@@ -51,6 +51,7 @@ def prepare(
     drop_duplicates: bool = Settings.drop_duplicates,
     allow_fewer_lanes: bool = Settings.allow_fewer_lanes,
     compress: bool = Settings.compress,
+    heldout_inputs: Paths = (),
 ) -> dict[str, int]:
     """Prepares a pre-training data set from raw text.
 
@@ -77,6 +78,8 @@ def prepare(
       drop_duplicates: whether to drop exact duplicates of documents.
       allow_fewer_lanes: whether to write fewer lanes than configured for a small corpus.
       compress: whether to compress record files with gzip.
+      heldout_inputs: as `inputs`, text that is held out in place of `data.heldout_fraction` of the
+        corpus; copies of its documents are dropped from training.
 
     Returns:
       A dictionary of `documents`, `tokens`, `windows`, `dropped_tokens` and `heldout_windows`;
@@ -115,7 +118,8 @@ def prepare(
             settings.num_lanes,
             settings.num_lanes,
         )
-    job = jobs.describe(inputs, vocab, settings, output_dir, config.model)
+    heldout = list_of_paths(heldout_inputs)
+    job = jobs.describe(inputs, vocab, settings, output_dir, config.model, heldout)
     if job.is_finished():  # Without the lock: the directory may be read-only.
         return jobs.data_set_counts(output_dir)
     with only_writer(output_dir):
@@ -124,7 +128,7 @@ def prepare(
             from data_prep.pipelines.beam_workers import BeamWorkers
 
             return _run_passes(job, BeamWorkers(job.work_dir, beam_options).run)
-        if any(map(file_system.is_in_memory, [*inputs, vocab, output_dir])):
+        if any(map(file_system.is_in_memory, [*inputs, *heldout, vocab, output_dir])):
             num_workers = 1  # No other process would see the files.
         with LocalWorkers(num_workers or num_cores(), progress) as workers:
             return _run_passes(job, workers.run)

@@ -26,6 +26,7 @@ from data_prep.records.token_files import (
     shard_file,
 )
 from data_prep.settings import Settings
+from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
 
@@ -58,7 +59,7 @@ class SplitTokens:
 
 
 def split_documents(
-    work_dir: str, num_shards: int, settings: Settings, dtype: np.dtype
+    work_dir: str, num_shards: int, settings: Settings, dtype: np.dtype, num_heldout: int = 0
 ) -> tuple[list[SplitTokens], Counts]:
     """Assigns every document to a split, and writes the assignment to the work directory.
 
@@ -66,7 +67,8 @@ def split_documents(
     at least one, unless their tokens are far from that share (see `heldout_range`). Then the share
     is taken in tokens: from documents of more than half of it, the end, which begins with a
     sentence if there is one nearby; of the others, those with the lowest hashes. If no held-out
-    text in the range is found, nothing is held out.
+    text in the range is found, nothing is held out. With `num_heldout`, the documents of the last
+    shards are held out instead, and copies of them dropped from training.
 
     Args:
       work_dir: directory of the token files.
@@ -74,19 +76,29 @@ def split_documents(
       settings: settings of the preparation; uses `heldout_fraction`, `seed`, `drop_duplicates`
         and `seq_len`.
       dtype: data type of token files.
+      num_heldout: number of shards at the end that are held out as a whole; 0 for a share.
 
     Returns:
       splits: `train` and, if there is held-out text, `heldout`.
       counts: `duplicates`, the number of dropped documents, and `divided_documents`, the number of
         documents of which a part is in each split.
     """
-    documents = _Documents(work_dir, num_shards, settings, dtype)
+    documents = _Documents(work_dir, num_shards, settings, dtype, num_heldout)
     least, most = heldout_range(documents.tokens, settings)
-    for rule in documents.rules():
+    rules = documents.rules()
+    if num_heldout:
+        least, most = settings.tokens_per_window, math.inf
+        rules = iter([_Rule(first_shard=num_shards - num_heldout)])
+    for rule in rules:
         splits, num_divided = documents.assign(rule)
         if least <= splits[HELDOUT].tokens <= most and splits[TRAIN].tokens:
             break
     else:
+        if num_heldout:
+            raise DataError(
+                f"heldout_input: expected at least a window, {least} tokens, and text to train on, "
+                f"got {splits[HELDOUT].tokens} and {splits[TRAIN].tokens} tokens"
+            )
         splits, num_divided = documents.assign(_Rule())
     return (
         [split for split in splits if split.code == TRAIN or split.documents],
@@ -210,11 +222,13 @@ class _Rule:
       highest: documents are held out up to this hash; -1 for none.
       longest: those of more tokens are not, whatever their hash.
       pieces: {hash of a document: number of tokens to hold out at its end}.
+      first_shard: all documents of this shard and those after it are held out.
     """
 
     highest: int = -1
     longest: float = math.inf
     pieces: dict[int, int] = dataclasses.field(default_factory=dict)
+    first_shard: float = math.inf
 
 
 class _Documents:
@@ -225,7 +239,14 @@ class _Documents:
       duplicates: number of dropped documents.
     """
 
-    def __init__(self, work_dir: str, num_shards: int, settings: Settings, dtype: np.dtype):
+    def __init__(
+        self,
+        work_dir: str,
+        num_shards: int,
+        settings: Settings,
+        dtype: np.dtype,
+        num_heldout: int,
+    ):
         self._work_dir = work_dir
         self._settings = settings
         self._dtype = dtype
@@ -235,6 +256,13 @@ class _Documents:
         self._is_duplicate = np.split(is_duplicate, self._first_of[1:-1])
         if settings.drop_duplicates:
             self._mark_duplicates(is_duplicate)
+        if num_heldout:
+            tables = [
+                read_document_table(work_dir, shard)["fingerprint"] for shard in range(num_shards)
+            ]
+            heldout = np.unique(np.concatenate(tables[-num_heldout:]))
+            for marks, table in zip(self._is_duplicate[:-num_heldout], tables, strict=False):
+                marks |= np.isin(table, heldout)
         self.duplicates = int(np.count_nonzero(is_duplicate))
         self.tokens = sum(int(length.sum(dtype=np.int64)) for _, length in self._tables())
 
@@ -282,6 +310,8 @@ class _Documents:
         for shard, marks in enumerate(self._is_duplicate):
             length = read_document_table(self._work_dir, shard)["length"].astype(np.int64)
             hashes, kept = _hashes(self._work_dir, shard, self._settings.seed), length.copy()
+            if shard >= rule.first_shard:
+                kept[:] = 0
             if rule.highest >= 0:
                 kept[(hashes <= np.uint64(rule.highest)) & (length <= rule.longest)] = 0
             divided = np.isin(hashes, np.array([*rule.pieces], np.uint64)) & ~marks

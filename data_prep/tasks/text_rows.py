@@ -9,7 +9,7 @@ from typing import Any
 from data_prep.tasks.table_files import read_file
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import DataError, did_you_mean
+from official.xlnet.errors import DataError, did_you_mean, require_data
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import parse_json
 from official.xlnet.files.text import open_text
@@ -44,16 +44,13 @@ def read_text_rows(
     else:
         with open_text(path) as file:
             rows += [{"text": line.rstrip("\n")} for line in file]
-    if not rows:
-        raise DataError(f"{path or '--text, --input'}: expected at least one text, got none")
+    require_data(bool(rows), path or "--text, --input", "at least one text", "none")
     for number, row in enumerate(rows, start=1):
         row |= {needed: row[name] for name, needed in _NAMES.items() if name in row}
         for name in needed:
-            if not isinstance(row.get(name), str):
-                raise DataError(
-                    f"{path}, row {number}: expected a string {name!r}, got the columns "
-                    f"{', '.join(map(str, row))}{did_you_mean(name, map(str, row))}"
-                )
+            got = f"the columns {', '.join(map(str, row))}{did_you_mean(name, map(str, row))}"
+            is_text = isinstance(row.get(name), str)
+            require_data(is_text, f"{path}, row {number}", f"a string {name!r}", got)
     return rows
 
 
@@ -65,7 +62,8 @@ def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str]] | None:
 
     Returns:
       A row for each condition of each item: `item`, `condition`, `text`, and `regions`, {region:
-      span of characters}; and the formulas of the predictions. None for another file.
+      span of characters}; and the formulas of the predictions. None for another file, or an empty
+      suite.
 
     Raises:
       DataError: the file is not UTF-8.
@@ -86,4 +84,4 @@ def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str]] | None:
             regions[str(region["region_number"])] = len(text) - len(region["content"]), len(text)
         of_item = {"item": item["item_number"], "condition": condition["condition_name"]}
         rows.append({**of_item, "text": text, "regions": regions})
-    return rows, formulas
+    return (rows, formulas) if rows and formulas else None

@@ -79,7 +79,7 @@ def examples_of(name, number, seed=0):
             )
             for n, text in enumerate(texts)
         ]
-    if name == "question_answering":
+    if name.startswith("question_answering"):
         return [QuestionExample(str(n), sentence(rng, 1, 9), text) for n, text in enumerate(texts)]
     if name == "token_classification":
         return [

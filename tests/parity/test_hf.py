@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.inference.scoring import Scorer
 from official.xlnet.modeling.kernels import relative_shift, xla_kernels
 from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from tests.helpers.small_language_model import NumberTokenizer
 from tests.helpers.tiny import MEMORY, VOCAB, random_inputs
 
 pytest.importorskip("torch")
@@ -193,3 +195,42 @@ def test_perm_mask_equals(seed):
     perm_mask[rows, targets, targets] = False
     same = ours(inputs)
     np.testing.assert_array_equal(same["query"], result[0]["query"])
+
+
+@pytest.mark.parametrize("order", ["left_to_right", "random"])
+def test_scores_of_parts_are_hf_s_with_perm_mask(order):
+    import torch
+
+    hf = hf_weights.hf_model(3, mem_len=0)
+    ours = XLNetPretrainer(hf_weights.our_config(hf.config))
+    hf_weights.copy_weights(hf, ours)
+    ids = np.random.default_rng(5).integers(9, VOCAB, 11)
+    words = list(map(str, ids))
+    ends = np.cumsum([len(word) + 1 for word in words])
+    spans = [
+        (int(end) - len(word) - 1, int(end) - 1) for word, end in zip(words, ends, strict=True)
+    ]
+    given, targets = [1, 8, 9], [0, 2, 3, 10]
+    (found,) = Scorer(ours, NumberTokenizer(VOCAB)).score(
+        [" ".join(words)],
+        order,
+        seed=4,
+        given=[[spans[p] for p in given]],
+        targets=[[spans[p] for p in targets]],
+    )
+    uniform = np.random.default_rng([4, 0]).random(11)
+    chain = [
+        *sorted(given, key=lambda p: uniform[p] if order == "random" else p),
+        *sorted(targets, key=lambda p: uniform[p] if order == "random" else p),
+    ]
+    perm_mask, target_mapping = torch.ones(1, 11, 11), torch.zeros(1, len(targets), 11)
+    for place, position in enumerate(chain):
+        perm_mask[0, position, chain[:place]] = 0
+    for number, position in enumerate(targets):
+        target_mapping[0, number, position] = 1
+    with torch.no_grad():
+        logits = hf(
+            input_ids=torch.tensor(ids[None]), perm_mask=perm_mask, target_mapping=target_mapping
+        ).logits
+    log_p = torch.log_softmax(logits[0], -1)[range(len(targets)), ids[targets]]
+    np.testing.assert_allclose(found.log_likelihoods, log_p.numpy(), atol=TOLERANCE)

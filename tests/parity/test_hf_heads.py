@@ -232,3 +232,25 @@ def test_question_answering_predictions(question_answering):
                     )
                     compared += 1
     assert compared > 10
+
+
+def test_simple_question_answering():
+    """Logits, and the loss where every token is open, without padding: HF's has all of them."""
+    theirs, ours = pair(
+        transformers.XLNetForQuestionAnsweringSimple, {"name": "question_answering_simple"}
+    )
+    assign(ours.head.span_logits, theirs.qa_outputs)
+    batch = inputs()
+    batch["is_padding"][:] = False
+    can_answer = np.ones_like(batch["is_padding"])
+    start, end = np.array([4, 5, 10], np.int32), np.array([6, 5, 10], np.int32)
+    labels = {"start": T - 1 - start, "end": T - 1 - end, "is_impossible": np.zeros(U, np.float32)}
+    outputs = ours({**batch, "can_answer": can_answer, "may_start": can_answer, **labels})
+    expected = theirs(
+        **torch_inputs(batch),
+        start_positions=torch.tensor(start).long(),
+        end_positions=torch.tensor(end).long(),
+    )
+    for name in ("start_logits", "end_logits"):
+        check(outputs[name], getattr(expected, name))
+    check(mean_loss(ours, outputs, labels), expected.loss)

@@ -12,6 +12,7 @@ import pytest
 
 from official import xlnet
 from official.xlnet.inference.task_prediction import load_task
+from official.xlnet.tasks.question_answering.settings import QuestionExample
 from tests.helpers.world import command
 
 pytest.importorskip("torch")
@@ -20,8 +21,14 @@ pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 SCRIPT = pathlib.Path(__file__).with_name("transformers_folders.py")
 PYTHONS = {"5": sys.executable, "4": os.environ.get("XLNET_HF4_PYTHON", "")}
-SINGLE = [["The water may find its way.", "now", "1,000 people, and more than one of them"]]
-PAIRS = [["The water may find its way.", "now"], ["of the time", "water and people there"]]
+SINGLE = [
+    [
+        "The water (may) find its way.",
+        "now",
+        '1,000 people, and zuzu.more of the [E1]them - well-known "<new> 3.5',
+    ]
+]
+PAIRS = [["The water may find its way.", "now"], ["of the time", "(zuzu) and people[E1] there"]]
 CHOICES = [["the people of the"] * 3, ["water", "now and then they", "find it there"]]
 TEXTS = {
     "encoder": SINGLE,
@@ -39,6 +46,7 @@ TEXTS = {
 # What transformers' `pipeline` is called with.
 PREDICTED = ("classification", "pairs", "half", "multi_label", "regression")
 CONVERTED = (*PREDICTED, "encoder", "lm", "token_classification", "multiple_choice")
+CONVERTED += ("simple_answers",)
 LABELS = ["bad", "fair", "good"]
 
 
@@ -82,6 +90,12 @@ def read_back(version, theirs, tmp_path_factory):
         command("convert", source=f"{root}/{kind}", output=f"{root}/{kind}_hf", to="hf")
     models = {kind: f"{root}/{kind}_hf" for kind in CONVERTED}
     return run(version, root / "read", models=models)
+
+
+def test_nothing_that_hf_writes_by_default_is_unknown(theirs, caplog):
+    for kind in TEXTS:
+        xlnet.load_config(f"{theirs[0]}/{kind}")
+    assert [r.getMessage() for r in caplog.records if "does not use" in r.getMessage()] == []
 
 
 def close(found, expected):
@@ -142,6 +156,28 @@ def test_tokens_and_choices(theirs):
         else:
             outputs = model({name: value[:, None] for name, value in inputs.items()})
             close(outputs["logits"].numpy()[~inputs["is_padding"]], answers[kind]["logits"])
+
+
+def test_simple_answers(theirs):
+    """The best span of all pairs of what HF's logits say of the paragraph, with CLS beside it."""
+    folder, answers = theirs
+    tokenizer = xlnet.load_tokenizer(f"{folder}/simple_answers")
+    rows = [
+        {"id": str(n), "question": question, "context": context}
+        for n, (context, question) in enumerate(zip(*TEXTS["simple_answers"], strict=True))
+    ]
+    found = xlnet.predict(f"{folder}/simple_answers", [QuestionExample(**row) for row in rows])
+    logits = answers["simple_answers"]["spans"]
+    for row, starts, ends, answer in zip(rows, *logits, found, strict=True):
+        ids, places = tokenizer.encode_with_offsets(row["context"])
+        length = len(ids) + len(tokenizer.encode(row["question"])) + 3
+        logs = np.array([starts, ends])[:, -length:]
+        logs = logs[:, [*range(len(ids)), -1]]
+        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        places_of = range(len(ids))
+        score, i, j = max((logs[0, i] + logs[1, j], i, j) for i in places_of for j in places_of[i:])
+        assert answer["best_span"] == row["context"][places[i][0] : places[j][1]]
+        close(answer["n_best"][0]["log_probability"], score)
 
 
 @pytest.mark.parametrize("kind", CONVERTED)

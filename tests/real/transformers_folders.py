@@ -11,7 +11,6 @@ A job to write is {"torch", "vocab", "output", "texts": {kind: columns}}: a fold
 import json
 import os
 import pathlib
-import shutil
 import sys
 
 os.environ["USE_TF"] = "0"
@@ -47,6 +46,12 @@ FOLDERS = {
 }
 
 
+# Folders whose tokenizer gives segments where it would not by default (5), and the other way (4).
+OTHER_SEGMENTS = ("encoder", "pairs", "regression", "token_classification")
+WITH_TOKENS = ("pairs", "half", "token_classification", "simple_answers")  # Added ones.
+WITH_SEGMENTS = ["input_ids", "token_type_ids", "attention_mask"]
+
+
 def new_model(name):
     """A model in which every parameter is random."""
     kind, settings, _ = FOLDERS[name]
@@ -63,7 +68,7 @@ def new_model(name):
 
 def outputs(model, tokenizer, columns):
     """Vectors of all tokens but padding, in one list, and the logits."""
-    batch = tokenizer(*columns, padding=True, return_token_type_ids=True, return_tensors="pt")
+    batch = tokenizer(*columns, padding=True, return_tensors="pt")
     with torch.no_grad():
         encoder = getattr(model, "transformer", model)
         vectors = encoder(**batch).last_hidden_state[batch["attention_mask"].bool()]
@@ -73,6 +78,9 @@ def outputs(model, tokenizer, columns):
     answer = {"content": vectors.tolist()}
     if "logits" in result:
         answer["logits"] = result.logits.tolist()
+    if "start_logits" in result:
+        both = (result.start_logits, result.end_logits)
+        answer["spans"] = [torch.where(batch["attention_mask"] > 0, x, 0).tolist() for x in both]
     if "LMHead" in type(model).__name__:  # A target that sees all tokens but itself.
         rows, length = batch["input_ids"].shape
         only_last = torch.zeros(rows, length, length)
@@ -96,10 +104,15 @@ def make(name):
         (folder / "model.safetensors").unlink()
         file = folder / "pytorch_model.bin"
         torch.save(model.state_dict(), file, _use_new_zipfile_serialization=name == "half")
-    tokenizer = kind.from_pretrained(JOB["vocab"])
-    tokenizer.save_pretrained(folder)
-    # Fast tokenizers of version 5 save `tokenizer.json` alone.
-    shutil.copyfile(f"{JOB['vocab']}/spiece.model", folder / "spiece.model")
+    names = WITH_SEGMENTS[:: 2 if IS_OLD else 1] if name in OTHER_SEGMENTS else None
+    given = {} if names is None else {"model_input_names": names}
+    tokenizer = kind.from_pretrained(JOB["vocab"], **given)
+    if name in WITH_TOKENS:
+        tokenizer.add_tokens(["<new>", "of the", "zuzu"])
+        tokenizer.add_special_tokens({"additional_special_tokens": ["[E1]"]})
+        model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+        model.save_pretrained(folder, **options)
+    tokenizer.save_pretrained(folder)  # Fast ones of version 5 save `tokenizer.json` alone.
     return outputs(model.float(), tokenizer, JOB["texts"][name])
 
 
@@ -119,6 +132,7 @@ def read(name):
         "token_classification": transformers.AutoModelForTokenClassification,
         "multiple_choice": transformers.AutoModelForMultipleChoice,
         "question_answering": transformers.XLNetForQuestionAnswering,
+        "simple_answers": transformers.AutoModelForQuestionAnswering,
     }[name]
     model, info = loader.from_pretrained(folder, output_loading_info=True)
     unexpected = {key: sorted(map(str, value)) for key, value in info.items() if value}

@@ -20,6 +20,7 @@ from official.xlnet.commands import (
     REQUIRED,
     SET,
     boolean,
+    comma_list,
     config,
     flag_table,
     integer,
@@ -34,6 +35,7 @@ from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flag_table(
     CORPUS,
+    comma_list("heldout_input", [], "Text to hold out, as --input; default: a share of it."),
     string("vocab", REQUIRED, "spiece.model, or a directory that contains it."),
     config(REQUIRED),
     string("output", REQUIRED, "Output directory of the data set."),
@@ -91,6 +93,7 @@ def run() -> dict[str, Any]:
         num_workers=FLAGS.num_workers,
         progress=True,
         beam_options=beam_options,
+        heldout_inputs=FLAGS.heldout_input,
         **values_of(FLAGS, Settings),
     )
     counts["unknown_share"] = round(counts["unknown_tokens"] / max(1, counts["tokens"]), 4)

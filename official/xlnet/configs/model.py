@@ -41,6 +41,7 @@ class ModelConfig(Section):
         paper's code), `gelu_exact` (erf) or `relu`.
       untie_r: whether each layer has its own attention biases r_w, r_r and r_s.
       attention_type: `bi` (bidirectional), or `uni` (causal: no position attends to a later one).
+      segments: whether attention tells segments apart; without, `segment_ids` have no effect.
       clamp_len: relative distances are clamped to [-clamp_len, clamp_len]; 0 disables clamping.
       mem_len: number of hidden states per layer cached from previous windows, M; 0 disables the
         memory.
@@ -88,6 +89,7 @@ class ModelConfig(Section):
     activation: str = "gelu"
     untie_r: bool = True
     attention_type: str = "bi"
+    segments: bool = True
     clamp_len: int = 0
     mem_len: int = 384
     dropout: float = 0.1

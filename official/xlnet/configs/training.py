@@ -41,6 +41,9 @@ class TrainingConfig(Section):
         the layer above it.
       decay_embedding: whether the embedding counts as the lowest layer in this decay; false for
         the full learning rate, as in the paper.
+      freeze_embeddings: whether the word embedding is frozen: it stays as it is, and the optimizer
+        keeps nothing for it.
+      freeze_layers: number of lowest layers that are frozen. See also `task.freeze_encoder`.
       accumulate_steps: gradient accumulation steps: the batch is split into this many
         micro-batches, which are computed in sequence before one update.
       parallel_slices: number of micro-batches computed in parallel, each on its own CPU cores;
@@ -80,6 +83,7 @@ class TrainingConfig(Section):
         "muon_scale": POSITIVE,
         "clip_norm": NOT_NEGATIVE,
         "layer_decay": Range(0, 1, open_low=True),
+        "freeze_layers": Range(0, 1000),
         "accumulate_steps": COUNT,
         "parallel_slices": COUNT_OR_NONE,
         "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
@@ -107,6 +111,8 @@ class TrainingConfig(Section):
     clip_norm: float = 1.0
     layer_decay: float = 1.0
     decay_embedding: bool = True
+    freeze_embeddings: bool = False
+    freeze_layers: int = 0
     accumulate_steps: int = 1
     parallel_slices: int = 1
     release_memory: bool = False

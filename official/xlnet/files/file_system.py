@@ -48,8 +48,11 @@ _ANSWERS = (
     ValueError,
     TypeError,
 )
-# The same, of libraries that are not imported here.
-_REFUSALS = ("NoCredentialsError", "DefaultCredentialsError", "ParamValidationError")
+# The same, of libraries that are not imported here, by the type and text of their errors.
+_REFUSALS = re.compile(
+    r"NoCredentials|DefaultCredentialsError|ParamValidationError|RefreshError|ExpiredToken"
+    r"|TokenRefreshRequired|InvalidAccessKeyId|SignatureDoesNotMatch|invalid_grant"
+)
 
 
 def is_remote(path: str) -> bool:
@@ -307,6 +310,12 @@ class _RemoteFile(io.RawIOBase):
         self._position = stop
         return len(data)
 
+    def readall(self) -> bytes:
+        """Reads the rest in one request; by default it would be one for each 8 KiB."""
+        rest = bytearray(max(self._size - self._position, 0))
+        self.readinto(rest)
+        return bytes(rest)
+
 
 def _kind(path: str) -> str | None:
     try:
@@ -324,7 +333,9 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
     import tenacity
 
     def is_fault(error: BaseException) -> bool:
-        is_answer = isinstance(error, _ANSWERS) or type(error).__name__ in _REFUSALS
+        is_answer = isinstance(error, _ANSWERS) or bool(
+            _REFUSALS.search(f"{type(error).__name__} {error}")
+        )
         return isinstance(error, Exception) and not is_answer
 
     def attempt() -> Any:

@@ -25,6 +25,7 @@ PASS_SECONDS = 10.0  # Between two passes; a kill loses what was written since t
 _TRANSFERS = 8  # Downloads at the same time.
 # Locks and unfinished files of the writers of this package and of TensorFlow.
 _UNFINISHED = re.compile(r"(^|/)\.lock(\.|$)|\.tmp$|_temp/|(^|/)\.incomplete-")
+_LOG, _GROWTH = re.compile(r"(history|scalars)\.jsonl$|events\.out\."), 1.1
 _RECORDS = (".json", "/checkpoint")  # Written after what they speak of.
 _SERVED = "/saved_model.pb"  # TF Serving takes a version for complete once it has this file.
 
@@ -65,22 +66,35 @@ class Mirror:
         self._stop.set()
         self._thread.join()
         try:
-            self.upload()
+            self.upload(is_last=True)
         except Exception as failure:
             message = f"{self._url} could not be written: {failure}; it is kept in {self._path}"
             if error is None:
                 raise NotUploadedError(message) from failure
             logging.warning("%s", message)
 
-    def upload(self) -> None:
-        """Makes the remote directory as the local one is now."""
-        while not self._try_upload():
+    def upload(self, is_last: bool = False) -> None:
+        """Makes the remote directory as the local one is now.
+
+        Logs that grow are sent whole: with the other files that have changed, or alone, once they
+        have grown by a tenth. So all that is sent of one is some ten times its size.
+
+        Args:
+          is_last: whether to send them in any case.
+        """
+        while not self._try_upload(is_last):
             pass
 
-    def _try_upload(self) -> bool:
+    def _try_upload(self, is_last: bool) -> bool:
         """The same; False if the local directory changed too much in between."""
         files = self._local_files()
         changed = [name for name, state in files.items() if self._uploaded.get(name) != state]
+        if not is_last and all(map(_LOG.search, changed)):
+            changed = [
+                name
+                for name in changed
+                if files[name][1] > _GROWTH * self._uploaded.get(name, (0, 0))[1]
+            ]
         for name in sorted(changed, key=lambda name: _order(name, files[name][0])):
             try:
                 file_system.upload(os.path.join(self._path, name), f"{self._url}/{name}")

@@ -12,7 +12,12 @@ import tensorflow as tf
 from official.xlnet.configs.validation import AT_LEAST_1, require, require_number
 from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import checks_arguments
-from official.xlnet.inference.generation import WORD_BEGIN, WORD_INSIDE, allowed_pieces
+from official.xlnet.inference.generation import (
+    WORD_BEGIN,
+    WORD_INSIDE,
+    allowed_pieces,
+    check_length,
+)
 from official.xlnet.inference.language_model import SCORED, is_causal, loaded, require_both_sides
 from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.scoring import Scorer
@@ -74,7 +79,7 @@ def blank_candidates(
     if is_causal(model.config):
         require_both_sides(model.config, "fill blanks")
     if not isinstance(candidates, int):
-        candidates = checked_texts(candidates)
+        candidates = checked_texts([candidates] if isinstance(candidates, str) else candidates)
         require(all(candidates), "candidates", "strings that are not empty", candidates)
         scorer = Scorer(model, tokenizer)
         return [[_ranked(scorer, tokenizer, text, candidates)] for text in texts]
@@ -109,6 +114,7 @@ def _pieces(
         require_data(length == 1, f"{text:.60}", "blanks of one piece, or given candidates", length)
         places.append(len(ids) + len(part))
         ids += [*part, MASK_ID]
+    check_length(model, parsed, [1] * len(places), 1)
     rows, place_P1 = len(places), tf.constant(places)[:, None]
     inputs = {"token_ids": tf.constant([ids + parsed.ids[-1]] * rows)}
     if model.config.objective.kind == "denoising":

@@ -171,7 +171,7 @@ def _filled(
     require_both_sides(model.config, "fill blanks")
     parsed = parse_blanks(tokenizer, text)
     lengths = [blank.length or 1 for blank in parsed.blanks]
-    _check_length(model, parsed, lengths, max_length)
+    check_length(model, parsed, lengths, max_length)
     fillings = None
     for number, blank in enumerate(parsed.blanks):
         if blank.length is None and max_length > 1:
@@ -294,7 +294,7 @@ def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
     return np.pad(is_allowed_GV, [(0, 0), (0, vocab_size - len(pieces))])
 
 
-def _check_length(
+def check_length(
     model: XLNetPretrainer, parsed: BlankText, lengths: list[int], max_length: int
 ) -> None:
     """Raises `DataError` where text and blanks are longer than what the model has seen."""

@@ -37,11 +37,12 @@ from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
     NOT_NEGATIVE,
+    require,
     require_number,
     require_one_of,
     require_type,
 )
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.language_model import (
     SCORED,
@@ -253,15 +254,12 @@ class Scorer:
 
     def _require_windows_of(self, parts: TextParts) -> None:
         """Raises `DataError` unless the windows can give what is given before the targets."""
+        is_causal = self._network.is_causal
         several = len(list(windows_of(self._config, len(parts.ids)))) > 1
-        if (several or self._network.is_causal) and not parts.in_sequence:
-            why = (
-                "for a causal model" if self._network.is_causal else "in a text of several windows"
-            )
-            raise DataError(
-                f"{parts.text:.60}: expected all of the text before the targets to be given, and "
-                f"nothing after them, {why}, got other spans"
-            )
+        why = "for a causal model" if is_causal else "in a text of several windows"
+        expected = f"all of the text before the targets given, and nothing after them, {why}"
+        can = parts.in_sequence or not (several or is_causal)
+        require_data(can, f"{parts.text:.60}", expected, "other spans")
 
     def _rows_in_order(self, rows: list[Row], whole_given: bool) -> list[np.ndarray]:
         """Scores rows of tokens, each in its order."""
@@ -371,10 +369,7 @@ def _one_each(
     name: str, spans: Sequence[Sequence[Span]] | None, texts: Sequence[str]
 ) -> Iterable[Sequence[Span] | None]:
     """The spans of each text."""
-    if spans is None:
-        return [None] * len(texts)
-    if len(spans) != len(texts):
-        raise ConfigError(
-            f"{name}: expected a list of spans for each of {len(texts)} texts, got {len(spans)}"
-        )
-    return spans
+    given = [None] * len(texts) if spans is None else spans
+    expected = f"a list of spans for each of {len(texts)} texts"
+    require(len(given) == len(texts), name, expected, len(given))
+    return given

@@ -73,10 +73,10 @@ class Window:
         order, known = np.arange(self.length, dtype=np.int32), self.num_known
         if uniform is not None:
             order[:known] = 0
-        ranks = self.ranks(parts, uniform)
-        if whole_given:
-            ranks[parts.role[self.new : self.end] == GIVEN] = 0
+        ranks, role = self.ranks(parts, uniform), parts.role[self.start : self.end]
         order[known : known + len(ranks)] = known + ranks
+        if whole_given:
+            order[: len(role)][role == GIVEN] = 0
         return order
 
     def token_before(self, ids: np.ndarray) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.errors import DataError, require_data
+from official.xlnet.errors import require_data
 from official.xlnet.tokenization.blanks import BLANK
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced, ends_unspaced
@@ -70,8 +70,8 @@ def text_parts(
     ids, offsets = tokenizer.encode_with_offsets(text)
     is_target = _is_in(targets, text, "targets")
     is_given = _is_in(given, text, "given")
-    if given is not None and targets is not None and (is_given & is_target).any():
-        raise DataError(f"{text:.60}: expected given spans and targets apart, got an overlap")
+    apart = not (is_given & is_target).any()
+    require_data(apart, f"{text:.60}", "given spans and targets apart", "an overlap")
     if targets is None:
         is_target = ~is_given
     if given is None:
@@ -124,10 +124,7 @@ def _is_in(spans: Sequence[Span] | None, text: str, name: str) -> np.ndarray:
     """Whether each character of a text is in one of some spans, bool [characters]."""
     result = np.zeros(len(text), bool)
     for start, end in spans or ():
-        if not 0 <= start < end <= len(text):
-            raise DataError(
-                f"{name}: expected spans (start, end) in a text of {len(text)} characters, got "
-                f"({start}, {end})"
-            )
+        expected = f"spans (start, end) in a text of {len(text)} characters"
+        require_data(0 <= start < end <= len(text), name, expected, (start, end))
         result[start:end] = True
     return result

@@ -18,8 +18,8 @@ from official.xlnet.runtime.cores import num_cores, num_parallel_slices
 # Parameters of glibc's mallopt(3).
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGE_BYTES = 1 << 20  # Blocks above this size are returned as soon as they are freed.
-# Jobs that share a node need ports of their own: FIRST_PORT + job number % NUM_PORTS + local task.
-FIRST_PORT, NUM_PORTS = 20000, 10000
+# Jobs that share a node need ports of their own. Each job has TASKS_ON_A_NODE of them.
+FIRST_PORT, NUM_PORTS, TASKS_ON_A_NODE = 20000, 10000, 16
 
 
 def prepare_devices(
@@ -118,7 +118,7 @@ def slurm_cluster(num_gpus: int) -> tf.distribute.cluster_resolver.ClusterResolv
     """
     try:
         tasks = os.environ["SLURM_STEP_NUM_TASKS"]
-        port = FIRST_PORT + int(os.environ["SLURM_JOB_ID"]) % NUM_PORTS
+        port = FIRST_PORT + int(os.environ["SLURM_JOB_ID"]) * TASKS_ON_A_NODE % NUM_PORTS
         # The resolver cannot express tasks without GPUs, and would set CUDA_VISIBLE_DEVICES, as
         # Slurm has done already. One imaginary GPU for each task keeps it from both.
         resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(

@@ -15,6 +15,7 @@ from official.xlnet.tokenization.special_tokens import CONTROL_IDS, SPECIAL_PIEC
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4  # ModelProto.SentencePiece.Type.
 UNIGRAM = 1  # TrainerSpec.ModelType.
+OF_TOKENIZERS = "tokenizers"  # `normalizer_spec.name` of a model from HF's `tokenizer.json`.
 UNKNOWN_PENALTY = 10  # An unknown character scores so much less than any piece: kUnkPenalty.
 
 
@@ -25,8 +26,9 @@ def parse_model(model_proto: bytes) -> message.Message:
     become SEP.
 
     Returns:
-      A `ModelProto` with `pieces` (each with `piece`, `score` and `type`), `trainer_spec` and
-      `normalizer_spec`. Fields that are not declared here are preserved.
+      A `ModelProto` with `pieces` (each with `piece`, `score`, `type` and, of an added token, its
+      `content`, `id` and what HF knows of it), `trainer_spec` and `normalizer_spec`.
+      Fields that are not declared here are preserved.
     """
     model = _model_class()()
     model.ParseFromString(model_proto)
@@ -71,12 +73,18 @@ def _model_class() -> type[message.Message]:
             ("piece", 1, once, field.TYPE_STRING, None),
             ("score", 2, once, field.TYPE_FLOAT, None),
             ("type", 3, once, field.TYPE_INT32, str(NORMAL)),
+            # Of added tokens; SentencePiece leaves numbers from 200 on to others.
+            ("content", 200, once, field.TYPE_STRING, None),
+            ("id", 201, once, field.TYPE_INT32, None),
+            ("is_normalized", 202, once, field.TYPE_BOOL, None),
+            ("is_special", 203, once, field.TYPE_BOOL, None),
         ],
         "TrainerSpec": [
             ("model_type", 3, once, field.TYPE_INT32, str(UNIGRAM)),
             ("vocab_size", 4, once, field.TYPE_INT32, None),
         ],
         "NormalizerSpec": [
+            ("name", 1, once, field.TYPE_STRING, None),
             ("precompiled_charsmap", 2, once, field.TYPE_BYTES, None),
             ("add_dummy_prefix", 3, once, field.TYPE_BOOL, "true"),
             ("remove_extra_whitespaces", 4, once, field.TYPE_BOOL, "true"),

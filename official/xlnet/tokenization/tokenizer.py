@@ -29,7 +29,16 @@ from official.xlnet.errors import ArgumentTypeError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
-from official.xlnet.tokenization.sentencepiece_proto import parse_model
+from official.xlnet.tokenization.added_tokens import (
+    added_pieces,
+    aliases,
+    marked,
+    plain,
+    realigned,
+    rules,
+)
+from official.xlnet.tokenization.hf_vocabulary import has_vocabulary, hf_vocabulary
+from official.xlnet.tokenization.sentencepiece_proto import OF_TOKENIZERS, parse_model
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
     CONTROL_IDS,
@@ -78,8 +87,11 @@ class Tokenizer:
         for a small one; -1 for all other pieces, also where letters have no case.
       num_characters: int64 [V], number of characters of a piece, spaces included; of the bytes of a
         character, the first one counts.
+      added_tokens: {id: text} of the tokens that were added to the vocabulary; see `added_tokens`.
+      marks: the rules that mark them in a text, before and after it is cleaned.
       counts: numbers of `tokens` and `unknown_tokens` (`<unk>`) of the texts tokenized so far.
-      splits: {id of a piece that ends in a digit and a comma: ids that replace it}.
+      splits: {id of a piece that ends in a digit and a comma, or stands for an added token: ids
+        that replace it}.
 
     Example:
       >>> tokenizer = Tokenizer("spiece.model")
@@ -104,16 +116,21 @@ class Tokenizer:
             special tokens, or it marks the ends of words instead of their beginnings.
         """
         self.model_file = model_file
-        self.model_proto = _read(model_file)
+        self.model_proto = read_vocabulary(model_file)
         self.sha256 = hashlib.sha256(self.model_proto).hexdigest()
         _check_record(model_file, self.sha256)
         self.lowercase = lowercase
         self.keep_accents = keep_accents
         self.counts: collections.Counter[str] = collections.Counter()
         self._processor = _processor(model_file, self.model_proto)
-        self.vocab_size = self._processor.vocab_size()
+        model = parse_model(self.model_proto)
+        tokens = added_pieces(model.pieces)
+        self.added_tokens = {token.id: token.content for token in tokens.values()}
+        self.marks = rules(tokens.values(), lowercase, keep_accents)
+        num_pieces, ids = self._processor.vocab_size(), aliases(model.pieces)
+        self.vocab_size = num_pieces - len(ids)
         try:
-            pieces = [self._processor.id_to_piece(i) for i in range(self.vocab_size)]
+            pieces = [self._processor.id_to_piece(i) for i in range(num_pieces)]
         except UnicodeDecodeError as error:
             raise DataError(
                 f"vocabulary {model_file!r}: expected pieces in UTF-8: {error}"
@@ -125,11 +142,11 @@ class Tokenizer:
                 f"{' '.join(SPECIAL_PIECES)}, got {' '.join(found)}"
             )
         self._check_kind()
-        self.num_characters = np.array([len(piece) for piece in pieces])
+        self.num_characters = np.array([len(plain(piece)) for piece in pieces])
         self.is_word_start = np.array([_begins_word(piece) for piece in pieces])
         self.is_start_after_unspaced = np.array([not continues_word(piece) for piece in pieces])
-        self._is_byte = np.array([self._processor.is_byte(i) for i in range(self.vocab_size)])
-        self._continues_character = np.zeros(self.vocab_size, bool)
+        self._is_byte = np.array([self._processor.is_byte(i) for i in range(num_pieces)])
+        self._continues_character = np.zeros(num_pieces, bool)
         for i in np.flatnonzero(self._is_byte):
             byte = int(pieces[i][1:-1], 16)
             self._continues_character[i] = byte in _CONTINUATION_BYTES
@@ -138,13 +155,16 @@ class Tokenizer:
             self.is_start_after_unspaced[i] = byte not in _CONTINUATION_BYTES
         self.ends_unspaced = np.array([ends_unspaced(piece) for piece in pieces])
         self.letter_case = np.array([_letter_case(piece) for piece in pieces], np.int32)
+        splits_commas = model.normalizer_spec.name != OF_TOKENIZERS
         self._parts = {
             i: self._split_digit_comma(piece)
             for i, piece in enumerate(pieces)
-            if len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
+            if splits_commas and len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
         }
         self.splits = {i: [*map(self.piece_to_id, parts)] for i, parts in self._parts.items()}
-        self._is_split = np.zeros(self.vocab_size, bool)
+        self.splits |= {i: [token] for i, token in ids.items()}
+        self._parts |= {i: [pieces[i]] for i in ids}
+        self._is_split = np.zeros(num_pieces, bool)
         self._is_split[list(self.splits)] = True
 
     def __call__(
@@ -246,7 +266,7 @@ class Tokenizer:
         Returns:
           Token ids of each text, int32 [number of tokens].
         """
-        cleaned = [clean(text, self.lowercase, self.keep_accents) for text in texts]
+        cleaned = [self.clean(text) for text in texts]
         rows = self._processor.encode(cleaned, return_type="numpy", num_threads=1)
         if not rows:
             return rows
@@ -273,9 +293,7 @@ class Tokenizer:
           >>> tokenizer.encode_with_offsets(" in  1,000")  # ▁in ▁1,000
           ([25, 1234], [(1, 3), (5, 10)])
         """
-        cleaned, source_start, source_end = clean_with_alignment(
-            text, self.lowercase, self.keep_accents
-        )
+        cleaned, source_start, source_end = self._clean_with_alignment(text)
         mapping = self._processor.encode(cleaned, return_type="offset_mapping", return_bytes=False)
         normalized, offsets = self._processor.normalize(cleaned, with_offsets=True)
         # Several characters may have the same source (`ﬁ`); each ends where the next source begins.
@@ -339,20 +357,35 @@ class Tokenizer:
                 raise ArgumentTypeError(f"ids: expected integers, got {_kind(i)}")
         rows = [int(i) for i in rows]
         self._check(rows)
-        return self._processor.decode(rows)
+        return plain(self._processor.decode(rows))
 
     def id_to_piece(self, i: int) -> str:
         """Returns the piece of a token id; raises `DataError` if the id is not in [0, V)."""
         self._check([i])
-        return self._processor.id_to_piece(int(i))
+        return plain(self._processor.id_to_piece(int(i)))
 
     def piece_to_id(self, piece: str) -> int:
         """Returns the id of a piece, or 0 (`<unk>`) if it is not in the vocabulary."""
-        return self._processor.piece_to_id(piece)
+        added = next((i for i, text in self.added_tokens.items() if text == piece), None)
+        return self._processor.piece_to_id(piece) if added is None else added
 
     def clean(self, text: str) -> str:
-        """Normalizes text for SentencePiece; see `text_cleaning.clean`."""
-        return clean(text, self.lowercase, self.keep_accents)
+        """Normalizes text for SentencePiece and marks added tokens; see `text_cleaning.clean`."""
+        before, after = self.marks
+        cleaned = clean(marked(text, before), self.lowercase, self.keep_accents)
+        return marked(cleaned, after)
+
+    def _clean_with_alignment(self, text: str) -> tuple[str, np.ndarray, np.ndarray]:
+        """`clean`, and start and end in `text` of each character; see `clean_with_alignment`."""
+        before, after = self.marks
+        if not after:
+            return clean_with_alignment(text, self.lowercase, self.keep_accents)
+        found, place = marked(text, before), np.arange(len(text) + 1)
+        first, last = realigned(text, found, place, place[1:])
+        cleaned, start, end = clean_with_alignment(found, self.lowercase, self.keep_accents)
+        starts, ends = np.append(first[start], len(text)), last[end - 1]
+        with_marks = marked(cleaned, after)
+        return with_marks, *realigned(cleaned, with_marks, starts, ends)
 
     def _check_kind(self) -> None:
         """Raises `DataError` if the SentencePiece model has other conventions than ours."""
@@ -396,12 +429,14 @@ def num_pieces(model_file: str) -> int:
     Raises:
       DataError: the file is missing or not a SentencePiece model.
     """
-    return _processor(model_file, _read(model_file)).vocab_size()
+    model_proto = read_vocabulary(model_file)
+    processor = _processor(model_file, model_proto)
+    return processor.vocab_size() - len(aliases(parse_model(model_proto).pieces))
 
 
 def copy_vocabulary(vocab_file: str, directory: str) -> None:
     """Copies a vocabulary to a directory; see `write_vocabulary`."""
-    write_vocabulary(_read(vocab_file), directory)
+    write_vocabulary(read_vocabulary(vocab_file), directory)
 
 
 def write_vocabulary(model_proto: bytes, directory: str) -> None:
@@ -425,7 +460,7 @@ def require_no_owner(directory: str, model_proto: bytes, *others: str) -> None:
       *others: files beside a vocabulary that say the same of it as those of a model.
     """
     target = os.path.join(directory, VOCAB_FILE)
-    if not file_system.is_file(target) or _read(target) == model_proto:
+    if not file_system.is_file(target) or read_vocabulary(target) == model_proto:
         return
     if file_system.is_file(target + _RECORD):
         with file_system.open(target + _RECORD, "rb") as file:
@@ -477,9 +512,17 @@ def _kind(value: object) -> str:
     return f"{type(value).__name__} {value!r:.40}{advice}"
 
 
-def _read(model_file: str) -> bytes:
+def read_vocabulary(model_file: str) -> bytes:
+    """Returns a vocabulary with its added tokens; see `hf_vocabulary`.
+
+    Raises:
+      DataError: there is none, or it is damaged.
+    """
     try:
-        model_proto = file_system.read_bytes(model_file, _MAX_BYTES)
+        model_proto = None
+        if file_system.is_file(model_file) or not has_vocabulary(model_file):
+            model_proto = file_system.read_bytes(model_file, _MAX_BYTES)
+        model_proto = hf_vocabulary(model_file, model_proto)
     except OSError as error:
         raise DataError(
             f"no vocabulary at {model_file!r}: expected a SentencePiece model "

@@ -8,11 +8,12 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.checkpoints.any_format import foreign_source, load_config
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
+from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.memory import require_memory
@@ -32,7 +33,8 @@ def evaluate(
 
     Args:
       model_dir: model directory of a pre-training run.
-      data_dir: data set with the same vocabulary and sequence lengths.
+      data_dir: data set with the same vocabulary and sequence lengths; a folder of HF or TF1 reads
+        windows of any length.
       split: `heldout` or `train`.
       mem_len: memory length M in tokens, which may exceed that of training. None: the
         `model.mem_len` of training.
@@ -56,6 +58,11 @@ def evaluate(
       DataError: the model directory or the data set cannot be read, or the split has no targets.
     """
     config = load_config(model_dir)
+    if foreign_source(model_dir) is not None:  # Which does not say what windows it was trained on.
+        manifest = Manifest.load(data_dir)
+        for name in ("seq_len", "reuse_len", "bidirectional"):
+            setattr(config.data, name, getattr(manifest, name))
+        config.data.num_predict = max(1, manifest.seq_len // 6)  # 85 of 512, as in the paper.
     if mem_len is not None:
         config.model.mem_len = mem_len
         config.check()

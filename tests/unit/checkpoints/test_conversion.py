@@ -5,6 +5,7 @@ import os
 import pathlib
 import pickle
 import re
+import resource
 import struct
 import zipfile
 
@@ -13,8 +14,10 @@ import pytest
 import safetensors.numpy
 
 from official.xlnet import cli
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.convert.differences import differences
+from official.xlnet.checkpoints.convert.hf_format import save_tensors
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
@@ -95,6 +98,64 @@ def test_settings_of_hf(tmp_path, vocab_file):
     assert (tree["attn_type"], tree["clamp_len"], tree["reuse_len"]) == ("uni", 13, 509)
     tree = read_json(f"{tmp_path}/again/tokenizer_config.json")
     assert tree["do_lower_case"] and "token_type_ids" in tree["model_input_names"]
+
+
+def test_a_full_disk_is_an_error_of_the_file(tmp_path):
+    """As for a quota: a file of more than 1,000 bytes cannot be written."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(OSError, match=r"File too large: '.*/x\.safetensors'"):
+            save_tensors({"x": np.zeros(9999, np.float32)}, f"{tmp_path}/x.safetensors")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_the_model_card_has_the_metrics_of_the_task_and_no_license(tmp_path, world):
+    model = world.task("classification").model
+    metrics = read_json(f"{model}/metrics.json")
+    convert(model, f"{tmp_path}/hf", "hf")
+    card = pathlib.Path(tmp_path, "hf", "README.md").read_text()
+    assert card.startswith("---\n") and "\nlicense:\n" in card
+    assert f"| accuracy | {metrics['accuracy']:.4g} |" in card
+    assert "fine-tuned for classification" in card
+
+
+NAMES = ["input_ids", "token_type_ids", "attention_mask"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, True),
+        ({"added_tokens_decoder": {}}, True),  # Of transformers 4.
+        ({"backend": "tokenizers"}, False),  # Of 5.
+        ({"backend": "tokenizers", "model_input_names": NAMES}, True),
+        ({"model_input_names": NAMES[::2]}, False),
+    ],
+)
+def test_segments_that_a_tokenizer_gives(tmp_path, hf, settings, expected):
+    pathlib.Path(hf, "tokenizer_config.json").write_text(json.dumps(settings))
+    convert(hf, f"{tmp_path}/ours")
+    assert XLNetConfig.load(f"{tmp_path}/ours").model.segments == expected
+    convert(f"{tmp_path}/ours", f"{tmp_path}/again", "hf")
+    names = read_json(f"{tmp_path}/again/tokenizer_config.json")["model_input_names"]
+    assert names == (NAMES if expected else NAMES[::2])
+    config = XLNetConfig.load(f"{tmp_path}/ours")
+    assert any("model.segments" in each for each in differences(config, "tf1")) != expected
+
+
+def test_a_key_that_is_not_used_is_named_in_a_line(hf, caplog):
+    """Not what HF always writes: tests/real/test_transformers.py."""
+    change_json(hf, "config.json", scale_attention=2.0, use_cache=True, head_dim=None)
+    pathlib.Path(hf, "tokenizer_config.json").write_text('{"padding_side": "right"}')
+    for _ in range(2):
+        load_config(hf)
+    said = [r.getMessage() for r in caplog.records if "does not use" in r.getMessage()]
+    assert [sentence.rpartition(": ")[2] for sentence in said] == [
+        "scale_attention",
+        "padding_side",
+    ]
 
 
 def change_json(folder, name, **changes):

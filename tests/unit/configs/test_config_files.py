@@ -88,15 +88,16 @@ def test_values_of_another_type_are_refused(setting, sentence):
 
 TEXTS = {"classification", "multi_label", "regression"}
 # {key of some tasks: (these, its default, another value)}
+ANSWERS = {"question_answering", "question_answering_simple"}
 KEYS_OF_TASKS = {
     "answer_steps": (TEXTS | {"multitask"}, 5, 3),
     "class_weights": (TEXTS, "none", "balanced"),
     "label_smoothing": (TEXTS | {"multitask"}, 0.0, 0.1),
     "lm_weight": (set(TASKS.names()), 0.0, 0.5),
-    "null_threshold": ({"question_answering"}, 0.0, -2.5),
+    "null_threshold": (ANSWERS, 0.0, -2.5),
     "num_choices": ({"multiple_choice"}, 4, 7),
     "num_candidates": ({"ranking", "multitask"}, 2, 3),
-    "query_length": ({"question_answering", "ranking", "multitask"}, 64, 11),
+    "query_length": ({*ANSWERS, "ranking", "multitask"}, 64, 11),
     "scoring": ({"ranking"}, "kernel", "summary"),
     "subtasks": ({"multitask"}, (), ("a", "b")),
 }

@@ -179,3 +179,22 @@ def test_wrong_settings(tmp_path, text, options, message):
     with pytest.raises(DataError, match=message):
         prepare(**{"inputs": text, "output": tmp_path / "out", **options})
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_given_text_is_held_out_and_its_copies_are_not_trained_on(tmp_path):
+    documents = random_documents(random.Random(5), 60)
+    (tmp_path / "a.txt").write_text(as_text(documents[:45]))
+    (tmp_path / "b.txt").write_text(as_text(documents[40:]))
+    heldout = [str(tmp_path / "b.txt")]
+    for name, workers in (("one", 1), ("two", 2)):
+        options = {"heldout_inputs": heldout, "num_workers": workers}
+        counts = prepare([str(tmp_path / "a.txt")], tmp_path / name, **options)
+        assert counts["duplicates"] == 5
+        splits = Manifest.load(str(tmp_path / name)).splits
+        assert {split: splits[split].documents for split in splits} == {"train": 40, "heldout": 20}
+    files = [path.name for path in (tmp_path / "one").glob("*.tfrecord")]
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    (tmp_path / "c.txt").write_text("of\n")
+    with pytest.raises(DataError, match=r"heldout_input: expected at least a window, \d+ tokens"):
+        prepare([str(tmp_path / "a.txt")], tmp_path / "c", heldout_inputs=[str(tmp_path / "c.txt")])

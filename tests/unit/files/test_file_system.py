@@ -3,6 +3,7 @@
 And the mirror of an output directory: what of it is in a bucket, and in which order it gets there.
 """
 
+import collections
 import os
 import pathlib
 import subprocess
@@ -119,6 +120,32 @@ def test_faults_that_pass_are_tried_again_and_others_are_one_error_with_the_path
     assert FlakyFileSystem.calls == calls + 1
 
 
+@pytest.mark.parametrize("size", [0, 1, 8191, 3_000_001])
+def test_a_file_that_is_read_whole_is_one_request(impatient, size):
+    """Beside the one for its size."""
+    with atomic_write(FILE) as file:
+        file.write(b"x" * size)
+    calls = FlakyFileSystem.calls
+    assert file_system.read_bytes(FILE) == b"x" * size
+    assert FlakyFileSystem.calls - calls == 1 + bool(size)
+
+
+@pytest.mark.parametrize(
+    "text", ["ExpiredToken when calling GetObject", "RefreshError: invalid_grant", "NoCredentials"]
+)
+def test_credentials_that_are_refused_end_at_once(impatient, text, monkeypatch):
+    calls = []
+
+    def refuse(self, *arguments, **options):
+        calls.append(arguments)
+        raise RuntimeError(text)
+
+    monkeypatch.setattr(FlakyFileSystem, "info", refuse)
+    with pytest.raises(OSError, match=rf"could not be reached .*{text}"):
+        file_system.size(FILE)
+    assert len(calls) == 1
+
+
 def test_local_paths_import_no_library(tmp_path):
     (tmp_path / "x").write_text("x")
     code = """if True:
@@ -188,6 +215,28 @@ def test_a_bucket_never_has_a_record_before_its_checkpoint(impatient, tmp_path, 
             (second / name).unlink()
     assert done == ["+ckpt-3.data", "-ckpt-1.json", "-ckpt-1.index"]
     wait_for_bucket("ckpt-2.data", "ckpt-2.json", "ckpt-3.data", "a.jsonl", "1/saved_model.pb")
+
+
+def test_logs_that_grow_are_sent_seldom(impatient, tmp_path, monkeypatch):
+    """With a checkpoint, once they have grown by a tenth, and at the end."""
+    sent, upload = collections.Counter(), file_system.upload
+    monkeypatch.setattr(
+        file_system, "upload", lambda path, url: sent.update([url[21:]]) or upload(path, url)
+    )
+    with Mirror(URL, str(tmp_path), with_content=True) as copy:
+        copy._stop.set()
+        log = tmp_path / "history.jsonl"
+        for step in range(1, 1001):
+            with log.open("a") as file:
+                file.write(f"{step:9}\n")
+            if step == 777:
+                write(tmp_path, "ckpt-777.json")
+            copy.upload()
+            if step == 777:
+                assert file_system.size(f"{URL}/history.jsonl") == log.stat().st_size
+        assert sent == {"history.jsonl": sent["history.jsonl"], "ckpt-777.json": 1}
+        assert sent["history.jsonl"] < 70
+    assert file_system.read_bytes(f"{URL}/history.jsonl") == log.read_bytes()
 
 
 def test_names_that_leave_the_directory_are_not_copied(impatient, tmp_path):

@@ -73,6 +73,7 @@ def test_probabilities_of_all_strings_of_one_length_sum_to_1():
         ("9 10", 3, "permutation", "expected a blank"),
         ("9 ____{2}", 3, "permutation", "blanks of one piece, or given candidates, got 2"),
         ("____ 9 ____", ["9"], "permutation", "one blank for given candidates, got 2"),
+        ("9 " * 36 + "____", 3, "permutation", "at most 36 pieces, got 36 of text and 1 of"),
         ("9 ____", [""], "permutation", "strings that are not empty"),
         ("9 ____", 0, "permutation", "candidates: expected at least 1"),
         ("9 ____", 3, "causal", "permutation to fill blanks"),

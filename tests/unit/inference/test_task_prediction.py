@@ -8,11 +8,13 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import DataError
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import (
     evaluate_examples,
     predict_examples,
 )
+from official.xlnet.serving.export import export
 from official.xlnet.tasks.batching import collate
 from tests.helpers.served_models import examples_of, random_task, save_task
 
@@ -66,6 +68,19 @@ def assert_close(found, expected):
         assert found == pytest.approx(expected, abs=2e-5)
     else:
         assert found == expected
+
+
+def test_activations_that_overflow_end_with_a_sentence(tmp_path):
+    """Not with the first class and probabilities `null`."""
+    model, task = random_task("classification")
+    for variable in model.trainable_variables:
+        variable.assign(1e30 * variable)
+    with pytest.raises(DataError, match="outputs of the model: expected finite numbers, got NaN"):
+        next(predict_examples(model, task, examples_of("classification", 2)))
+    save_task(model, str(tmp_path / "model"))
+    with pytest.raises(DataError, match="outputs of the model: expected finite numbers, got NaN"):
+        export(str(tmp_path / "model"), str(tmp_path / "served"))
+    assert not list((tmp_path / "served").glob("[0-9]*"))
 
 
 @pytest.mark.parametrize(("name", "settings"), KINDS)

@@ -5,7 +5,8 @@ import pytest
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.distribution import is_slurm_step, slurm_cluster
 
-JOB = 60123  # Port 20000 + 60123 % 10000 = 20123.
+JOB = 60123
+PORT = 20000 + 60123 * 16 % 10000
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def step(monkeypatch):
 def test_each_task_finds_itself_among_the_nodes_and_has_a_port_of_its_own(
     step, nodes, tasks, places
 ):
-    wanted, indices = [f"{node}:{20123 + local}" for node, local in places], []
+    wanted, indices = [f"{node}:{PORT + local}" for node, local in places], []
     for rank, (node, local) in enumerate(places):
         step(nodes, tasks, rank, node, local)
         assert is_slurm_step()
@@ -50,10 +51,21 @@ def test_each_task_finds_itself_among_the_nodes_and_has_a_port_of_its_own(
     assert sorted(indices) == [*range(len(places))]
 
 
+def test_jobs_of_one_node_share_no_port(step):
+    """Consecutive numbers, each with as many tasks as a node has GPUs."""
+    seen = []
+    for job in range(JOB, JOB + 50):
+        for local in range(8):
+            step("n1", [8], local, "n1", local, SLURM_JOB_ID=job)
+            cluster = slurm_cluster(0)
+            seen.append(cluster.cluster_spec().as_dict()["worker"][cluster.task_id])
+    assert len(set(seen)) == len(seen) == 400
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"SLURMD_NODENAME": "n9"}, "cannot use this Slurm step: .*n9:20123"),
+        ({"SLURMD_NODENAME": "n9"}, "cannot use this Slurm step: .*n9:21968"),
         ({"SLURM_STEP_NUM_TASKS": "2"}, "cannot use this Slurm step: Requested 2 tasks"),
         ({"SLURM_LOCALID": None}, "expected the environment of srun, got none of 'SLURM_LOCALID'"),
     ],

@@ -157,6 +157,38 @@ def test_the_beam_finds_what_brute_force_finds():
         np.testing.assert_allclose([s[0] for s in found], [s[0] for s in spans], rtol=1e-4)
 
 
+def test_simple_spans_are_those_of_brute_force():
+    """The best starts by their best end, and all ends: HF's pipeline has all pairs."""
+    units, tokens, width, longest = 3, 13, 26, 4
+    settings = {"start_n_top": 5, "end_n_top": tokens, "answer_length": longest}
+    head = create_head(task_config(name="question_answering_simple", **settings))
+    head.build([None, None, None, width])
+    randomize(head.variables, scale=0.9)
+    rng = np.random.default_rng(5)
+    content = rng.normal(size=(units, 1, tokens, width)).astype(np.float32)
+    place = np.arange(tokens)
+    can_answer = (place > np.arange(units)[:, None, None]) & (place < 9)
+    may_start = can_answer & (rng.random(can_answer.shape) < 0.8)
+    outputs = head(tf.constant(content), {"can_answer": can_answer, "may_start": may_start})
+    for u in range(units):
+        logs = np.full((tokens, 2), -np.inf)
+        is_open = [*np.flatnonzero(can_answer[u, 0]), tokens - 1]
+        logits = content[u, 0] @ head.span_logits.kernel.numpy() + head.span_logits.bias
+        logs[is_open] = np.stack([log_softmax(x) for x in logits.numpy()[is_open].T], axis=1)
+        spans = [
+            (logs[i, 0] + logs[j, 1], tokens - 1 - i, tokens - 1 - j)
+            for i in np.flatnonzero(may_start[u, 0])
+            for j in range(i, min(i + longest, tokens))
+            if can_answer[u, 0, j]
+        ]
+        found = sorted(legal_spans({name: x[u].numpy() for name, x in outputs.items()}))[::-1]
+        spans = sorted(spans)[::-1]
+        assert len(found) > 9 and [s[1:] for s in found[:5]] == [s[1:] for s in spans[:5]]
+        np.testing.assert_allclose([s[0] for s in found[:5]], [s[0] for s in spans[:5]], rtol=1e-4)
+        no_answer = logs[-1].sum() - spans[0][0]
+        np.testing.assert_allclose(outputs["no_answer"][u], no_answer, rtol=1e-4)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_figures_are_the_official_ones_and_the_threshold_is_the_best(vocab_file, seed):
     task, rng = qa_task(vocab_file), np.random.default_rng(seed)

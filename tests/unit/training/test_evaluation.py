@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.model_directory import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import Records
+from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.evaluation import _text_units, evaluate, text_metrics
@@ -87,3 +90,14 @@ def test_a_run_is_told_once_when_it_should_have_left_the_baseline(
     told = {step: baseline.not_beaten(step - 3, step, loss) for step in steps}
     told = {step: recent for step, recent in told.items() if recent is not None}
     assert told == ({-(-due // 3) * 3: pytest.approx(loss)} if is_told else {})
+
+
+def test_a_folder_of_hf_reads_records_of_any_window(world, tmp_path):
+    """It does not say what windows its model was trained on."""
+    convert(world.pretrained, f"{tmp_path}/hf", "hf")
+    manifest = Manifest.load(world.data)
+    assert manifest.seq_len != load_config(f"{tmp_path}/hf").data.seq_len
+    found = evaluate(f"{tmp_path}/hf", world.data)
+    expected = evaluate(world.pretrained, world.data)
+    assert found["targets"] > 0
+    assert found["loss"] == pytest.approx(expected["loss"], rel=0.1)  # Of other targets.

@@ -11,9 +11,9 @@ from official.xlnet.checkpoints.convert import hf_format, tf1_format
 from official.xlnet.checkpoints.convert.differences import (
     check_convertible,
     differences,
-    readme,
 )
 from official.xlnet.checkpoints.convert.hf_format import HfSource, write_hf
+from official.xlnet.checkpoints.convert.model_card import readme
 from official.xlnet.checkpoints.convert.tf1_format import Tf1Source, write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_xlnet
@@ -21,6 +21,8 @@ from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import new_folder, write_bytes
+from official.xlnet.files.json_files import read_record
+from official.xlnet.tokenization.hf_vocabulary import has_vocabulary
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 
 
@@ -46,7 +48,7 @@ def convert(
         left_over: names of source variables that were not converted.
         not_filled: our names of the variables missing from the source.
         differences: a sentence for each setting that the output format does not have and with
-          which it computes something else; also in `README.md` of the output, if there are any.
+          which it computes something else; also in `README.md` of the output.
 
     Raises:
       DataError: the format of the source is not recognized, it is damaged, incomplete or
@@ -62,9 +64,9 @@ def convert(
         opened.config.set(override)
     opened.config.check()
     check_convertible(opened.config)
-    found = differences(opened.config, to)
+    tokenizer = Tokenizer(opened.vocab_file)  # Checked before anything is written.
+    found = differences(opened.config, to, tuple(tokenizer.added_tokens.values()))
     weights = Weights(opened, to)
-    Tokenizer(opened.vocab_file)  # Checked before anything is written.
     with new_folder(output) as folder:
         if to == "xlnet":
             write_xlnet(folder, weights, opened.vocab_file)
@@ -72,8 +74,9 @@ def convert(
             write_hf(folder, weights, opened.vocab_file)
         else:
             write_tf1(folder, weights, opened.vocab_file)
-        if found:
-            write_bytes(os.path.join(folder, "README.md"), readme(found).encode())
+        metrics = read_record(os.path.join(source, "metrics.json"))
+        if text := readme(to, opened.config, metrics, found):
+            write_bytes(os.path.join(folder, "README.md"), text.encode())
     for sentence in found:
         logging.warning("%s: %s", output, sentence)
     return {
@@ -102,7 +105,7 @@ def open_source(path: str) -> Source:
     ):
         if os.path.isfile(os.path.join(path, name)):
             source = form(path)
-            if os.path.isfile(source.vocab_file):
+            if has_vocabulary(source.vocab_file):
                 pieces = num_pieces(source.vocab_file)
                 source.config.model.fit_vocabulary(pieces, source.vocab_file)
             return source

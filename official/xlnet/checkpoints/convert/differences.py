@@ -37,12 +37,13 @@ def check_convertible(config: XLNetConfig) -> None:
         FORMATS[config.task.name].check(config.task)
 
 
-def differences(config: XLNetConfig, to: str) -> list[str]:
+def differences(config: XLNetConfig, to: str, added_tokens: tuple[str, ...] = ()) -> list[str]:
     """Returns a sentence for each setting with which a converted model computes something else.
 
     Args:
       config: configuration of the model.
       to: output format, one of `CHECKPOINT_FORMS`.
+      added_tokens: texts of the tokens that were added to the vocabulary.
 
     Example:
       >>> task = {"name": "regression", "summary": "mean"}
@@ -56,12 +57,16 @@ def differences(config: XLNetConfig, to: str) -> list[str]:
         f"objective.kind=causal: {name} has no such objective; read logits of the next token from "
         "the content stream, and do not generate with it, which reads the query stream": (
             config.objective.kind == "causal" and not config.task.name
-        )
+        ),
+        f"added tokens: {name} has none, and splits {' '.join(added_tokens)} into pieces": (
+            is_tf1 and bool(added_tokens)
+        ),
     }
     for key, is_set, flag in (
         ("data.lowercase", config.data.lowercase, "--uncased"),
         ("data.keep_accents", config.data.keep_accents, "keep_accents in its code"),
         ("model.clamp_len", config.model.clamp_len, "--clamp_len"),
+        ("model.segments", not config.model.segments, "all segment_ids to 0"),
         ("model.attention_type", config.reads_left_to_right, "attn_type=uni in its code"),
     ):
         sentences[f"{key}: {name} does not store it; set {flag}"] = is_tf1 and bool(is_set)
@@ -102,9 +107,3 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
         ),
     }
     return [sentence for sentence, holds in sentences.items() if holds]
-
-
-def readme(found: list[str]) -> str:
-    """Returns the text of a README that lists the differences."""
-    lines = "\n".join(f"- {sentence}." for sentence in found)
-    return f"Converted by `xlnet convert`. This model differs from its source:\n\n{lines}\n"

@@ -7,13 +7,17 @@ file. PyTorch is not required.
 from __future__ import annotations
 
 import dataclasses
+import errno
+import functools
 import os
-import shutil
+import re
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import safetensors
 import safetensors.numpy
+from absl import logging
 
 from official.xlnet.checkpoints.convert.folders import (
     OBJECTIVE_KEY,
@@ -24,25 +28,29 @@ from official.xlnet.checkpoints.convert.folders import (
     value_of,
 )
 from official.xlnet.checkpoints.convert.head_format import HeadFormat
+from official.xlnet.checkpoints.convert.hf_tokenizer import write_vocabulary_files
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.convert.variable_map import Weights, finite_floats, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform, shown
+from official.xlnet.tokenization.hf_vocabulary import SETTINGS, text_settings
 from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, VOCAB_FILE
+from official.xlnet.tokenization.tokenizer import read_vocabulary
 
 CONFIG_FILE = "config.json"
-TOKENIZER_FILE = "tokenizer_config.json"
 WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")
 _PREFIX = "transformer."  # Prefix of encoder variables, except in files of `XLNetModel`.
 _EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
 _LAYER_NORM_EPSILON = 1e-12
 # HF writes int(1e30) as the length of a tokenizer without a limit.
 _UNLIMITED = 1_000_000
+_SEGMENTS = "token_type_ids"
 _BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 
 # {key of `config.json`: our key}.
@@ -76,6 +84,22 @@ _TOKENIZER_SETTINGS = {
     "keep_accents": "data.keep_accents",
     "truncation_side": "task.truncation_side",
 }
+
+# Keys of either file that change nothing here: of training, generation, and what HF asks of Python.
+_WITHOUT_EFFECT = re.compile(
+    r"_token(_id)?$|_special_tokens$|^(transformers_version|model_type|torch_dtype|dtype|bi_data"
+    r"|tie_word_embeddings|use_\w+|label2id|problem_type|(start|end)_n_top|summary_\w+|d_head"
+    r"|max_position_embeddings|architectures|backend|is_local|local_files_only|unk_id|sp_model_kwargs"
+    r"|tokenizer_class|name_or_path|_name_or_path|special_tokens_map_file|added_tokens_decoder"
+    r"|clean_up_tokenization_spaces|task_specific_params|output_\w+|return_dict|vocab_file"
+    r"|processor_class|auto_map|finetuning_task|chunk_size_feed_forward|gradient_checkpointing)$"
+)
+_READ_APART = (
+    *("n_token", OBJECTIVE_KEY, "ff_activation", "layer_norm_eps", "id2label"),
+    *("model_max_length", "model_input_names"),
+)
+# Values with which a key changes nothing.
+_NEUTRAL = {"padding_side": "left", "remove_space": True, "same_length": False}
 
 # HF's "gelu" is the exact (erf) form; the other names are variants of either form.
 _ACTIVATIONS = {
@@ -131,6 +155,7 @@ class HfSource:
             tree = {"vocab_size": tree["n_token"], **tree}
         config = XLNetConfig.from_dict(_DEFAULTS)
         read_settings(config, {**_SETTINGS, OBJECTIVE_KEY: "objective.kind"}, tree, path)
+        self._name_unused(tree, {*_SETTINGS, *_READ_APART}, path)
         model, data = config.model, config.data
         check_head_size(model, tree, path)
         activation = value_of(tree, "ff_activation", path, str, default="gelu")
@@ -139,15 +164,46 @@ class HfSource:
         model.dropatt = model.dropout
         model.clamp_len = max(0, model.clamp_len)
         data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # It has to be greater.
-        tokenizer = os.path.join(self.path, TOKENIZER_FILE)
+        tokenizer = os.path.join(self.path, SETTINGS)
         if os.path.exists(tokenizer):
             settings = read_json(tokenizer, dict[str, Any])
+            self._read_segments(settings, tokenizer, model)
+            self._name_unused(settings, {*_TOKENIZER_SETTINGS, *_READ_APART}, tokenizer)
             read_settings(config, _TOKENIZER_SETTINGS, settings, tokenizer)
             length = value_of(settings, "model_max_length", tokenizer, float, default=0)
             if 0 < length < _UNLIMITED:
                 config.task.max_length = int(length)
+        data.lowercase, data.keep_accents = text_settings(self.path)
         self._read_task(tree, path, config)
         return config
+
+    def _name_unused(self, tree: dict[str, Any], used: Collection[str], path: str) -> None:
+        """Names the keys of a file that nothing here reads, in one line."""
+        unused = [
+            key
+            for key, value in tree.items()
+            if not (
+                key in used or _WITHOUT_EFFECT.search(key) or value in (None, _NEUTRAL.get(key))
+            )
+        ]
+        if unused:
+            _warn_once(f"{path}: keys that this program does not use: {', '.join(sorted(unused))}")
+
+    def _read_segments(self, settings: dict[str, Any], path: str, model: ModelConfig) -> None:
+        """Sets whether the model knows segments: whether its tokenizer gave any.
+
+        Transformers 4 gives `token_type_ids`; 5, whose files name a backend, only where
+        `model_input_names` has them.
+        """
+        default = ["input_ids"] if "backend" in settings else [_SEGMENTS]
+        names = value_of(settings, "model_input_names", path, list, default=default)
+        model.segments = _SEGMENTS in names
+        if not model.segments:
+            _warn_once(
+                f"{path} gives no {_SEGMENTS}, so all tokens are of one segment, as they are in "
+                "transformers (model.segments=false); a model that learned segments needs "
+                "--set=model.segments=true"
+            )
 
     def _read_task(self, tree: dict[str, Any], path: str, config: XLNetConfig) -> None:
         name = self._kind_of_head(tree)
@@ -251,23 +307,33 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
         tensors = {name.removeprefix(_PREFIX): value for name, value in tensors.items()}
     else:
         architecture = head.architecture
-    shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
-    safetensors.numpy.save_file(
-        tensors, os.path.join(folder, WEIGHTS_FILES[0]), metadata={"format": "pt"}
+    of_tokenizer = write_vocabulary_files(
+        folder, read_vocabulary(vocab_file), config.data.lowercase, config.data.keep_accents
     )
+    save_tensors(tensors, os.path.join(folder, WEIGHTS_FILES[0]))
     tree = _hf_config(config, architecture, head)
     write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
     tokenizer = {
-        "tokenizer_class": "XLNetTokenizer",
-        # Without it, the tokenizers of transformers 5 give no segments.
-        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        **of_tokenizer,
+        # Without it, the tokenizers of transformers 5 give no segments, and those of 4 do.
+        "model_input_names": ["input_ids", *[_SEGMENTS] * config.model.segments, "attention_mask"],
         **settings_under(_TOKENIZER_SETTINGS, config),
     }
     if config.task.name:
         tokenizer["model_max_length"] = config.task.max_length
     else:
         del tokenizer["truncation_side"]
-    write_json(os.path.join(folder, TOKENIZER_FILE), tokenizer, indent=2)
+    write_json(os.path.join(folder, SETTINGS), tokenizer, indent=2)
+
+
+def save_tensors(tensors: dict[str, np.ndarray], path: str) -> None:
+    """Writes a safetensors file; raises `OSError` as other files do, e.g. of a full disk."""
+    try:
+        safetensors.numpy.save_file(tensors, path, metadata={"format": "pt"})
+    except safetensors.SafetensorError as error:
+        code = re.search(r"os error (\d+)", str(error))
+        number = int(code[1]) if code else errno.EIO
+        raise OSError(number, os.strerror(number), path) from None
 
 
 def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -> dict[str, Any]:
@@ -302,6 +368,12 @@ def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -
         tree["id2label"] = {str(number): label for number, label in enumerate(labels)}
         tree["label2id"] = {label: number for number, label in enumerate(labels)}
     return tree
+
+
+@functools.cache
+def _warn_once(sentence: str) -> None:
+    """Logs a warning; configurations are read several times in a run."""
+    logging.warning("%s", sentence)
 
 
 def _check_supported(tree: dict[str, Any], path: str) -> None:

@@ -9,7 +9,6 @@ import contextlib
 import dataclasses
 import os
 import re
-import shutil
 import weakref
 from typing import Any
 
@@ -24,14 +23,17 @@ from official.xlnet.checkpoints.convert.folders import (
     read_settings,
     settings_under,
 )
+from official.xlnet.checkpoints.convert.hf_tokenizer import without_tokens
 from official.xlnet.checkpoints.convert.variable_map import Weights, finite_floats, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.staging import plain_folder
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+from official.xlnet.tokenization.tokenizer import read_vocabulary
 
 CONFIG_FILE = "xlnet_config.json"
 CHECKPOINT = "xlnet_model.ckpt"
@@ -133,7 +135,7 @@ def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
             "approximation (as were the published models, despite `gelu` in HF's config.json), "
             "pass --set=model.activation=gelu"
         )
-    shutil.copyfile(vocab_file, os.path.join(folder, VOCAB_FILE))
+    write_bytes(os.path.join(folder, VOCAB_FILE), without_tokens(read_vocabulary(vocab_file)))
     tree = {
         **settings_under(_SETTINGS, weights.config),
         "d_head": model.d_head,

@@ -50,6 +50,7 @@ class TrainableModel(CheckedFit):
     """
 
     config: Any
+    encoder: Any
 
     def __init__(self, precision: str, **kwargs):
         if precision != "float32":
@@ -65,6 +66,14 @@ class TrainableModel(CheckedFit):
     def targets_metric(self) -> NumTargets:
         """The number of targets that the loss is the mean over; without any there is no loss."""
         return self._uncounted.targets
+
+    def freeze(self) -> None:
+        """Freezes what `training` says of the built encoder; it keeps no moments of it."""
+        training, encoder = self.config.training, self.encoder
+        if training.freeze_embeddings:
+            encoder.word_embedding.trainable = False
+        for block in encoder.blocks[: training.freeze_layers]:
+            block.trainable = False
 
     def __call__(self, inputs, *args, **kwargs):
         require_legacy_keras(inputs)

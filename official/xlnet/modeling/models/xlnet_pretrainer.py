@@ -85,6 +85,7 @@ class XLNetPretrainer(TrainableModel):
             self.lm_head.build()
         with tf.name_scope(self.auxiliary.name):
             self.auxiliary.build()
+        self.freeze()
         self.built = True
 
     def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):

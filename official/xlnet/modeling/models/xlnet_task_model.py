@@ -77,6 +77,7 @@ class XLNetTaskModel(TrainableModel):
         for loss, _ in self.auxiliary_losses:
             loss.build()
         self.encoder.trainable = not self.config.task.freeze_encoder
+        self.freeze()
         self.built = True
 
     @property

@@ -47,7 +47,8 @@ class XLNetEncoder(Encoder):
       inputs: token_ids alone, or a dictionary of
         token_ids: int32 [B, T]. B and T may be unknown until the model runs.
         segment_ids: int32 [B, T], any number of segments; only equality matters. Default: `<sep>`
-          ends a segment, and `<cls>` has one of its own, as in the inputs of a tokenizer.
+          ends a segment, and `<cls>` has one of its own, as in the inputs of a tokenizer. Without
+          effect where `model.segments` is false.
         is_padding: bool [B, T], True where there is no token. Default: where `<pad>` is. With
           `order`, `perm_mask` or `target_positions`, one segment without padding.
         order: int32 [B, T], the factorization order; position i sees j when order[j] <= order[i].
@@ -251,6 +252,8 @@ class XLNetEncoder(Encoder):
     def _masks(self, token_ids_BT, memory_BMD, inputs, num_content):
         """The attention mask of each layer; in the last one, of the last rows that are wanted."""
         of_inputs = {name: inputs.get(name) for name in _MASK_INPUTS}
+        if not self.model.segments:  # All of one segment: its term is the same for every key.
+            of_inputs["segment_ids"] = None
         mask = self.attention_mask(token_ids_BT, memory=memory_BMD, **of_inputs)
         masks = [mask] * len(self.blocks)
         if num_content is not None:

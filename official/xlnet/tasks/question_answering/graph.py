@@ -143,6 +143,13 @@ class QuestionAnsweringHead(Head):
 
     def loss(self, outputs, labels):
         """Returns (start + end) / 2 + answerability / 2, cross entropies, float32 [U]."""
+        answer_U = tf.nn.sigmoid_cross_entropy_with_logits(
+            labels["is_impossible"], outputs["no_answer"]
+        )
+        return self._span_loss(outputs, labels) + answer_U / 2
+
+    def _span_loss(self, outputs, labels):
+        """Returns (start + end) / 2, cross entropies, float32 [U]."""
 
         def cross_entropy(logits_UT, position_U):
             target_U = logits_UT.shape[1] - 1 - position_U
@@ -150,12 +157,61 @@ class QuestionAnsweringHead(Head):
 
         start_U = cross_entropy(outputs["start_logits"], labels["start"])
         end_U = cross_entropy(outputs["end_logits"], labels["end"])
-        answer_U = tf.nn.sigmoid_cross_entropy_with_logits(
-            labels["is_impossible"], outputs["no_answer"]
-        )
-        return (start_U + end_U) / 2 + answer_U / 2
+        return (start_U + end_U) / 2
 
 
+@register_head("question_answering_simple")
+class SimpleAnsweringHead(QuestionAnsweringHead):
+    """Predicts start and end, each by itself: the head of HF's `XLNetForQuestionAnsweringSimple`.
+
+    Inputs and outputs are those of `QuestionAnsweringHead`, with the best spans of all:
+
+        log p(start, end) = log softmax(s)_start + log softmax(e)_end
+        no_answer         = log p(CLS, CLS) - max log p(start, end)
+
+    Args:
+      config: sections of the experiment; uses `model` and `task`.
+    """
+
+    def __init__(self, config: HeadSections, **kwargs):
+        super(QuestionAnsweringHead, self).__init__(config, **kwargs)
+        self.span_logits = self.dense(2, "span_logits")
+
+    def build(self, input_shape):
+        self.build_parts(span_logits=self.config.model.d_model)
+        super(QuestionAnsweringHead, self).build(input_shape)
+
+    def call(self, content_USTD, inputs, seed=None):
+        task, can_answer_UT = self.config.task, inputs["can_answer"][:, 0]
+        tokens = content_USTD.shape[2]
+        is_open_UT = can_answer_UT | (tf.range(tokens) == tokens - 1)
+        logits_UT2 = self.span_logits(tf.cast(content_USTD[:, 0], tf.float32))
+        start_UT, end_UT = tf.unstack(tf.where(is_open_UT[..., None], logits_UT2, MASKED), axis=-1)
+        outputs = {"start_logits": start_UT, "end_logits": end_UT}
+        start_log_UT, end_log_UT = tf.nn.log_softmax(start_UT), tf.nn.log_softmax(end_UT)
+        may_start_UT = inputs["may_start"][:, 0] & can_answer_UT
+        length_TT = tf.range(tokens) - tf.range(tokens)[:, None] + 1
+        is_legal_UTT = (length_TT >= 1) & (length_TT <= task.answer_length)
+        is_legal_UTT &= may_start_UT[..., None] & can_answer_UT[:, None]
+        end_log_UTT = tf.where(is_legal_UTT, end_log_UT[:, None], MASKED)
+        best_UT = start_log_UT + tf.reduce_max(end_log_UTT, axis=-1)
+        best_UA, start_UA = tf.math.top_k(best_UT, min(task.start_n_top, tokens))
+        end_log_UAT = tf.gather(end_log_UTT, start_UA, batch_dims=1)
+        end_log_UAE, end_UAE = tf.math.top_k(end_log_UAT, min(task.end_n_top, tokens))
+        return outputs | {
+            "start_log_prob": tf.gather(start_log_UT, start_UA, batch_dims=1),
+            "start_position": tokens - 1 - start_UA,
+            "end_log_prob": end_log_UAE,
+            "end_position": tokens - 1 - end_UAE,
+            "no_answer": start_log_UT[:, -1] + end_log_UT[:, -1] - best_UA[:, 0],
+        }
+
+    def loss(self, outputs, labels):
+        """Returns (start + end) / 2, cross entropies, float32 [U]."""
+        return self._span_loss(outputs, labels)
+
+
+@register_service("question_answering_simple")
 @register_service("question_answering")
 class QuestionService(TaskService):
     """Extractive question answering; see `QuestionAnswering`.
@@ -176,7 +232,7 @@ class QuestionService(TaskService):
     num_texts = 2
     takes_may_start = True
     text_names = INPUTS
-    per_token = ("start_logits",)
+    per_token = ("start_logits", "end_logits")
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)
@@ -202,8 +258,7 @@ class QuestionService(TaskService):
         is_text = (inputs["segment_ids"] == SEGMENT_A) & ~inputs["is_padding"]
         inputs["can_answer"] = is_text & (inputs["token_ids"] != SEP_ID)
         outputs = self._network(with_sequence_axis(inputs))
-        outputs.pop("start_logits")
-        return outputs
+        return {name: x for name, x in outputs.items() if name not in self.per_token}
 
     def _answers(self, context, windows, outputs, starts, ends):
         """Selects the best span over all windows of each paragraph."""

@@ -26,6 +26,7 @@ _EDGE = r"[\s\ufeff\u2060\u200b-\u200f]*"
 _WITH_EDGES = re.compile(f"{_EDGE}(.*?){_EDGE}", re.DOTALL)
 
 
+@register_reader("question_answering_simple")
 @register_reader("question_answering")
 def read_squad(reading: Reading) -> Iterator[QuestionExample]:
     """Reads questions; rejects those whose answer does not occur at the given offset.

@@ -10,9 +10,9 @@ from official.xlnet.data.examples import Example
 from official.xlnet.tasks.settings import QueryConfig
 
 
-@register_settings("task", name=["question_answering"])
+@register_settings("task", name=["question_answering", "question_answering_simple"])
 class AnswerConfig(QueryConfig):
-    """Answers in a paragraph.
+    """Answers in a paragraph; `question_answering_simple` has ends that do not depend on starts.
 
     Attributes:
       answer_length: maximum length of an answer, in tokens.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -24,6 +25,7 @@ NO_SPAN = -1e29  # Scores at or below this are of masked spans.
 _NEVER_NULL = 1e30  # Null threshold with which every question is answered.
 
 
+@register_task("question_answering_simple")
 @register_task("question_answering")
 class QuestionAnswering(Task):
     """Question answering on SQuAD 1.1 and 2.0.
@@ -278,3 +280,12 @@ class AnswerFormat(HeadFormat):
             f"task.null_threshold: {to} does not store it; there is no answer if the log odds "
             f"exceed {task.null_threshold:g}"
         ]
+
+
+@FORMATS.register("question_answering_simple")
+class SimpleAnswerFormat(AnswerFormat):
+    """Start and end, each by itself."""
+
+    rows = dense("head/span_logits", "D2", None, "qa_outputs")
+    architecture = "XLNetForQuestionAnsweringSimple"
+    hf_settings: ClassVar[dict[str, str]] = {}

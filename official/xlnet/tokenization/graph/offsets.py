@@ -19,6 +19,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
+from official.xlnet.errors import DataError
+from official.xlnet.files.schema import shown
 from official.xlnet.tokenization.graph.characters import PagedTable, whitespace
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.sentencepiece_proto import parse_model
@@ -39,6 +41,11 @@ class OffsetTokenizer(tf.Module):
 
     def __init__(self, tokenizer: Tokenizer, graph_tokenizer: GraphTokenizer):
         super().__init__(name="offset_tokenizer")
+        if tokens := tokenizer.added_tokens:
+            raise DataError(
+                "places of tokens in a graph: expected a vocabulary without added tokens, got "
+                f"{shown(list(tokens.values()))}; `xlnet predict` reads them"
+            )
         self._graph = graph_tokenizer
         self._tracking = tensorflow_text.SentencepieceTokenizer(
             parse_model(tokenizer.model_proto).SerializeToString(), out_type=tf.int32
@@ -64,6 +71,7 @@ class OffsetTokenizer(tf.Module):
         """
         cleaned = self._graph.clean(text)
         ids, merged = self._graph.sentencepiece.with_lengths(cleaned)
+        unknown = tf.boolean_mask(merged.values, ids.values == UNK_ID)
         # The length of an unknown token is that of the merged text; of others, of the piece.
         ids, source = self._graph.split.with_source(ids)
         values = ids.values
@@ -74,7 +82,7 @@ class OffsetTokenizer(tf.Module):
         follows = tf.cast(tf.gather(self._follows, values), tf.int32)
         start, length = _place(ids, length) - follows, length + follows
         source_start, source_end, text_end = self._sources(text)
-        first, last = self._in_cleaned(cleaned, row, start, length)
+        first, last = self._in_cleaned(cleaned, row, start, length, unknown)
 
         # Flat indices of cleaned characters over all rows.
         splits = tf.cast(source_start.row_splits, tf.int64)
@@ -131,8 +139,11 @@ class OffsetTokenizer(tf.Module):
         run_start = tf.gather(tf.boolean_mask(index, begins), run)
         return is_quote & ((index - run_start) % 2 == 1)
 
-    def _in_cleaned(self, cleaned, row, start, length):
-        """Maps tokens, given as normalized characters, to first and last cleaned characters."""
+    def _in_cleaned(self, cleaned, row, start, length, unknown):
+        """Maps tokens, given as normalized characters, to first and last cleaned characters.
+
+        Both tokenizers have the same unknown tokens, of `unknown` normalized characters each.
+        """
         piece_ids, begin, end = self._tracking.tokenize_with_offsets(cleaned)
         points, bytes_of = tf.strings.unicode_decode_with_offsets(cleaned, "UTF-8")
         piece_row = piece_ids.value_rowids()
@@ -146,9 +157,11 @@ class OffsetTokenizer(tf.Module):
         begin, end = character(begin), character(end)
         at_begin = tf.gather(tf.concat([points.values, [0]], 0), base + begin)
         begin += tf.cast((at_begin == _SPACE) & (end > begin), tf.int64)
+        is_unknown = piece_ids.values == UNK_ID
+        number = tf.cumsum(tf.cast(is_unknown, tf.int32), exclusive=True)
         piece_length = tf.where(
-            piece_ids.values == UNK_ID,
-            tf.cast(end - begin, tf.int32),
+            is_unknown,
+            tf.gather(tf.concat([unknown, [0]], 0), tf.minimum(number, tf.size(unknown))),
             tf.gather(self._visible, piece_ids.values),
         )
         piece_start = _place(piece_ids, piece_length)

@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import require_type
+from official.xlnet.tokenization.added_tokens import Rules
 from official.xlnet.tokenization.graph.characters import PagedTable, character_blocks, whitespace
 from official.xlnet.tokenization.graph.packing import pack, padded
 from official.xlnet.tokenization.graph.ragged import ranges
@@ -86,14 +87,17 @@ class GraphTokenizer(tf.Module):
         Returns:
           string [B], with the code points in `GraphSentencePiece.replaced` replaced.
         """
+        before, after = self.plain.marks
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
+        text = _rewritten(text, before)
         text = tf.strings.regex_replace(text, f"{self.white_space}+", " ")
         text = tf.strings.regex_replace(text, "^ | $", "")
         text = tf.strings.regex_replace(text, "``|''", '"')
         text = tf.strings.regex_replace(text, r"\x00", self._nul)
         num_bytes = tf.strings.length(text, unit="BYTE")
         is_ascii = tf.reduce_all(num_bytes == tf.strings.length(text, unit="UTF8_CHAR"))
-        return tf.cond(is_ascii, lambda: self._clean_ascii(text), lambda: self._clean_any(text))
+        text = tf.cond(is_ascii, lambda: self._clean_ascii(text), lambda: self._clean_any(text))
+        return _rewritten(text, after)
 
     def _clean_ascii(self, text: tf.Tensor) -> tf.Tensor:
         return tf.strings.lower(text) if self._sigma is not None else text
@@ -206,6 +210,13 @@ class _FinalSigma(tf.Module):
             code_points.values, place, tf.boolean_mask(lower, is_sigma)
         )
         return code_points.with_values(values)
+
+
+def _rewritten(text: tf.Tensor, replacements: Rules) -> tf.Tensor:
+    """The texts with the marks of added tokens; see `added_tokens.marked`."""
+    for pattern, replacement in replacements:
+        text = tf.strings.regex_replace(text, pattern, replacement)
+    return text
 
 
 def _character_class(characters: Iterable[str]) -> str:

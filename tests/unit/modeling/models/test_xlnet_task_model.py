@@ -9,8 +9,9 @@ from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.compare import assert_all_close, assert_all_differ, assert_all_equal, values
+from tests.helpers.compiled import make_model
 from tests.helpers.task_corpora import task_config
-from tests.helpers.tiny import randomize
+from tests.helpers.tiny import random_windows, randomize
 
 U, C = 4, 3
 WEIGHT = np.array([1, 2, 0.5, 0], np.float32)
@@ -33,9 +34,10 @@ def batch_of(sequences, tokens, seed=0):
     }
 
 
-def model_of(kind="permutation", **task):
+def model_of(kind="permutation", training=(), **task):
     config = task_config(name="classification", labels=("a", "b", "c"), batch_size=U, **task)
     config.objective.kind = kind
+    vars(config.training).update(training)
     model = XLNetTaskModel(config)
     randomize(model.variables, seed=4)
     model.reset_metrics()  # Which are variables, too.
@@ -104,6 +106,34 @@ def test_a_frozen_encoder_stays_as_it_is():
     model.train_step(batch_of(1, 23))
     assert_all_equal(model.encoder.variables, before)
     assert_all_differ(head, model.head.variables)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "embeddings", "layers"),
+    [("adamw", True, 0), ("lamb", False, 1), ("muon", True, 1)],
+)
+def test_what_is_frozen_stays_as_it_is_and_has_no_moments(optimizer, embeddings, layers):
+    """In pre-training, too."""
+    frozen = {"freeze_embeddings": embeddings, "freeze_layers": layers, "optimizer": optimizer}
+    pairs = (
+        (model_of(training=frozen), batch_of(1, 23)),
+        (make_model(**frozen), random_windows(1, batch=4)),
+    )
+    for model, batch in pairs:
+        encoder = model.encoder
+        kept = [encoder.word_embedding] * embeddings + encoder.blocks[:layers]
+        kept = [variable for layer in kept for variable in layer.variables]
+        ids = {id(variable) for variable in kept}
+        tuned = [encoder.word_embedding.embeddings] * (not embeddings)
+        tuned += [variable for block in encoder.blocks[layers:] for variable in block.variables]
+        before, others = values(kept), values(tuned)
+        model.train_step(batch)
+        assert_all_equal(kept, before)
+        assert_all_differ(others, tuned)
+        assert ids.isdisjoint(map(id, model.trainable_variables))
+        shapes = [variable.shape for variable in model.optimizer.variables]
+        has_moments = encoder.word_embedding.embeddings.shape in shapes
+        assert has_moments != embeddings
 
 
 @pytest.mark.parametrize("summary", ["last", "first", "mean", "attn"])

@@ -30,6 +30,17 @@ def test_hidden_states():
     np.testing.assert_array_equal(outputs["memory"][:, :, -reused:], hidden[:-1, :, :reused])
 
 
+def test_without_segments_all_are_one():
+    """Everything else stays: memory, query stream, padding. HF's oracle is in tests/parity."""
+    encoder = tiny_encoder(segments=False)
+    inputs = random_inputs(1, memory=MEMORY, padding=True)
+    one = {**inputs, "segment_ids": np.zeros_like(inputs["segment_ids"])}
+    found, expected = encoder(inputs), encoder(one)
+    assert found.keys() == expected.keys() > {"content", "query"}
+    for name, value in found.items():
+        np.testing.assert_array_equal(value, expected[name], name)
+
+
 def plain_scores(encoder, block, hidden_BTD, memory_BMD, inputs):
     """softmax of the score of appendix A.2, written out in float64."""
     attention = block.attention

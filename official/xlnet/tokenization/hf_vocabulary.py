@@ -1,0 +1,232 @@
+"""Vocabularies of HF folders: `tokenizer.json`, `spiece.model` and the tokens added to them.
+
+A folder's vocabulary is one SentencePiece model, whatever files it comes from:
+
+* `tokenizer.json` with symbols of the vocabulary among its added tokens, or alone: its pieces and
+  scores, and its normalizer as a SentencePiece normalizer. HF's `StripAccents` drops all marks, and
+  its `Precompiled` changes single characters only, where SentencePiece composes several;
+* otherwise `spiece.model` as it is.
+
+Tokens that were added are marked pieces of it; see `added_tokens`.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import io
+import json
+import os
+import sys
+import tempfile
+import unicodedata
+from typing import Any
+
+import sentencepiece
+from google.protobuf import message
+
+from official.xlnet.errors import DataError
+from official.xlnet.files import file_system
+from official.xlnet.files.json_files import read_json
+from official.xlnet.files.schema import conform, shown
+from official.xlnet.tokenization.added_tokens import piece_of
+from official.xlnet.tokenization.sentencepiece_proto import (
+    CONTROL,
+    NORMAL,
+    OF_TOKENIZERS,
+    UNIGRAM,
+    UNKNOWN,
+    USER_DEFINED,
+    parse_model,
+)
+from official.xlnet.tokenization.special_tokens import (
+    CONTROL_IDS,
+    NUM_SPECIAL,
+    SPECIAL_PIECES,
+    UNK_ID,
+    VOCAB_FILE,
+)
+from official.xlnet.tokenization.text_cleaning import clean
+
+TOKENIZER_JSON, SETTINGS, ADDED_JSON = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "added_tokens.json",
+)
+
+
+def has_vocabulary(model_file: str) -> bool:
+    """Whether a vocabulary is there, as a file or in an HF `tokenizer.json` beside it."""
+    other = os.path.join(os.path.dirname(model_file), TOKENIZER_JSON)
+    is_there = os.path.basename(model_file) == VOCAB_FILE and file_system.is_file(other)
+    return is_there or file_system.is_file(model_file)
+
+
+def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:
+    """The vocabulary of the HF folder that a file is in, as a SentencePiece model.
+
+    Args:
+      model_file: path of the folder's `spiece.model`.
+      model_proto: contents of the file; None if there is none.
+
+    Returns:
+      `model_proto` if nothing is beside it that changes it.
+
+    Raises:
+      DataError: a file is damaged, or the tokenizer is of another kind.
+    """
+    folder, name = os.path.split(model_file)
+    if name != VOCAB_FILE:
+        return model_proto
+    tree = _read_object(folder, TOKENIZER_JSON)
+    tokens = _tokens(folder, tree)
+    where = os.path.join(folder, TOKENIZER_JSON)
+    kind = conform(tree.get("model", {}), dict[str, Any], f"{where}: model")
+    pieces = kind.get("vocab")
+    are_pieces = isinstance(pieces, list)
+    if tree and not are_pieces and model_proto is None:
+        raise DataError(f"{where}: expected a unigram model, got {shown(kind.get('type'))}")
+    if are_pieces and (model_proto is None or any(i < len(pieces) for i in tokens)):
+        try:
+            text = json.dumps([pieces, _charsmap(tree), _splits_words(tree)])
+            model = parse_model(_model_of(text))
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise DataError(f"{where}: expected pieces and a normalizer: {error}") from None
+    elif model_proto is None or not tokens:
+        return model_proto
+    else:
+        model = parse_model(model_proto)
+    _add(model, tokens, *text_settings(folder))
+    return model.SerializeToString(deterministic=True)
+
+
+def text_settings(folder: str) -> tuple[bool, bool]:
+    """Whether the tokenizer of an HF folder lower-cases text, and whether it keeps accents.
+
+    `tokenizer.json` counts where it is there: `XLNetTokenizer` of transformers 5 strips accents
+    whatever its settings are.
+    """
+    if tree := _read_object(folder, TOKENIZER_JSON):
+        kinds = {each.get("type") for each in _normalizers(tree)}
+        return "Lowercase" in kinds, "NFKD" not in kinds
+    settings = _read_object(folder, SETTINGS)
+    return settings.get("do_lower_case") is True, settings.get("keep_accents") is True
+
+
+def _read_object(folder: str, name: str) -> dict[str, Any]:
+    path = os.path.join(folder, name)
+    return read_json(path, dict[str, Any]) if file_system.is_file(path) else {}
+
+
+def _tokens(folder: str, tree: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """{id: entry of `tokenizer.json`} of the added tokens, but for those that every model has."""
+    where = os.path.join(folder, TOKENIZER_JSON)
+    listed = conform(tree.get("added_tokens", []), list[dict[str, Any]], f"{where}: added_tokens")
+    found = {conform(each.get("id"), int, f"{where}: id"): each for each in listed}
+    if not tree:
+        decoder = _read_object(folder, SETTINGS).get("added_tokens_decoder") or {}
+        found = {int(number): entry for number, entry in decoder.items()}
+        plain = _read_object(folder, ADDED_JSON).items()
+        found = {number: {"content": content} for content, number in plain} | found
+    for entry in found.values():
+        if entry.get("single_word"):
+            raise DataError(
+                f"{folder}: expected added tokens that may stand in words, got single_word for "
+                f"{entry.get('content')!r}"
+            )
+    return {number: found[number] for number in sorted(found) if number >= NUM_SPECIAL}
+
+
+def _normalizers(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    normalizer = tree.get("normalizer") or {}
+    return normalizer.get("normalizers", [normalizer])
+
+
+def _charsmap(tree: dict[str, Any]) -> str:
+    found = (each.get("precompiled_charsmap") for each in _normalizers(tree))
+    return next(filter(None, found), "")
+
+
+def _splits_words(tree: dict[str, Any]) -> bool:
+    """Whether words are split at spaces first, which leaves no piece for a space alone."""
+    return "WhitespaceSplit" in json.dumps(tree.get("pre_tokenizer"))
+
+
+@functools.lru_cache(maxsize=4)
+def _model_of(text: str) -> bytes:
+    """The model of a list of pieces with scores, a normalizer and whether words are split."""
+    pieces, charsmap, splits_words = json.loads(text)
+    model = parse_model(b"")
+    for i, (piece, score) in enumerate(pieces):
+        kind = UNKNOWN if i == UNK_ID else NORMAL
+        if i in CONTROL_IDS and piece == SPECIAL_PIECES[i]:
+            kind = CONTROL
+        model.pieces.add(piece=piece, score=score, type=kind)
+    model.trainer_spec.model_type = UNIGRAM
+    model.normalizer_spec.name = OF_TOKENIZERS
+    model.normalizer_spec.add_dummy_prefix = True
+    model.normalizer_spec.remove_extra_whitespaces = splits_words
+    model.normalizer_spec.precompiled_charsmap = _of_characters(base64.b64decode(charsmap))
+    return model.SerializeToString()
+
+
+def _of_characters(charsmap: bytes) -> bytes:
+    """A normalizer that changes characters as another does, one by one, and drops marks."""
+    spec = parse_model(b"")
+    spec.pieces.add(piece="<unk>", type=UNKNOWN)
+    spec.pieces.add(piece="a")
+    spec.normalizer_spec.precompiled_charsmap = charsmap
+    spec.normalizer_spec.add_dummy_prefix = False
+    spec.normalizer_spec.remove_extra_whitespaces = False
+    processor = sentencepiece.SentencePieceProcessor(model_proto=spec.SerializeToString())
+    characters = [
+        character
+        for character in map(chr, range(1, sys.maxunicode + 1))
+        if unicodedata.category(character) not in ("Cn", "Co", "Cs") and character != "▁"
+    ]
+    written = io.BytesIO()
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+        for old, new in zip(characters, processor.normalize(characters), strict=True):
+            new = "" if unicodedata.category(old)[0] == "M" else new.replace("▁", " ")
+            if new != old:
+                file.write(f"{ord(old):X}\t{' '.join(f'{ord(each):X}' for each in new)}\n")
+        file.flush()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["a b c d e f g h i j k"] * 50),
+            model_writer=written,
+            vocab_size=20,
+            hard_vocab_limit=False,
+            normalization_rule_tsv=file.name,
+            minloglevel=2,
+        )
+    return parse_model(written.getvalue()).normalizer_spec.precompiled_charsmap
+
+
+def _add(
+    model: message.Message,
+    tokens: dict[int, dict[str, Any]],
+    lowercase: bool,
+    keep_accents: bool,
+) -> None:
+    """Adds marked pieces: tokens beyond the vocabulary at their ids, then aliases of others."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
+    num_pieces = len(model.pieces)
+    for number in sorted(tokens, key=lambda number: (number < num_pieces, number)):
+        entry = tokens[number]
+        content = conform(entry.get("content"), str, f"added token {number}: content")
+        while len(model.pieces) < number:  # Ids that no token has.
+            model.pieces.add(piece=f"<unused {len(model.pieces)}>", type=CONTROL)
+        is_special = entry.get("special") is True
+        is_normalized = entry.get("normalized", not is_special) is True
+        text = processor.normalize(clean(content, lowercase, keep_accents)).removeprefix("▁")
+        model.pieces.add(
+            piece=piece_of(text, is_normalized),
+            type=USER_DEFINED,
+            content=content,
+            id=number,
+            is_normalized=is_normalized,
+            is_special=is_special,
+        )
+    if len({piece.piece for piece in model.pieces}) < len(model.pieces):
+        contents = [entry.get("content") for entry in tokens.values()]
+        raise DataError(f"added tokens: expected different texts, got {shown(contents, 200)}")
