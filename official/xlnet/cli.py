@@ -55,8 +55,6 @@ _GROUPS = {
     "Look inside": ("inspect",),
 }
 _LIBRARIES = re.compile(r"-packages/(apache_beam|tensorflow|tf_keras)/")  # In the path of a module.
-# Of libraries that raise errors of the operating system as their own, without `errno`.
-_WITHOUT_ERRNO = ("tensorflow.", "safetensors")
 _DISK_ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES),
     *(errno.EIO, errno.ENOENT, errno.ENOTDIR),
@@ -291,18 +289,17 @@ def _user_message(error: Exception) -> str | None:
         return _one_line(str(error))
     if isinstance(error, MemoryError):
         return _one_line(f"out of memory; use a smaller model, batch or input {error}")
-    if type(error).__module__.startswith(_WITHOUT_ERRNO):
-        return _library_message(error)
+    if type(error).__module__.startswith("tensorflow."):
+        return _tensorflow_message(error)
     return None
 
 
-def _library_message(error: Any) -> str | None:
-    """One-line message for a disk or memory error of a library; None for any other of its errors.
+def _tensorflow_message(error: Any) -> str | None:
+    """One-line message for a disk or memory error of TensorFlow; None for any other of its errors.
 
-    TensorFlow and safetensors report errors of the operating system by their message only,
-    TensorFlow behind the file.
+    TensorFlow reports errors of the operating system by their message only, behind the file.
     """
-    text = re.sub(r"{{.*?}}|^Error while .*I/O error: ", "", getattr(error, "message", str(error)))
+    text = re.sub(r"{{.*?}}", "", getattr(error, "message", str(error)))
     for code in _DISK_ERRORS:
         reason = os.strerror(code)
         match = re.search(rf"(.*?);? ?{re.escape(reason)}", text, re.IGNORECASE)

@@ -22,8 +22,7 @@ cache of fixed size, so all steps cost the same and share one graph.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -37,7 +36,7 @@ from official.xlnet.modeling.ops.visibility import Keys, OrderedRows, TwoStreamM
 from official.xlnet.tokenization.special_tokens import EOD_ID, MASK_ID
 
 # The graphs of a model live as long as it does.
-_graphs: weakref.WeakKeyDictionary[XLNetPretrainer, Callable] = weakref.WeakKeyDictionary()
+_graphs: weakref.WeakKeyDictionary[XLNetPretrainer, Any] = weakref.WeakKeyDictionary()
 
 
 class Template(NamedTuple):
@@ -180,19 +179,25 @@ def decode(
         _graphs[model] = tf.function(
             lambda template, draws: _decode(reference(), template, draws), autograph=False
         )
-    return _graphs[model](template, draws)
+    # A graph for each length, of any number of rows.
+    specs = tf.nest.map_structure(_of_any_rows, (template, draws))
+    return _graphs[model].get_concrete_function(*specs)(template, draws)
+
+
+def _of_any_rows(x: tf.Tensor | None) -> tf.TensorSpec | None:
+    return x if x is None else tf.TensorSpec([None, *x.shape[1:]] if x.shape.rank else [], x.dtype)
 
 
 def _decode(model, template, draws):
     order_BC = template.order_BC
-    num_rows = order_BC.shape[0]
+    num_rows = tf.shape(order_BC)[0]
     is_causal = model.config.objective.kind == "causal"
     first_B = tf.fill([num_rows], MASK_ID)
     if is_causal:
         last_of_context_B = template.target_position_BC[:, 0] - 1
         first_B = tf.gather(template.token_ids_BT, last_of_context_B, batch_dims=1)
-    tokens = tf.TensorArray(tf.int32, template.num_targets, element_shape=[num_rows])
-    scores = tf.TensorArray(tf.float32, template.num_targets, element_shape=[num_rows])
+    tokens = tf.TensorArray(tf.int32, template.num_targets, element_shape=[None])
+    scores = tf.TensorArray(tf.float32, template.num_targets, element_shape=[None])
 
     # Projected distances never change: they stay out of the loop's variables.
     caches = prefill(model.encoder, template.token_ids_BT, order_BC)

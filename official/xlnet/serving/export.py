@@ -99,8 +99,7 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
     """
     os.makedirs(output, exist_ok=True)
     temporary = os.path.join(output, f"{_INCOMPLETE}{uuid.uuid4().hex}")
-    with without_custom_gradients():
-        signatures = service.signatures()
+    signatures = without_custom_gradients(service.signatures)
     samples = service.sample_texts(3)
     finite(signatures["serving_default"](**{name: tf.constant(x) for name, x in samples.items()}))
     try:

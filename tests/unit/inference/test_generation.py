@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.inference import generation
+from official.xlnet.inference import cached_decoding, generation
 from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.sampling import Sampling, choose
 from official.xlnet.inference.scoring import score
@@ -248,3 +248,15 @@ def test_words_of_scripts_without_spaces_begin_without_one(model):
     filled = fill_blanks(model, f"____{{2}}{text}____", tokenizer=tokenizer)
     assert filled[2:5] == text and len(filled) == 6
     assert all(0x4E00 + 9 <= ord(character) < 0x4E00 + 31 for character in filled)
+
+
+def test_one_graph_for_any_number_of_texts(monkeypatch):
+    traced = []
+    original = cached_decoding._decode
+    monkeypatch.setattr(
+        cached_decoding, "_decode", lambda *inputs: traced.append(1) or original(*inputs)
+    )
+    model, tokenizer = random_model(), NumberTokenizer(31)
+    for number in (1, 3, 2):
+        assert len(generate(model, ["11 12"] * number, 3, tokenizer=tokenizer)) == number
+    assert len(traced) == 1

@@ -13,10 +13,10 @@ models of users, subclasses of this package's classes too, are converted as ever
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
@@ -24,6 +24,7 @@ from tensorflow.python.autograph.core import config
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import control_flow_util, custom_gradient
 
+T = TypeVar("T")
 _register = custom_gradient._graph_mode_decorator
 _has_gradients = contextvars.ContextVar("has_gradients", default=True)
 
@@ -38,19 +39,17 @@ def optimization_barrier(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     return gen_xla_ops.xla_optimization_barrier(tensors)
 
 
-@contextlib.contextmanager
-def without_custom_gradients() -> Iterator[None]:
-    """Graphs that are traced inside are not differentiated: an export, which TensorFlow warns of.
+def without_custom_gradients(trace: Callable[[], T]) -> T:
+    """What a function returns, which traces graphs that nobody differentiates: those of an export.
+
+    TensorFlow warns of custom gradients when it loads them.
 
     Example:
-      >>> with without_custom_gradients():
-      ...     signatures = service.signatures()
+      >>> signatures = without_custom_gradients(service.signatures)
     """
-    token = _has_gradients.set(False)
-    try:
-        yield
-    finally:
-        _has_gradients.reset(token)
+    context = contextvars.copy_context()
+    context.run(_has_gradients.set, False)
+    return context.run(trace)
 
 
 def _freed_with_graph(function, arguments, keywords):
