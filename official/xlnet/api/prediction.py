@@ -15,6 +15,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import task_config
+from official.xlnet.tasks.labels import with_label_type
 from official.xlnet.training import evaluation
 
 
@@ -30,6 +31,7 @@ def predict(model: str | Sequence[str], inputs: Any) -> Any:
 
     Returns:
       A list with a dictionary for each input; for a text that is not in a list, its dictionary.
+      Labels that were numbers or truth values in rows of Python are of that type again.
 
     Raises:
       ConfigError: the model is not fine-tuned, or several are not of the same task.
@@ -63,8 +65,9 @@ class Predictor:
         """See `predict`."""
         if isinstance(inputs, str | Example):
             return self([inputs])[0]
-        examples = stream_task(inputs, self._ensemble.task.config.task)
-        return list(self._ensemble.predict(examples))
+        settings = self._ensemble.task.config.task
+        predictions = self._ensemble.predict(stream_task(inputs, settings))
+        return [with_label_type(prediction, settings.label_type) for prediction in predictions]
 
 
 @checks_arguments("model", "data", "output", mem_len=0)
