@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.objectives import register_objective
     from official.xlnet.modeling.objectives.auxiliary import register_auxiliary
     from official.xlnet.modeling.ops.initializers import register_attention_init
+    from official.xlnet.runtime.history import read_history
     from official.xlnet.serving.export import export
     from official.xlnet.serving.services.base import register_service
     from official.xlnet.tasks.task import register_task
@@ -100,6 +101,7 @@ _MODULE_OF = {
     "predict": "api.prediction",
     "pretrain": "training.pretraining",
     "pretraining_dataset": "data.pretraining_dataset",
+    "read_history": "runtime.history",
     "register_attention_init": "modeling.ops.initializers",
     "register_auxiliary": "modeling.objectives.auxiliary",
     "register_depth": "modeling.depth.stacked",
@@ -149,6 +151,7 @@ __all__ = [
     "predict",
     "pretrain",
     "pretraining_dataset",
+    "read_history",
     "register_attention_init",
     "register_auxiliary",
     "register_depth",

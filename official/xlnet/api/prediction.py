@@ -61,6 +61,10 @@ class Predictor:
     def __init__(self, model: str | Sequence[str]):
         self._ensemble = Ensemble([model] if isinstance(model, str) else model)
 
+    def __repr__(self) -> str:
+        task = self._ensemble.task.config.task
+        return f"Predictor({task.name}, {len(task.labels)} labels)"
+
     def __call__(self, inputs: Any) -> Any:
         """See `predict`."""
         if isinstance(inputs, str | Example):

@@ -22,6 +22,9 @@ class CheckedFit(tf_keras.Model):
     # `BackupAndRestore` deletes that of the instance, which the next `fit` reads.
     _training_state = None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self, 'encoder', None)!r})"
+
     def compile(self, *args, **kwargs):
         """As in Keras; raises `ConfigError` for an optimizer, loss or metric of Keras 3."""
         require_no_keras_3("compile", (args, kwargs))
