@@ -144,7 +144,8 @@ class Section:
 
     def __setattr__(self, key: str, value: Any) -> None:
         if key in self.__dataclass_fields__ and self._class_with({key: value}) is type(self):
-            where, kind = f"{self.section}.{key}", _types(type(self))[key]
+            own: Any = type(self)
+            where, kind = f"{self.section}.{key}", _types(own)[key]
             object.__setattr__(self, key, _decoded(value, kind, where))
         elif key not in self.known_keys():
             known = did_you_mean(key, self.known_keys())

@@ -213,10 +213,10 @@ class Loop(tf_keras.callbacks.Callback):
             steps = self._last_step - self.step
             model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self])
             wait_for_workers(self.strategy)  # A scheduler may end all others with the first.
+        how = f"at step {self.step}; checkpoint saved in {self.output}"
+        if self._termination.received == signal.SIGINT:
+            raise StoppedError(f"interrupted {how}; the same call resumes")
         if self._preempted:
-            how = f"at step {self.step}; checkpoint saved in {self.output}"
-            if self._termination.received == signal.SIGINT:
-                raise StoppedError(f"interrupted {how}; the same call resumes")
             raise PreemptedError(f"preempted {how}")
 
     def _require_no_model(self, inputs: Mapping[str, str | None]) -> None:

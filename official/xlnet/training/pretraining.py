@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Sequence
 
@@ -75,8 +74,7 @@ def pretrain(
     if isinstance(config, str):
         config = load_config(recipe_path(config), list(overrides))
     else:
-        config = copy.deepcopy(config)
-        config.apply(overrides)
+        config = config.changed(overrides)
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     records = Records(data_dir, config, vocab if init_from else None)
