@@ -21,7 +21,7 @@ from official.xlnet.modeling.layers.relative_position import RelativePositionEnc
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.networks.encoder import Encoder, Experiment, register_network
-from official.xlnet.modeling.networks.encoder_inputs import checked_inputs, require_ids
+from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.visibility import last_rows
@@ -185,11 +185,10 @@ class XLNetEncoder(Encoder):
         return_attention_scores: bool = False,
         return_num_steps: bool = False,
     ) -> dict[str, tf.Tensor]:
-        inputs = checked_inputs(inputs, INPUTS)
+        inputs = checked_inputs(inputs, INPUTS, self.model.vocab_size)
         seed = dropout_seed_of_call(training, inputs.get("dropout_seed"))
         memory, target_positions = inputs.get("memory"), inputs.get("target_positions")
         token_ids_BT = tf.cast(inputs["token_ids"], tf.int32)
-        require_ids(token_ids_BT, self.model.vocab_size)
         num_tokens = sizes(token_ids_BT)[1]
 
         rows_BXD, table_VD = self._embed(token_ids_BT, target_positions, seed)
