@@ -113,7 +113,7 @@ def _main(arguments: list[str]) -> int:
     try:
         return _run(verb, verb_arguments)
     except KeyboardInterrupt as error:
-        return _fail(f"xlnet {verb}: {error or 'interrupted'}", EXIT_INTERRUPTED)
+        return _fail(f"xlnet {verb}: {str(error) or 'interrupted'}", EXIT_INTERRUPTED)
     except Exception as error:
         if isinstance(error, BrokenPipeError):
             print(end="", flush=True)  # Raises it again if it is that of standard output.
