@@ -155,7 +155,7 @@ def entries() -> dict[str, list[tuple[str, Definition]]]:
     """{section: its names, each as its module and its definition}."""
     found: dict[str, list[tuple[str, Definition]]] = {"official.xlnet": []}
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
-        found["official.xlnet"].append(find(f"{xlnet.__name__}.{xlnet._MODULE_OF[name]}", name))
+        found["official.xlnet"].append(find(xlnet._place_of(name), name))
     for title, modules in SECTIONS.items():
         found[title] = [
             (module, node)

@@ -32,6 +32,7 @@ from data_prep.settings import SampleOptions
 from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.errors import DataError
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.progress import Progress
@@ -59,9 +60,10 @@ _PROGRESS_SECONDS = 1.0
 _NUM_THREADS = 8
 
 
+@checks_arguments("inputs", "output_dir", sample_bytes=1, seed=0)
 def train_vocabulary(
     inputs: Paths,
-    output_dir: str | os.PathLike,
+    output_dir: str,
     size: int,
     *,
     lowercase: bool = False,
@@ -118,7 +120,7 @@ def train_vocabulary(
         on_bad_utf8=on_bad_utf8,
         max_lost=max_lost,
     )
-    inputs, output_dir = list_of_paths(inputs), os.fspath(output_dir)
+    inputs = list_of_paths(inputs)
     with only_writer(output_dir):
         sample = read_sample(inputs, sampling, lowercase, keep_accents)
         model = train_unigram(sample.sentences, size, progress=sampling.progress)

@@ -12,9 +12,8 @@ an interrupted run.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from absl import logging
 
@@ -24,20 +23,21 @@ from data_prep.pipelines.local_workers import LocalWorkers
 from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files import file_system
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.cores import num_cores
 
-if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
-    from official.xlnet.configs.experiment import XLNetConfig
 
-
+@checks_arguments("inputs", "vocab", "config", "output_dir", num_workers=1)
 def prepare(
     inputs: Paths,
-    vocab: str | os.PathLike,
-    config: XLNetConfig,
-    output_dir: str | os.PathLike,
+    vocab: str,
+    config: str | XLNetConfig,
+    output_dir: str,
     *,
+    overrides: Sequence[str] = (),
     num_workers: int | None = None,
     progress: bool = False,
     beam_options: Sequence[str] | None = None,
@@ -58,9 +58,10 @@ def prepare(
     Args:
       inputs: path, or paths: file names, glob patterns or `tfds:NAME:SPLIT`.
       vocab: a SentencePiece model, or a directory that contains `spiece.model`.
-      config: the configuration; uses its `data` section.
+      config: the configuration, or its YAML file; uses its `data` section.
       output_dir: directory of the data set; created if it does not exist. A complete data set
         with the same settings is not changed, an incomplete one is resumed.
+      overrides: `key=value` strings; see `XLNetConfig.load`.
       num_workers: number of worker processes; by default, the number of CPU cores.
       progress: whether to show progress bars, if standard error is a terminal.
       beam_options: command-line options of Apache Beam and its runner, to run on workers of Beam;
@@ -92,11 +93,11 @@ def prepare(
       OSError: a file cannot be read or written, e.g. because the disk is full.
 
     Example:
-      >>> config = XLNetConfig.load("configs/tiny.yaml")
-      >>> prepare(["corpus/*.txt"], "runs/vocab", config, "runs/data")["documents"]
+      >>> prepare(["corpus/*.txt"], "runs/vocab", "configs/tiny.yaml", "runs/data")["documents"]
       1832
     """
-    inputs, vocab, output_dir = list_of_paths(inputs), os.fspath(vocab), os.fspath(output_dir)
+    config = _configuration(config, overrides)
+    inputs = list_of_paths(inputs)
     settings = Settings.from_config(
         config.data,
         format=format,
@@ -132,6 +133,12 @@ def prepare(
             num_workers = 1  # No other process would see the files.
         with LocalWorkers(num_workers or num_cores(), progress) as workers:
             return _run_passes(job, workers.run)
+
+
+def _configuration(config: str | XLNetConfig, overrides: Sequence[str]) -> XLNetConfig:
+    if isinstance(config, str):
+        return XLNetConfig.load(config, list(overrides))
+    return config.changed(overrides) if overrides else config
 
 
 def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, int]:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from official.xlnet.modeling.ops.keras_names import register_names
 
 if TYPE_CHECKING:
+    from data_prep.corpus.vocabulary import train_vocabulary
+    from data_prep.pipelines.prepare import prepare
     from official.xlnet.api.finetuning import finetune
     from official.xlnet.api.prediction import Predictor, evaluate, predict
     from official.xlnet.api.vocabulary import extend_vocabulary
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.objectives import register_objective
     from official.xlnet.modeling.objectives.auxiliary import register_auxiliary
     from official.xlnet.modeling.ops.initializers import register_attention_init
+    from official.xlnet.runtime.history import read_history
     from official.xlnet.serving.export import export
     from official.xlnet.serving.services.base import register_service
     from official.xlnet.tasks.task import register_task
@@ -98,8 +101,10 @@ _MODULE_OF = {
     "load_pretrainer": "checkpoints.model_directory",
     "load_tokenizer": "checkpoints.any_format",
     "predict": "api.prediction",
+    "prepare": "data_prep.pipelines.prepare",
     "pretrain": "training.pretraining",
     "pretraining_dataset": "data.pretraining_dataset",
+    "read_history": "runtime.history",
     "register_attention_init": "modeling.ops.initializers",
     "register_auxiliary": "modeling.objectives.auxiliary",
     "register_depth": "modeling.depth.stacked",
@@ -112,6 +117,7 @@ _MODULE_OF = {
     "register_task": "tasks.task",
     "save_pretrained": "checkpoints.model_directory",
     "score": "inference.scoring",
+    "train_vocabulary": "data_prep.corpus.vocabulary",
 }
 
 __all__ = [
@@ -147,8 +153,10 @@ __all__ = [
     "load_pretrainer",
     "load_tokenizer",
     "predict",
+    "prepare",
     "pretrain",
     "pretraining_dataset",
+    "read_history",
     "register_attention_init",
     "register_auxiliary",
     "register_depth",
@@ -161,15 +169,20 @@ __all__ = [
     "register_task",
     "save_pretrained",
     "score",
+    "train_vocabulary",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_MODULE_OF[name]}")
-    globals()[name] = getattr(module, name)
+    globals()[name] = getattr(importlib.import_module(_place_of(name)), name)
     return globals()[name]
+
+
+def _place_of(name: str) -> str:
+    module = _MODULE_OF[name]
+    return module if module.startswith("data_prep.") else f"{__name__}.{module}"
 
 
 def __dir__() -> list[str]:

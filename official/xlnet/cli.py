@@ -117,8 +117,8 @@ def _main(arguments: list[str]) -> int:
         return _fail(f"xlnet: unknown verb {verb!r}; {hint}")
     try:
         return _run(verb, verb_arguments)
-    except KeyboardInterrupt:
-        return _fail(f"xlnet {verb}: interrupted", EXIT_INTERRUPTED)
+    except KeyboardInterrupt as error:
+        return _fail(f"xlnet {verb}: {str(error) or 'interrupted'}", EXIT_INTERRUPTED)
     except Exception as error:
         if isinstance(error, BrokenPipeError):
             print(end="", flush=True)  # Raises it again if it is that of standard output.

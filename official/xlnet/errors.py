@@ -87,6 +87,16 @@ class PreemptedError(XLNetError):
     exit_status = 75
 
 
+class StoppedError(KeyboardInterrupt):
+    """A call was stopped by SIGINT: Ctrl-C, or the Stop button of a notebook.
+
+    Notebooks show its message alone, as no line of a traceback would say more.
+    """
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"KeyboardInterrupt: {self}"]
+
+
 def require_extra(package: str, extra: str, purpose: str) -> None:
     """Checks that an optional package is installed, without importing it.
 

@@ -73,7 +73,7 @@ def test_every_kind_of_task_from_file_to_predictions(kind, names, world, tmp_pat
 
 def test_an_interrupted_run_continues_as_if_nothing_had_been(world, tmp_path, monkeypatch, capfd):
     write, model = HistoryWriter.write, world.task("classification").model
-    ends = {33, 47}
+    ends = {33, 40, 47}
 
     def interrupted(self, **figures):
         write(self, **figures)
@@ -81,13 +81,18 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(world, tmp_path, mo
             ends.remove(step)
             if step == 33:
                 raise KeyboardInterrupt
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGINT if step == 40 else signal.SIGTERM)
 
     output = str(tmp_path / "model")
     flags = ["finetune", *world.finetune_flags("classification"), f"--output={output}"]
     monkeypatch.setattr(HistoryWriter, "write", interrupted)
     assert cli.main(flags) == cli.EXIT_INTERRUPTED
     assert len(read_history(output)) == 33
+    assert cli.main(flags) == cli.EXIT_INTERRUPTED
+    saved = f"xlnet finetune: interrupted at step 40; checkpoint saved in {output}"
+    assert capfd.readouterr().err.splitlines()[-1].startswith(saved)
+    assert tf.train.latest_checkpoint(os.path.join(output, "run")).endswith("-40")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert cli.main(flags) == PreemptedError.exit_status
     assert f"preempted at step 47; checkpoint saved in {output}" in capfd.readouterr().err
     assert tf.train.latest_checkpoint(os.path.join(output, "run")).endswith("-47")

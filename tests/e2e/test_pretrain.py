@@ -20,6 +20,7 @@ from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data import pretraining_dataset as reading
+from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate
 from official.xlnet.training.pretraining import pretrain
@@ -104,8 +105,15 @@ def test_finished_run_is_left_alone(world, tmp_path):
 def test_first_weights_from_another_model_and_a_limit_of_time(world, tmp_path):
     """The schedule starts at 0, so the first step changes nothing."""
     start = {"minutes": 1e-6, "init_from": world.pretrained}
-    figures = pretrain(XLNetConfig.load(world.config), world.data, str(tmp_path), **start)
-    assert figures["step"] == 1
+    config = XLNetConfig.load(world.config)
+    wrong, right = ["training.learning_rte=1.0"], ["training.learning_rate=0.07"]
+    with pytest.raises(
+        ConfigError, match=r"learning_rte.*did you mean 'training.learning_rate|rate"
+    ):
+        pretrain(config, world.data, str(tmp_path), wrong, **start)
+    figures = pretrain(config, world.data, str(tmp_path), right, **start)
+    assert figures["step"] == 1 and config.training.learning_rate == 0.003
+    assert XLNetConfig.load(str(tmp_path)).training.learning_rate == 0.07
     assert_same_weights(tmp_path, world.pretrained, load_encoder)
 
 

@@ -7,14 +7,13 @@ import functools
 import pathlib
 import random
 import tempfile
-import types
 
 from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.vocabulary import train_vocabulary
 from data_prep.pipelines import prepare as pipelines
 from data_prep.records.token_files import sentence_end_bit, token_dtype, write_token_files
 from data_prep.settings import Settings
-from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.schema import SCALAR_FEATURES
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -71,8 +70,8 @@ def recipe(**training) -> dict[str, dict]:
     }
 
 
-def data_config(**changes) -> types.SimpleNamespace:
-    """What `prepare` needs of an `XLNetConfig`, without loading TensorFlow."""
+def data_config(**changes) -> XLNetConfig:
+    """A configuration for small corpora."""
     data = dict(
         seq_len=29,
         reuse_len=11,
@@ -85,9 +84,10 @@ def data_config(**changes) -> types.SimpleNamespace:
         max_unknown=1.0,
     )
     assert changes.keys() <= data.keys()
-    data_section = types.SimpleNamespace(**(data | changes))
-    training = types.SimpleNamespace(batch_size=16)
-    return types.SimpleNamespace(model=ModelConfig(), data=data_section, training=training)
+    config = XLNetConfig()
+    for name, value in (data | changes).items():
+        setattr(config.data, name, value)
+    return config
 
 
 def prepare(inputs, output, vocab=None, num_workers=1, **changes):

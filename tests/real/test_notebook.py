@@ -57,3 +57,36 @@ def test_verbs_and_functions_in_cells_say_the_same(world, tmp_path):
 def test_wrong_input_in_a_cell_names_the_argument(world, tmp_path):
     with pytest.raises(CellExecutionError, match=r"model: expected .*a path"):
         outputs(["from official import xlnet", "xlnet.score(3, ['the'])"], tmp_path)
+
+
+STOP = """
+import os, signal, threading, time
+from official import xlnet
+
+def stop(model_dir, step):
+    while len(xlnet.read_history(model_dir)) < step:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)  # As the kernel's Stop button does.
+
+threading.Thread(target=stop, args=("model", 5)).start()
+"""
+
+
+@pytest.mark.slow
+def test_a_stopped_run_says_one_line_and_the_next_call_resumes(world, tmp_path):
+    train = f"xlnet.pretrain({world.config!r}, {world.data!r}, 'model')['step']"
+    sources = [STOP, train, train, "[line['step'] for line in xlnet.read_history('model')]"]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    resources = {"metadata": {"path": str(tmp_path)}}
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources)
+    client.allow_errors = True
+    client.execute()
+    [error] = [x for x in notebook.cells[1].outputs if x.output_type == "error"]
+    [line] = error.traceback
+    found = re.fullmatch(
+        r"KeyboardInterrupt: interrupted at step (\d+); checkpoint saved in .*", line
+    )
+    assert found and 5 <= int(found[1]) < 60
+    last, steps = (cell.outputs[-1]["data"]["text/plain"] for cell in notebook.cells[2:])
+    assert last == "60" and ast.literal_eval(steps) == [*range(1, 61)]

@@ -138,9 +138,11 @@ def finetune(
     for examples, counts in extra:
         train_examples += examples
         train_counts |= counts
+    label_type = settings.task.label_type  # That of train; dev may have its labels as strings.
     train_examples, dev_examples, dev_counts = _split(
         train_examples, dev, bool(folds), settings, max_lost
     )
+    settings.task.label_type = label_type
     keys, with_head = given_settings(config, overrides), False
     if model and not new_head:
         with_head = goes_on_with_head(settings, keys, model, train_examples)

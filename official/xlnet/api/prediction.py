@@ -16,6 +16,7 @@ from official.xlnet.files.arguments import checks_arguments, require_apart
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import task_config
 from official.xlnet.runtime.host import host_state_kept
+from official.xlnet.tasks.labels import with_label_type
 from official.xlnet.tasks.reports import REPORT_FILES
 from official.xlnet.training import evaluation
 from official.xlnet.training.finetuning import saved_configuration
@@ -33,6 +34,7 @@ def predict(model: str | Sequence[str], inputs: Any) -> Any:
 
     Returns:
       A list with a dictionary for each input; for a text that is not in a list, its dictionary.
+      Labels that were numbers or truth values in rows of Python are of that type again.
 
     Raises:
       ConfigError: the model is not fine-tuned, or several are not of the same task.
@@ -62,12 +64,17 @@ class Predictor:
     def __init__(self, model: str | Sequence[str]):
         self._ensemble = Ensemble([model] if isinstance(model, str) else model)
 
+    def __repr__(self) -> str:
+        task = self._ensemble.task.config.task
+        return f"Predictor({task.name}, {len(task.labels)} labels)"
+
     def __call__(self, inputs: Any) -> Any:
         """See `predict`."""
         if isinstance(inputs, str | Example):
             return self([inputs])[0]
-        examples = stream_task(inputs, self._ensemble.task.config.task)
-        return list(self._ensemble.predict(examples))
+        settings = self._ensemble.task.config.task
+        predictions = self._ensemble.predict(stream_task(inputs, settings))
+        return [with_label_type(prediction, settings.label_type) for prediction in predictions]
 
 
 @checks_arguments("model", "data", "output", mem_len=0)

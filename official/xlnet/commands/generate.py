@@ -46,7 +46,7 @@ FLAGS = flag_table(
 def run() -> dict[str, Any]:
     """Generates text; returns the number of texts `continued` and `filled`."""
     from official.xlnet.checkpoints.any_format import load_tokenizer
-    from official.xlnet.inference.generation import fill_blanks, generate
+    from official.xlnet.inference.generation import generate
     from official.xlnet.inference.language_model import load_language_model
     from official.xlnet.inference.sampling import Sampling
 
@@ -55,15 +55,11 @@ def run() -> dict[str, Any]:
         return _candidates(texts)
     sampling = Sampling(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed)
     model, tokenizer = load_language_model(FLAGS.model), load_tokenizer(FLAGS.model)
-    prompts = [text for text in texts if not has_blank(text)]
-    blanks = [text for text in texts if has_blank(text)]
-    # First, as it may be refused.
-    filled = iter(fill_blanks(model, blanks, FLAGS.max_blank_length, sampling, tokenizer))
-    continued = iter(generate(model, prompts, FLAGS.num_tokens, sampling, tokenizer))
-    outputs = [next(filled if has_blank(text) else continued) for text in texts]
+    outputs = generate(model, texts, FLAGS.num_tokens, sampling, tokenizer, FLAGS.max_blank_length)
     lines = [{"text": text, "output": output} for text, output in zip(texts, outputs, strict=True)]
     write_json_lines(FLAGS.output, lines)
-    counts = {"continued": len(prompts), "filled": len(blanks)}
+    filled = sum(map(has_blank, texts))
+    counts = {"continued": len(texts) - filled, "filled": filled}
     return {**counts, **check_unknown(tokenizer.counts, "texts")}
 
 

@@ -144,7 +144,9 @@ class Section:
 
     def __setattr__(self, key: str, value: Any) -> None:
         if key in self.__dataclass_fields__ and self._class_with({key: value}) is type(self):
-            object.__setattr__(self, key, value)
+            own: Any = type(self)
+            where, kind = f"{self.section}.{key}", _types(own)[key]
+            object.__setattr__(self, key, _decoded(value, kind, where))
         elif key not in self.known_keys():
             known = did_you_mean(key, self.known_keys())
             raise AttributeError(f"{self.section}: unknown key {key!r}{known}")
@@ -204,11 +206,13 @@ def _types(section: Any) -> dict[str, Any]:
 
 
 def _decoded(value: Any, kind: Any, where: str) -> Any:
-    """A value as YAML or JSON has it, as one of a type: a list as a tuple, `1e-4` as a number."""
+    """A value of YAML, JSON or Python as one of a type: a list as a tuple, `1e-4` as a number."""
     if isinstance(kind, types.UnionType):
         if value is None:  # What may be left open.
             return None
         kind = typing.get_args(kind)[0]
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()  # Of NumPy.
     expected = typing.get_origin(kind) or kind
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):

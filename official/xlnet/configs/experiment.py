@@ -187,6 +187,12 @@ class XLNetConfig:
         for section, key in given:
             getattr(self, section).require_read([key])
 
+    def changed(self, overrides: Sequence[str]) -> XLNetConfig:
+        """Returns a validated copy with `key=value` overrides; see `apply`."""
+        config = copy.deepcopy(self)
+        config.apply(overrides)
+        return config
+
     def set(self, override: str) -> tuple[str, str]:
         """Applies one `key=value` override; see `load`.
 

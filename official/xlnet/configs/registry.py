@@ -44,13 +44,14 @@ class Registry(dict[str, T]):
           name: the name to register it under.
 
         Raises:
-          ConfigError: the name is already registered; raised by the decorator.
+          ConfigError: the name is already registered for another one; raised by the decorator. A
+            cell that is run again, or a module that is reloaded, replaces its own.
         """
 
         def add(implementation: T) -> T:
             if not implementation.__module__.endswith(self.modules.get(name, "")):
                 self.load(name)  # That of this package comes first.
-            if name in self:
+            if name in self and _place(self[name]) != _place(implementation):
                 raise ConfigError(
                     f"{self.key}: expected an unused name for {_place(implementation)}, got "
                     f"{name!r}, which is already registered for {_place(self[name])}"

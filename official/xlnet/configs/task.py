@@ -31,6 +31,8 @@ class TaskConfig(Section):
         except the label and ids.
       label_column: name of the label column; for `multitask`, of all data sets of its own. Where a
         table has no column `label`, the only one with a usual name: `labels`, `class`, `target`, ….
+      label_type: type of the labels in rows of Python: `str`, `int`, `float` or `bool`. Labels that
+        `predict` returns have it; names of classes, and what files hold, are strings.
       group_column: column whose rows with one value are held out together; empty: none.
       max_length: maximum sequence length in tokens, T; longer inputs are truncated.
       truncation_side: side from which long texts are truncated: `right` or `left`.
@@ -51,6 +53,7 @@ class TaskConfig(Section):
 
     section = "task"
     allowed = {
+        "label_type": ("str", "int", "float", "bool"),
         "max_length": COUNT,
         "truncation_side": ("right", "left"),
         "num_buckets": COUNT,
@@ -69,6 +72,7 @@ class TaskConfig(Section):
     columns: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
     label_column: str = "label"
+    label_type: str = "str"
     group_column: str = ""
     max_length: int = 128
     truncation_side: str = "right"
@@ -85,7 +89,7 @@ class TaskConfig(Section):
     pooled_segments: str = "last"
 
     # Keys that a resumed run may change, and those that follow from the data where not given.
-    may_change: ClassVar[tuple[str, ...]] = ("patience",)
+    may_change: ClassVar[tuple[str, ...]] = ("patience", "label_type")
     from_data: ClassVar[tuple[str, ...]] = ("text_columns",)
     # Keys that a trained head depends on, which a run that goes on with it takes from its model.
     of_head: ClassVar[tuple[str, ...]] = ("labels", "summary")

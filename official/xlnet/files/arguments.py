@@ -14,9 +14,10 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from official.xlnet.errors import ArgumentTypeError, ConfigError
+from official.xlnet.errors import ArgumentTypeError, ConfigError, StoppedError
 
 _CUT_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)")  # What pathlib makes of a URL.
+_LONGEST_NAME = 255  # Of a file, in bytes.
 _LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
 _NUMBERS = {int: numbers.Integral, float: numbers.Real}
 _P = ParamSpec("_P")
@@ -37,6 +38,7 @@ def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], 
     Raises:
       ArgumentTypeError: an argument is of another type.
       TypeError: an argument is missing or unknown.
+      StoppedError: the call was interrupted; notebooks show this `KeyboardInterrupt` in one line.
       ConfigError: a number is below its least value; a path has a NUL, or is a URL as a
         `pathlib.Path`, which removes one of its slashes.
 
@@ -64,7 +66,10 @@ def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], 
                     if name in least and value is not None and not value >= least[name]:
                         raise ConfigError(f"{name}: expected at least {least[name]}, got {value}")
                     bound.arguments[name] = value
-            return function(*bound.args, **bound.kwargs)
+            try:
+                return function(*bound.args, **bound.kwargs)
+            except KeyboardInterrupt as error:
+                raise StoppedError(*error.args or ["interrupted"]) from None
 
         checked.__signature__ = signature  # type: ignore[attr-defined]
         return checked
@@ -136,6 +141,10 @@ def _path(value: str | os.PathLike, name: str) -> str:
     if not path or "\0" in path:
         raise ConfigError(
             f"{name}: expected a path that is not empty and has no NUL, got {path!r:.60}"
+        )
+    if max(map(len, path.split("/"))) > _LONGEST_NAME:
+        raise ConfigError(
+            f"{name}: expected a path, got a text of {len(path):,} characters: {path!r:.60}"
         )
     if not isinstance(value, str) and _CUT_URL.match(path):
         raise ConfigError(

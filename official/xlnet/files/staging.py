@@ -21,7 +21,7 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.errors import ConfigError, XLNetError
+from official.xlnet.errors import ConfigError, StoppedError, XLNetError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import require_apart
 from official.xlnet.files.locks import only_writer
@@ -231,7 +231,7 @@ def _stage() -> Iterator[_Stage]:
         except NotUploadedError:
             at_end.pop_all()
             raise
-        except (XLNetError, OSError) as error:
+        except (XLNetError, OSError, StoppedError) as error:
             error.args = tuple(map(stage.named, error.args))
             if isinstance(error, OSError):
                 names = error.filename, error.filename2

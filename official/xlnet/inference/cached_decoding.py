@@ -21,6 +21,8 @@ cache of fixed size, so all steps cost the same and share one graph.
 
 from __future__ import annotations
 
+import concurrent.futures
+import threading
 import weakref
 from typing import Any, NamedTuple
 
@@ -177,18 +179,31 @@ def decode(
     if model not in _graphs:
         reference = weakref.ref(model)  # With a strong one, the model would never be freed.
         _graphs[model] = tf.function(
-            lambda template, draws: _decode(reference(), template, draws), autograph=False
+            lambda template, draws, stop: _decode(reference(), template, draws, stop),
+            autograph=False,
         )
+    with tf.device("CPU:0"):
+        stop = tf.Variable(False, trainable=False)
     # A graph for each length, of any number of rows.
     specs = tf.nest.map_structure(_of_any_rows, (template, draws))
-    return _graphs[model].get_concrete_function(*specs)(template, draws)
+    graph = _graphs[model].get_concrete_function(*specs, stop)
+    if threading.current_thread() is not threading.main_thread():
+        return graph(template, draws, stop)
+    # Python answers a signal in the main thread, and not before an operation there is over.
+    with concurrent.futures.ThreadPoolExecutor(1, "decode") as pool:
+        tokens_and_scores = pool.submit(graph, template, draws, stop)
+        try:
+            return tokens_and_scores.result()
+        except KeyboardInterrupt:
+            stop.assign(True)  # Ends the loop with the token that it is at.
+            raise
 
 
 def _of_any_rows(x: tf.Tensor | None) -> tf.TensorSpec | None:
     return x if x is None else tf.TensorSpec([None, *x.shape[1:]] if x.shape.rank else [], x.dtype)
 
 
-def _decode(model, template, draws):
+def _decode(model, template, draws, stop):
     order_BC = template.order_BC
     num_rows = tf.shape(order_BC)[0]
     is_causal = model.config.objective.kind == "causal"
@@ -203,7 +218,7 @@ def _decode(model, template, draws):
     caches = prefill(model.encoder, template.token_ids_BT, order_BC)
 
     def goes_on(number, token_B, has_ended_B, *_):
-        return (number < template.num_targets) & ~tf.reduce_all(has_ended_B)
+        return (number < template.num_targets) & ~(tf.reduce_all(has_ended_B) | stop)
 
     def body(number, token_B, has_ended_B, keys, values, tokens, scores):
         current = tuple(

@@ -8,7 +8,7 @@ are: the context stands on both sides.
 from __future__ import annotations
 
 import dataclasses
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -28,7 +28,7 @@ from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
-from official.xlnet.tokenization.blanks import BlankText, parse_blanks
+from official.xlnet.tokenization.blanks import BlankText, has_blank, parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID, EOP_ID, NUM_SPECIAL, PAD_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
@@ -64,8 +64,16 @@ def generate(
     num_tokens=64,
     sampling=_DRAWN,
     tokenizer=None,
+    max_blank_length=1,
+    temperature=None,
+    top_k=None,
+    top_p=None,
+    seed=None,
 ) -> Texts:
-    """Continues texts, until the end of the document or for `num_tokens` tokens.
+    """Continues texts, and fills the blanks of those that have some, as `xlnet generate` does.
+
+    A text with blanks, written `____`, is filled as `fill_blanks` does, and is not continued.
+    Others are continued until the end of the document, or for `num_tokens` tokens.
 
     Args:
       model: pre-trained model: a model directory, HF folder or TF1 release, or a loaded model.
@@ -75,9 +83,15 @@ def generate(
       num_tokens: maximum number of tokens to add.
       sampling: how tokens are chosen, e.g. `Sampling(temperature=0)` for greedy search.
       tokenizer: the tokenizer of a loaded model.
+      max_blank_length: maximum number of word pieces in a blank without a length.
+      temperature: as in `Sampling`, in place of that of `sampling`.
+      top_k: the same.
+      top_p: the same.
+      seed: the same.
 
     Returns:
-      Each text with its continuation; for a text that is not in a list, a single one.
+      Each text with its continuation, or with its blanks filled; for a text that is not in a list,
+      a single one.
 
     Raises:
       ConfigError: an argument is out of range, a loaded model comes without its tokenizer, or the
@@ -86,14 +100,28 @@ def generate(
       TypeError: a text is not a string.
 
     Example:
-      >>> generate("runs/base", "The cat", num_tokens=3)
+      >>> generate("runs/base", "The cat", num_tokens=3, temperature=0)
       'The cat sat on the'
     """
     require_number("num_tokens", num_tokens, AT_LEAST_1)
-    return for_each(
-        prompts,
-        lambda texts: _continuations(*loaded(model, tokenizer), texts, num_tokens, sampling),
-    )
+    require_number("max_blank_length", max_blank_length, AT_LEAST_1)
+    sampling = _changed(sampling, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+
+    def outputs(texts: list[str]) -> list[str]:
+        language_model = loaded(model, tokenizer)
+        # Blanks first, as they may be refused.
+        filled = {
+            number: _filled(*language_model, text, max_blank_length, sampling)
+            for number, text in enumerate(texts)
+            if has_blank(text)
+        }
+        others = [text for text in texts if not has_blank(text)]
+        continued = iter(_continuations(*language_model, others, num_tokens, sampling))
+        return [
+            filled[number] if number in filled else next(continued) for number in range(len(texts))
+        ]
+
+    return for_each(prompts, outputs)
 
 
 @checks_arguments("model")
@@ -103,6 +131,10 @@ def fill_blanks(
     max_length=1,
     sampling=_GREEDY,
     tokenizer=None,
+    temperature=None,
+    top_k=None,
+    top_p=None,
+    seed=None,
 ) -> Texts:
     """Fills the blanks of texts, written `____`, or `____{3}` for a blank of three word pieces.
 
@@ -116,6 +148,10 @@ def fill_blanks(
       max_length: maximum number of word pieces in a blank without a length.
       sampling: how tokens are chosen; the most probable ones by default.
       tokenizer: the tokenizer of a loaded model.
+      temperature: as in `Sampling`, in place of that of `sampling`.
+      top_k: the same.
+      top_p: the same.
+      seed: the same.
 
     Returns:
       The filled texts; for a text that is not in a list, a single one.
@@ -132,6 +168,7 @@ def fill_blanks(
       'The cat sat on the door mat.'
     """
     require_number("max_length", max_length, AT_LEAST_1)
+    sampling = _changed(sampling, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
 
     def filled(texts: list[str]) -> list[str]:
         language_model = loaded(model, tokenizer)
@@ -141,6 +178,11 @@ def fill_blanks(
         ]
 
     return for_each(texts, filled)
+
+
+def _changed(sampling: Sampling, **values: float | None) -> Sampling:
+    given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    return dataclasses.replace(sampling, **given)
 
 
 def _continuations(

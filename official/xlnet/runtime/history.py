@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from official.xlnet.files import file_system
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.schema import conform
@@ -14,6 +15,7 @@ HISTORY_FILE = "history.jsonl"
 _TYPES: dict[str, Any] = {"step": int, "loss": float}
 
 
+@checks_arguments("model_dir")
 def read_history(model_dir: str) -> list[dict[str, Any]]:
     """Reads the training history of a model directory.
 
@@ -26,6 +28,10 @@ def read_history(model_dir: str) -> list[dict[str, Any]]:
 
     Raises:
       DataError: a line does not hold a step and its loss.
+
+    Example:
+      >>> read_history("runs/model")[-1]
+      {'step': 1000, 'loss': 4.31}
     """
     path = os.path.join(model_dir, HISTORY_FILE)
     try:

@@ -1,4 +1,4 @@
-"""Preemption by SIGTERM: lets a run save a checkpoint after the current step and exit."""
+"""Stops of a run, by SIGTERM or Ctrl-C: it saves a checkpoint after the current step and exits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from types import FrameType
 
 
 class TerminationSignal:
-    """Context manager that records SIGTERM instead of terminating the process.
+    """Context manager that records SIGTERM and SIGINT instead of terminating the process.
+
+    SIGINT is what Ctrl-C and the Stop button of a notebook send. A second one ends the block at
+    once, by `KeyboardInterrupt`. It is left alone where Python does not answer it in this way, e.g.
+    in a job that a shell started in the background.
 
     Has no effect outside the main thread, where Python cannot handle signals.
 
     Attributes:
-      received: whether SIGTERM has been received.
+      received: number of the signal that has been received, 0 for none.
 
     Example:
       >>> with TerminationSignal() as termination:
@@ -24,17 +28,22 @@ class TerminationSignal:
     """
 
     def __init__(self) -> None:
-        self.received = False
+        self.received = 0
         self._is_main = threading.current_thread() is threading.main_thread()
 
     def __enter__(self) -> TerminationSignal:
+        self._previous = {}
         if self._is_main:
-            self._previous = signal.signal(signal.SIGTERM, self._handle)
+            self._previous[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._handle)
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                self._previous[signal.SIGINT] = signal.signal(signal.SIGINT, self._handle)
         return self
 
     def __exit__(self, *error) -> None:
-        if self._is_main:
-            signal.signal(signal.SIGTERM, self._previous)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.received = True
+        self.received = number
+        if number == signal.SIGINT:
+            signal.signal(number, signal.default_int_handler)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,12 @@ _NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
 _TRUTH = ("true", "false")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _FLAGS = {"0", "1", "0.0", "1.0", "False", "True"}
+_TYPES: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": lambda name: int(meaning(name)),
+    "float": float,
+    "bool": lambda name: meaning(name) == "true",
+}
 _LEAST_SCALE = 1e-18  # Its square is a normal number of float32.
 
 
@@ -192,6 +198,46 @@ def combined(table_MC: Sequence[Sequence[float]]) -> np.ndarray:
       Probabilities, float64 [C].
     """
     return softmax(np.mean(np.log(np.maximum(table_MC, LEAST_PROBABILITY)), axis=0))
+
+
+def type_of_labels(kinds: Collection[type]) -> str:
+    """Returns `task.label_type` of labels of Python, from the types of all of them.
+
+    Example:
+      >>> type_of_labels({int}), type_of_labels({int, float}), type_of_labels({bool, str})
+      ('int', 'float', 'str')
+    """
+    if kinds and {*kinds} <= {int, float}:
+        return "float" if float in kinds else "int"
+    return "bool" if {*kinds} == {bool} else "str"
+
+
+def with_label_type(prediction: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Returns a prediction whose classes equal the labels of the rows that they were learnt from.
+
+    Args:
+      prediction: prediction of a task; names of classes are strings.
+      kind: `task.label_type`.
+
+    Example:
+      >>> with_label_type({"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}, "int")
+      {'label': 1, 'probabilities': {0: 0.1, 1: 0.9}}
+    """
+
+    def typed(name: str) -> Any:
+        try:
+            return _TYPES[kind](name)
+        except ValueError:  # A class that is not from the rows.
+            return name
+
+    found = dict(prediction)
+    if "label" in found:
+        found["label"] = typed(found["label"])
+    if "labels" in found:
+        found["labels"] = [typed(name) for name in found["labels"]]
+    if "probabilities" in found:
+        found["probabilities"] = {typed(name): p for name, p in found["probabilities"].items()}
+    return found
 
 
 def rounded(probability_C: np.ndarray) -> list[float]:

@@ -17,7 +17,7 @@ import tensorflow as tf
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import weights_checksum
 from official.xlnet.checkpoints.checkpoint_files import has_records
-from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example, examples_checksum
 from official.xlnet.data.reading import MAX_LOST, check_lost, check_unknown
@@ -91,6 +91,7 @@ def run_finetuning(
       DataError: the examples or a model directory cannot be used.
       DivergedError: the loss is not finite.
       PreemptedError: SIGTERM was received; a checkpoint was saved.
+      KeyboardInterrupt: SIGINT was received (Ctrl-C, Stop in a notebook); a checkpoint was saved.
     """
     replicas = start.strategy.num_replicas_in_sync
     rows = rows_at_once(config.training, replicas)
@@ -186,14 +187,15 @@ class RunsFile:
 def saved_configuration(output: str) -> XLNetConfig | None:
     """Returns the configuration that a run, or several, in a directory began with.
 
-    None if there is no run in the directory.
+    None if there is no run in the directory, or one that was stopped before its first checkpoint:
+    it begins anew.
     """
     for name in SEVERAL_RUNS.names():
         path = os.path.join(output, f"{name}.json")
         if os.path.exists(path):
             return XLNetConfig.from_dict(conform(read_json(path), RunsFile, path).config, path)
-    has_config = os.path.exists(os.path.join(output, CONFIG_FILE))
-    return XLNetConfig.load(output) if has_config else None
+    is_begun = has_records(os.path.join(output, RUN_DIR)) or has_records(output)
+    return XLNetConfig.load(output) if is_begun else None
 
 
 def inputs_of(

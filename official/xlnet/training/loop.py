@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import math
 import os
+import signal
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -27,7 +28,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
     newest_checkpoint,
 )
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import ConfigError, DivergedError, PreemptedError
+from official.xlnet.errors import ConfigError, DivergedError, PreemptedError, StoppedError
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
@@ -164,6 +165,7 @@ class Loop(tf_keras.callbacks.Callback):
           ConfigError: the run in `output` has other inputs or settings.
           DataError: the run in `output` cannot be read.
           PreemptedError: SIGTERM was received; a checkpoint was saved.
+          StoppedError: the same for SIGINT, a `KeyboardInterrupt`.
           DivergedError: the loss or gradient norm is not finite.
         """
         saved, training = newest_checkpoint(self._folder), self.config.training
@@ -212,9 +214,11 @@ class Loop(tf_keras.callbacks.Callback):
             steps = self._last_step - self.step
             model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self])
             wait_for_workers(self.strategy)  # A scheduler may end all others with the first.
+        how = f"at step {self.step}; checkpoint saved in {self.output}"
+        if self._termination.received == signal.SIGINT:
+            raise StoppedError(f"interrupted {how}; the same call resumes")
         if self._preempted:
-            message = f"preempted at step {self.step}; checkpoint saved in {self.output}"
-            raise PreemptedError(message)
+            raise PreemptedError(f"preempted {how}")
 
     def _require_no_model(self, inputs: Mapping[str, str | None]) -> None:
         """Raises `ConfigError` if a new run would replace a model other than its own.
@@ -268,7 +272,7 @@ class Loop(tf_keras.callbacks.Callback):
         is_due = step - self._saved_step >= self.config.training.checkpoint_steps
         if self.evaluate(before) or is_due:
             self._save()
-        received = self._termination.received
+        received = bool(self._termination.received)
         if on_any_worker(self.strategy, received or now >= self._deadline):
             self._preempted = on_any_worker(self.strategy, received)
             self.model.stop_training = True

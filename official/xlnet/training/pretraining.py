@@ -48,7 +48,7 @@ def pretrain(
         resumed may change `training` only, except `training.seed`.
       data_dir: data set directory, written by `xlnet prepare`.
       model_dir: model directory to create, or to resume from.
-      overrides: `key=value` strings for a `config` that is a path; see `XLNetConfig.load`.
+      overrides: `key=value` strings; see `XLNetConfig.load`. A loaded configuration stays as it is.
       steps: step to stop at, counted from the start of the first run. None:
         `training.num_steps`. The learning rate is scheduled over `training.num_steps` either way.
       minutes: time limit in minutes. None for no limit.
@@ -70,6 +70,7 @@ def pretrain(
       ConfigError: the configuration is invalid or does not match the data set or `model_dir`.
       DataError: the data set or a model directory cannot be read.
       PreemptedError: SIGTERM was received; a checkpoint was saved.
+      KeyboardInterrupt: SIGINT was received (Ctrl-C, Stop in a notebook); a checkpoint was saved.
       DivergedError: the loss or gradient norm is not finite.
 
     Example:
@@ -77,7 +78,8 @@ def pretrain(
     """
     if isinstance(config, str):
         config = load_config(recipe_path(config), list(overrides))
-    config.check()
+    else:
+        config = config.changed(overrides)
     distribution = prepare_devices(config.training, strategy, cpu_devices)
     vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
     records = Records(data_dir, config, vocab if init_from else None)

@@ -13,8 +13,10 @@ import tensorflow as tf
 from data_prep.tasks.task_data import read_task
 from official import xlnet
 from official.xlnet.api.finetuning import add_baselines, task_configuration
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
+from official.xlnet.training.finetuning import saved_configuration
 from tests.helpers.world import command
 
 SHORT = ["num_steps=3", "checkpoint_steps=3", "warmup_steps=0", "learning_rate=0.01"]
@@ -35,7 +37,8 @@ def test_predictions(world):
     for row, expected in zip(found, task.predictions(), strict=False):
         assert row["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
     assert predictor([]) == [] and predictor("")["label"] == found[-1]["label"]
-    (forward,) = predictor._ensemble._forwards
+    ((cell,),) = (checked.__closure__ for checked in predictor._ensemble._forwards)
+    forward = cell.cell_contents
     num_graphs = forward.experimental_get_tracing_count()
     predictor([*texts, ""][::-1])
     assert forward.experimental_get_tracing_count() == num_graphs
@@ -197,3 +200,25 @@ def test_baselines_are_shown_and_added_to_the_metrics(kind, world, tmp_path, cap
     assert said.endswith("; the model is behind the bag of words\n")
     add_baselines(model_dir, {"accuracy": 1.0}, *examples)
     assert "behind" not in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_whole_numbers_as_labels_are_predicted_as_whole_numbers(world, tmp_path):
+    """Whatever the labels of dev are; reports keep the names of classes."""
+    train, dev = (
+        [(text, int(label == "good")) for text, label in rows_of(path, "text", "label")]
+        for path in world.files("classification").values()
+    )
+    named, output = [(text, str(label)) for text, label in dev], f"{tmp_path}/model"
+    metrics = xlnet.finetune(world.pretrained, train, named, output, overrides=SHORT)
+    found = xlnet.predict(output, [text for text, _ in dev])
+    right = [row["label"] == label for row, (_, label) in zip(found, dev, strict=True)]
+    assert np.mean(right) == pytest.approx(metrics["accuracy"])
+    assert all(row["probabilities"][row["label"]] >= 0.5 for row in found)
+    written = pathlib.Path(output, "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {json.loads(line)["label"] for line in written} <= {"0", "1"}
+
+
+def test_a_run_that_has_no_checkpoint_yet_begins_anew(tmp_path):
+    XLNetConfig().save(str(tmp_path))
+    assert saved_configuration(str(tmp_path)) is None

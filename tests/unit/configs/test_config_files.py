@@ -2,6 +2,7 @@
 
 import pathlib
 
+import numpy as np
 import pytest
 
 from official.xlnet.checkpoints.any_format import load_config
@@ -170,6 +171,20 @@ def test_a_key_that_nothing_reads_is_refused(setting, unread, read, tmp_path):
 def test_an_attribute_that_would_have_no_effect_is_an_error(section, key, value, message):
     with pytest.raises(AttributeError, match=message):
         setattr(getattr(XLNetConfig(), section), key, value)
+
+
+@pytest.mark.parametrize("value", ["high", None, [0.1], True])
+def test_an_attribute_of_another_type_is_an_error(value):
+    config = XLNetConfig()
+    with pytest.raises(ConfigError, match=r"^model\.dropout: expected float, got "):
+        config.model.dropout = value
+    assert config.model.dropout == XLNetConfig().model.dropout
+    config.model.dropout, config.model.num_layers = np.float32(0.25), np.int64(3)
+    config.task.labels = ["a", 1]
+    assert config.model.dropout == 0.25 and type(config.model.num_layers) is int
+    assert config.task.labels == ("a", "1")
+    config.training.learning_rate = 1
+    assert type(config.training.learning_rate) is float
 
 
 def test_a_recipe_of_the_package_is_found_by_its_name(tmp_path, monkeypatch):

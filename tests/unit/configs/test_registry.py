@@ -16,3 +16,17 @@ def test_names_of_a_registry():
     with pytest.raises(ConfigError, match=taken):
         registry.register("first")(print)
     assert registry["first"] is len
+
+
+def test_a_cell_that_is_run_again_replaces_its_own():
+    registry = Registry("section.key")
+
+    def create(answer):
+        def mine():
+            return answer
+
+        return mine
+
+    for answer in (1, 2):
+        registry.register("mine")(create(answer))
+        assert registry["mine"]() == answer

@@ -94,6 +94,7 @@ def test_arguments_become_what_is_expected():
     assert [type(value) for value in values[3:]] == [int, float]
     for kind, wrong, message in (
         (ConfigError, {"path": None}, "path: expected a path or a list of paths, got NoneType"),
+        (ConfigError, {"path": "A text. " * 99}, "path: expected a path, got a text of 792 char"),
         (ConfigError, {"path": ["a", 3]}, r"path\[1\]: expected a path, got int 3"),
         (ConfigError, {"path": {"a"}}, "path: expected a path or a list of paths, got set"),
         (ConfigError, {"weights": [1]}, "weights: expected a dictionary or None, got list"),

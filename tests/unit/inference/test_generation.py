@@ -1,10 +1,15 @@
 """Generation: the cache changes nothing, blanks see both sides, draws follow their distribution."""
 
+import os
+import signal
+import threading
+import time
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, StoppedError
 from official.xlnet.inference import cached_decoding, generation
 from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.sampling import Sampling, choose
@@ -260,3 +265,30 @@ def test_one_graph_for_any_number_of_texts(monkeypatch):
     for number in (1, 3, 2):
         assert len(generate(model, ["11 12"] * number, 3, tokenizer=tokenizer)) == number
     assert len(traced) == 1
+
+
+def test_texts_with_blanks_are_filled_and_others_continued(text_model, tokenizer):
+    """With the settings of the sampling by their names, too."""
+    texts, settings = (
+        ["The ____ of the people.", "The people", "____ ____{2}"],
+        {"top_k": 3, "seed": 5},
+    )
+    sampling = Sampling(**settings)
+    found = generate(text_model, texts, 4, tokenizer=tokenizer, max_blank_length=2, **settings)
+    filled = fill_blanks(text_model, texts[::2], 2, sampling, tokenizer)
+    assert found[::2] == filled and "____" not in "".join(filled)
+    assert found[1] == generate(text_model, texts[1], 4, sampling, tokenizer) != texts[1]
+    with pytest.raises(ConfigError, match="top_p"):
+        generate(text_model, texts, tokenizer=tokenizer, top_p=2.0)
+
+
+def test_a_stop_ends_the_loop_and_leaves_nothing_behind(model):
+    expected = generate(model, "12 13", 50, tokenizer=NUMBERS, seed=3)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(StoppedError, match=r"^interrupted$") as error:
+        generate(model, "12 13", 9_000, tokenizer=NUMBERS)
+    assert time.monotonic() - start < 60
+    assert error.value._render_traceback_() == ["KeyboardInterrupt: interrupted"]
+    assert generate(model, "12 13", 50, tokenizer=NUMBERS, seed=3) == expected

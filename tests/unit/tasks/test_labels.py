@@ -1,5 +1,6 @@
 """Labels that look alike, and tags of words in every scheme."""
 
+import json
 import random
 import re
 
@@ -11,7 +12,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.labels import label_index
+from official.xlnet.tasks.labels import label_index, with_label_type
 from official.xlnet.tasks.token_classification.settings import TaggedExample
 from official.xlnet.tasks.token_classification.task import entity_tags
 from tests.helpers.served_models import random_task
@@ -156,3 +157,24 @@ def test_tags_without_a_scheme(tagging):
     # ORG, EVENT, person-other, org-other, BIRD; ORG (shorter), EVENT, person-other (longer), BIRD.
     expected = {"recall": 1 / 5, "precision": 1 / 4, "f1": 2 / 9, "word_accuracy": 6 / 9}
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [([1, 0], "int"), ([1.0, 0.5], "float"), ([True, False], "bool"), (["1", "0"], "str")],
+)
+def test_predicted_classes_equal_labels_of_python(labels, kind, tmp_path):
+    config = config_of("classification")
+    examples, _ = read_task([("a", label) for label in labels], config.task)
+    assert config.task.label_type == kind
+    names = [example.label for example in examples]
+    shares = dict(zip(names, [0.75, 0.25], strict=True))
+    prediction = {"id": "1", "label": names[0], "labels": names, "probabilities": shares}
+    found = with_label_type(prediction, kind)
+    assert found["label"] == labels[0] and found["labels"] == labels
+    assert found["probabilities"] == dict(zip(labels, [0.75, 0.25], strict=True))
+    assert prediction["label"] == names[0]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps({"text": "a", "label": x}) + "\n" for x in labels))
+    config = config_of("classification")
+    assert read_task(str(path), config.task)[0] and config.task.label_type == "str"

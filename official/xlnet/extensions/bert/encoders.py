@@ -235,7 +235,7 @@ class BertEncoder(BertEncoderV2, Encoder):
 
     def _checked(self, inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
         """The inputs that were given, by name, as tensors; raises `ValueError`, see the class."""
-        inputs = checked_inputs(inputs, _INPUTS)
+        inputs = checked_inputs(inputs, _INPUTS, self.model.vocab_size)
         if "order" in inputs and "perm_mask" in inputs:
             raise ValueError("expected order or perm_mask, got both")
         length, longest = inputs["token_ids"].shape[1], self.model.max_positions

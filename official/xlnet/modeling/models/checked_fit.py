@@ -8,6 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.ops.legacy_keras import require_no_keras_3
 
 _SETS_THE_RATE = (
     tf_keras.callbacks.LearningRateScheduler,
@@ -21,13 +22,22 @@ class CheckedFit(tf_keras.Model):
     # `BackupAndRestore` deletes that of the instance, which the next `fit` reads.
     _training_state = None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self, 'encoder', None)!r})"
+
+    def compile(self, *args, **kwargs):
+        """As in Keras; raises `ConfigError` for an optimizer, loss or metric of Keras 3."""
+        require_no_keras_3("compile", (args, kwargs))
+        super().compile(*args, **kwargs)
+
     def fit(self, x=None, y=None, *args, callbacks=None, **kwargs):
         """As in Keras.
 
         Raises:
-          ConfigError: a callback sets the learning rate of an optimizer that follows a schedule,
-            or there are class or sample weights without labels.
+          ConfigError: a callback is of Keras 3, or sets the learning rate of an optimizer that
+            follows a schedule, or there are class or sample weights without labels.
         """
+        require_no_keras_3("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
         return super().fit(x, y, *args, callbacks=callbacks, **kwargs)

@@ -56,6 +56,13 @@ class Encoder(tf_keras.layers.Layer):
         self.reuse_len = config.data.reuse_len if reuse_len is None else reuse_len
         self.mem_len = model.mem_len if mem_len is None else mem_len
 
+    def __repr__(self) -> str:
+        model = self.model
+        return (
+            f"{type(self).__name__}({model.num_layers} layers of width {model.d_model}, vocabulary "
+            f"of {model.vocab_size:,}, {model.num_parameters / 1e6:.1f} M parameters)"
+        )
+
     @property
     def only_pretrained(self) -> list[tf.Variable]:
         """Variables that only pre-training reads."""

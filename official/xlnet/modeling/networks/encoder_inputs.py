@@ -14,20 +14,23 @@ from official.xlnet.tokenization.special_tokens import (
     SEP_ID,
 )
 
+_OF_TOKENS = {"order", "segment_ids", "is_padding"}  # One value a token.
 _OF_PREDICTION = ("order", "perm_mask", "target_positions")
 
 
 def checked_inputs(
-    inputs: dict[str, tf.Tensor] | tf.Tensor, known: set[str]
+    inputs: dict[str, tf.Tensor] | tf.Tensor, known: set[str], vocab_size: int | None = None
 ) -> dict[str, tf.Tensor]:
     """The inputs of an encoder by name, as tensors, with `is_padding` and `segment_ids`.
 
     Args:
       inputs: token_ids alone, or a dictionary.
       known: names of the inputs that the encoder takes.
+      vocab_size: number of ids; they are checked where their values are known.
 
     Raises:
-      ValueError: an input is unknown, or `token_ids` are not integers [B, T] with T > 0.
+      ValueError: an input is unknown, `token_ids` are not integers [B, T] with T > 0 or not of the
+        vocabulary, or an input of one value a token has another shape.
     """
     inputs = by_name(inputs)
     inputs = {name: value for name, value in inputs.items() if value is not None}
@@ -55,7 +58,29 @@ def checked_inputs(
         )
     if token_ids.shape[1] == 0:
         raise ValueError(f"token_ids: expected at least one token, got the shape {token_ids.shape}")
+    if vocab_size is not None:
+        _require_ids(token_ids, vocab_size)
+    for name in _OF_TOKENS & inputs.keys():
+        shape = inputs[name].shape
+        if shape.rank == 2 and not all(map(_fits, shape, token_ids.shape)):
+            raise ValueError(
+                f"{name}: expected the shape of token_ids, {token_ids.shape}, got {shape}"
+            )
     return with_defaults(inputs)
+
+
+def _require_ids(token_ids: tf.Tensor, vocab_size: int) -> None:
+    if isinstance(token_ids, tf.__internal__.EagerTensor) and token_ids.shape.num_elements():
+        found = int(tf.reduce_min(token_ids)), int(tf.reduce_max(token_ids))
+        if found[0] < 0 or found[1] >= vocab_size:
+            raise DataError(
+                f"token_ids: expected ids from 0 to {vocab_size - 1}, the vocabulary of the model, "
+                f"got ids from {found[0]} to {found[1]}"
+            )
+
+
+def _fits(size: int | None, wanted: int | None) -> bool:
+    return size in (None, 1, wanted) or wanted in (None, 1)
 
 
 def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:

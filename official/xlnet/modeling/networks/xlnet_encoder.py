@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import logging
+import re
 
 import tensorflow as tf
 import tf_keras
@@ -163,6 +165,7 @@ class XLNetEncoder(Encoder):
             [self.model.d_model],
             initializer=normal(self.model.init_std),
         )
+        tf.get_logger().addFilter(_has_other_variables)
         with tf.name_scope(self.word_embedding.name):
             self.word_embedding.build(None)
         for layer in dict.fromkeys([*self.blocks, self.depth]):
@@ -183,7 +186,7 @@ class XLNetEncoder(Encoder):
         return_attention_scores: bool = False,
         return_num_steps: bool = False,
     ) -> dict[str, tf.Tensor]:
-        inputs = checked_inputs(inputs, INPUTS)
+        inputs = checked_inputs(inputs, INPUTS, self.model.vocab_size)
         seed = dropout_seed_of_call(training, inputs.get("dropout_seed"))
         memory, target_positions = inputs.get("memory"), inputs.get("target_positions")
         token_ids_BT = tf.cast(inputs["token_ids"], tf.int32)
@@ -310,6 +313,8 @@ class XLNetEncoder(Encoder):
         return shapes
 
 
+# Keras' warning of a model around an encoder.
+_NO_QUERY = re.compile(r"Gradients do not exist for variables \['[^',]*mask_embedding:0'\]")
 # Inputs that the attention mask is made from.
 _MASK_INPUTS = (
     "order",
@@ -320,3 +325,8 @@ _MASK_INPUTS = (
     "target_positions",
 )
 INPUTS = {"token_ids", "is_reversed", "memory", "dropout_seed", *_MASK_INPUTS}
+
+
+def _has_other_variables(record: logging.LogRecord) -> bool:
+    """Filters the warning that an encoder without queries, as in fine-tuning, trains no query."""
+    return not _NO_QUERY.match(record.getMessage())

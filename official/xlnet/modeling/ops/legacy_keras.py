@@ -38,6 +38,22 @@ def require_legacy_keras(inputs: Any) -> None:
         )
 
 
+def require_no_keras_3(where: str, given: Any) -> None:
+    """Raises `ConfigError` for objects, classes and functions of Keras 3, and what extends them.
+
+    Args:
+      where: names the argument in the message.
+      given: any nest of values.
+    """
+    for x in tf.nest.flatten(given):
+        for part in (x, *type(x).__mro__):
+            if (getattr(part, "__module__", None) or "").partition(".")[0] == "keras":
+                name = getattr(part, "__qualname__", type(part).__qualname__)
+                raise ConfigError(
+                    f"{where}: expected objects of tf_keras, got {part.__module__}.{name}; {ADVICE}"
+                )
+
+
 class LegacyLayer(tf_keras.layers.Layer):
     """A layer of tf_keras that raises `ConfigError` where Keras 3 calls it."""
 

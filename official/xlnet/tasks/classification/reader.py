@@ -21,7 +21,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import mended
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
-from official.xlnet.tasks.labels import are_flags
+from official.xlnet.tasks.labels import are_flags, type_of_labels
 
 # A list of quoted classes or of numbers, as Python and pandas write one into a table.
 _LIST = re.compile(r"\s*\[(\s*|\s*(['\"]).*\2\s*|[\d.,\s]+)\]\s*", re.DOTALL)
@@ -55,11 +55,14 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
         names = first if isinstance(first, dict) else {}
         rows = itertools.chain([] if first is None else [first], rows)
     columns = columns_of(reading, names) if names else None
+    kinds: set[type] = set()  # Of labels in rows of Python.
 
     def example_of(row: Row, number: int) -> TextExample:
         assert columns is not None
         row_id = row.get(columns.id) if columns.id else None
         group = row.get(settings.group_column) if settings.group_column else None
+        label = row.get(columns.label)
+        kinds.update(map(type, label if isinstance(label, list) else [label]))
         return TextExample(
             id=str(number) if row_id in (None, "") else text(row, columns.id or ""),
             texts=tuple(text(row, column) for column in columns.texts),
@@ -67,7 +70,9 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
             group="" if group is None else str(group),
         )
 
-    return usable(reading, rows, example_of)
+    yield from usable(reading, rows, example_of)
+    if reading.rows is not None and reading.with_labels and settings.name != "regression":
+        settings.label_type = type_of_labels(kinds - {type(None)})
 
 
 @register_reader("classification", folder=True)

@@ -247,10 +247,18 @@ class Subclassed(tf.keras.Model):
         outputs = self.part(inputs)
         return self.head(outputs["content"][:, -1] if isinstance(outputs, dict) else outputs)
 
+class Callback(tf.keras.callbacks.Callback):
+    pass
+
 ids = tf.constant([[17, 42, 11], [11, 13, 12]])
 model = XLNetPretrainer({tiny_config(num_layers=1).as_dict()!r})
+classifier = XLNetClassifier(model.encoder, 1)
 for wrong in (
     lambda: model.compile(tf.keras.optimizers.Adam()),
+    lambda: classifier.compile(tf.keras.optimizers.Adam()),
+    lambda: classifier.compile("adam", tf.keras.losses.sparse_categorical_crossentropy),
+    lambda: classifier.compile("adam", "mse", [tf.keras.metrics.Accuracy()]),
+    lambda: classifier.fit(ids, tf.zeros([2, 1]), callbacks=[Callback()]),
     lambda: model({{"token_ids": tf.keras.Input([{TOKENS}], dtype="int32")}}),
     lambda: model.encoder(tf.keras.Input([{TOKENS}], dtype="int32")),
     lambda: RelativePositionEncoding()(tf.keras.Input([{TOKENS}, 22])),
@@ -264,10 +272,11 @@ for wrong in (
         print(repr(error))
 """
     lines = run(code, TF_USE_LEGACY_KERAS="0")
-    assert len(lines) == 7
+    assert len(lines) == 11
     assert "expected an optimizer of tf_keras" in lines[0]
-    assert all("expected inputs of tf_keras" in line for line in lines[1:4])
-    assert all("got a call by a model or layer of Keras 3" in line for line in lines[4:])
+    assert all("expected objects of tf_keras, got keras." in line for line in lines[1:5])
+    assert all("expected inputs of tf_keras" in line for line in lines[5:8])
+    assert all("got a call by a model or layer of Keras 3" in line for line in lines[8:])
     for line in lines:
         assert "set TF_USE_LEGACY_KERAS=1 before TensorFlow is imported" in line
 

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from tests.helpers.tiny import (
     BATCH,
     LAYERS,
     MEMORY,
     TOKENS,
+    VOCAB,
     WIDTH,
     random_inputs,
     tiny_encoder,
@@ -113,3 +115,26 @@ def test_attention_scores(untie_r):
 def test_wrong_inputs(inputs, message):
     with pytest.raises(ValueError, match=message):
         tiny_encoder()(inputs)
+
+
+def test_ids_and_orders_of_other_sizes_are_named_and_a_model_around_it_trains_quietly(caplog):
+    encoder, inputs = tiny_encoder(), random_inputs(1)
+    ids = inputs["token_ids"]
+    for name, wrong, message in (
+        ("token_ids", ids + VOCAB, f"token_ids: expected ids from 0 to {VOCAB - 1}"),
+        ("token_ids", ids - VOCAB, f"token_ids: expected ids from 0 to {VOCAB - 1}"),
+        (
+            "order",
+            inputs["order"][:, 1:],
+            "order: expected the shape of token_ids, .*13.*, got .*12",
+        ),
+        ("segment_ids", ids[:2], "segment_ids: expected the shape of token_ids"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            encoder({**inputs, name: wrong})
+    assert repr(encoder) == "XLNetEncoder(2 layers of width 22, vocabulary of 53, 0.0 M parameters)"
+    tokens = tf_keras.Input([TOKENS], dtype=tf.int32)
+    model = tf_keras.Model(tokens, tf_keras.layers.Dense(1)(encoder(tokens)["content"][:, -1]))
+    model.compile("adam", "mse")
+    model.fit(ids, tf.zeros([BATCH, 1]), verbose=0)
+    assert "Gradients do not exist" not in caplog.text
