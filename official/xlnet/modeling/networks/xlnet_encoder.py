@@ -242,8 +242,10 @@ class XLNetEncoder(Encoder):
             table_VD = tf.convert_to_tensor(self.word_embedding.embeddings)
             rows_BXD, table_VD = look_up(table_VD, token_ids_BT)
         rows_BXD = tf.cast(rows_BXD, self.compute_dtype)
-        if target_positions is not None:
-            batch_size, num_targets = sizes(token_ids_BT)[0], sizes(target_positions)[1]
+        if target_positions is not None or seed is not None:
+            # No rows without targets: the vector has a gradient of zeros then, and none is missing.
+            num_targets = 0 if target_positions is None else sizes(target_positions)[1]
+            batch_size = sizes(token_ids_BT)[0]
             mask_embedding = tf.cast(self.mask_embedding, rows_BXD.dtype)
             shape = [batch_size, num_targets, self.model.d_model]
             rows_BXD = tf.concat([rows_BXD, tf.broadcast_to(mask_embedding, shape)], axis=1)
