@@ -2,9 +2,9 @@
 
     python -m benchmarks.inference.transformers_folders
 
-measures what docs/transformers.json has, and fills the table of docs/checkpoints.md. Transformers 5 runs in this environment, transformers 4 in
-that of `XLNET_HF4_PYTHON`. Both write a folder for each head, by their defaults and with random
-weights, and compute with it what their users do.
+measures what docs/transformers.json has, and fills the table of docs/checkpoints.md. Transformers
+5 runs in this environment, transformers 4 in that of `XLNET_HF4_PYTHON`. Both write a folder for
+each head, by their defaults and with random weights, and compute with it what their users do.
 """
 
 from __future__ import annotations
