@@ -206,7 +206,8 @@ def answer(path: str, kind: str) -> Answer:
     from official import xlnet
     from official.xlnet.inference.task_prediction import load_task
 
-    inputs = xlnet.load_tokenizer(path)(*TEXTS[kind])
+    first, *second = TEXTS[kind]
+    inputs = xlnet.load_tokenizer(path)(first, second[0] if second else None)
     is_real = ~inputs["is_padding"]
     vectors = xlnet.load_encoder(path)(inputs)["content"].numpy()
     found: Answer = {"content": vectors[is_real]}
