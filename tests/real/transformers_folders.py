@@ -74,8 +74,12 @@ def outputs(model, tokenizer, columns):
         vectors = encoder(**batch).last_hidden_state[batch["attention_mask"].bool()]
         if "MultipleChoice" in type(model).__name__:
             batch = {key: value[None] for key, value in batch.items()}
-        result = model(**batch)
+        has_beam = type(model).__name__ == "XLNetForQuestionAnswering"
+        masked = {"p_mask": 1.0 - batch["attention_mask"]} if has_beam else {}
+        result = model(**batch, **masked)
     answer = {"content": vectors.tolist()}
+    if has_beam:
+        answer |= answers(result, batch)
     if "logits" in result:
         answer["logits"] = result.logits.tolist()
     if "start_logits" in result:
@@ -91,6 +95,40 @@ def outputs(model, tokenizer, columns):
     if "TokenClassification" in type(model).__name__:
         answer["logits"] = result.logits[batch["attention_mask"].bool()].tolist()
     return answer
+
+
+def answers(result, batch):
+    """{place of a start, or of start and end, from the right: its probability} of each text."""
+    rows, length = batch["input_ids"].shape
+    found = []
+    ends = [x.reshape(rows, -1, 3) for x in (result.end_top_index, result.end_top_log_probs)]
+    for row in range(rows):
+        places = {}
+        for n, start in enumerate(result.start_top_index[row].tolist()):
+            start = length - 1 - start
+            places[f"{start}"] = result.start_top_log_probs[row, n].item()
+            for end, value in zip(*(x[row, :, n].tolist() for x in ends), strict=True):
+                places[f"{start} {length - 1 - end}"] = value
+        found.append(places)
+    return {"answers": found, "no_answer": result.cls_logits.tolist()}
+
+
+def piped(name, folder, columns, **options):
+    """What `pipeline` says with defaults: numbers in the order of labels or tokens."""
+    if name in ("classification", "pairs", "multi_label", "half", "regression"):
+        rows = zip(*columns, strict=True)
+        inputs = [dict(zip(("text", "text_pair"), row, strict=False)) for row in rows]
+        run = transformers.pipeline("text-classification", folder, **options)
+        found = run(inputs, top_k=None)
+        return [[e["score"] for e in sorted(row, key=lambda e: e["label"])] for row in found]
+    if name == "encoder":
+        found = transformers.pipeline("feature-extraction", folder, **options)(*columns)
+        return [vector for [rows] in found for vector in rows]
+    if name == "token_classification":
+        names = list(LABELS["id2label"].values())
+        found = transformers.pipeline("token-classification", folder, **options)(*columns)
+        return [[names.index(e["entity"]), float(e["score"])] for row in found for e in row]
+    return None
 
 
 def make(name):
@@ -113,19 +151,22 @@ def make(name):
         model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
         model.save_pretrained(folder, **options)
     tokenizer.save_pretrained(folder)  # Fast ones of version 5 save `tokenizer.json` alone.
-    return outputs(model.float(), tokenizer, JOB["texts"][name])
+    columns, options = JOB["texts"][name], {}
+    if is_slow:  # AutoTokenizer would take the fast one, which has other pieces after "(" or ".".
+        options = {"use_fast": False}
+    if name == "half":
+        options["dtype"] = torch.float32
+    if name == "regression":  # One logit would be a probability.
+        options["function_to_apply"] = "none"
+    found = {"pipeline": piped(name, str(folder), columns, **options)}
+    return {**found, **outputs(model.float(), tokenizer, columns)}
 
 
 def read(name):
     """What a user there gets with defaults only."""
     folder, columns = JOB["models"][name], JOB["texts"][name]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    if name in ("classification", "pairs", "multi_label", "half", "regression"):
-        rows = zip(*columns, strict=True)
-        inputs = [dict(zip(("text", "text_pair"), row, strict=False)) for row in rows]
-        run = transformers.pipeline("text-classification", folder)
-        found = run(inputs, top_k=None)
-        return [{entry["label"]: entry["score"] for entry in row} for row in found]
+    of_texts = transformers.AutoModelForSequenceClassification
     loader = {
         "lm": transformers.AutoModelForCausalLM,
         "encoder": transformers.AutoModel,
@@ -133,10 +174,12 @@ def read(name):
         "multiple_choice": transformers.AutoModelForMultipleChoice,
         "question_answering": transformers.XLNetForQuestionAnswering,
         "simple_answers": transformers.AutoModelForQuestionAnswering,
-    }[name]
+    }.get(name, of_texts)
     model, info = loader.from_pretrained(folder, output_loading_info=True)
     unexpected = {key: sorted(map(str, value)) for key, value in info.items() if value}
-    return {**outputs(model.eval(), tokenizer, columns), "info": unexpected}
+    found = {"info": unexpected, "pipeline": piped(name, folder, columns)}
+    found["labels"] = [label for _, label in sorted(model.config.id2label.items())]
+    return {**found, **outputs(model.eval(), tokenizer, columns)}
 
 
 names = JOB.get("models", FOLDERS)

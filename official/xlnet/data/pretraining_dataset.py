@@ -10,6 +10,7 @@ device, by `official.xlnet.modeling.objectives`.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +23,12 @@ from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.schema import MANIFEST_FILE, SCALAR_FEATURES, Manifest, SplitManifest
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.checksums import check_sha256
 from official.xlnet.tokenization.phrases import WordStarts, word_starts
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary
 
 # Checksums of larger data sets are verified only after a read error; see `reading_errors`.
 _CHECKSUM_LIMIT_BYTES = 1 << 30
@@ -76,8 +77,10 @@ class Records:
 
     def check_vocabulary(self, vocab: str) -> None:
         """Raises `DataError` unless a file is the vocabulary of the records."""
-        meaning = f"the vocabulary of the records in {self.path}"
-        check_sha256(vocab, self.manifest.vocab_sha256, meaning, _OTHER_FILE)
+        wanted = self.manifest.vocab_sha256
+        found = hashlib.sha256(read_vocabulary(vocab)).hexdigest()  # With added tokens of HF.
+        expected = f"SHA-256 {wanted[:12]}… (the vocabulary of the records in {self.path})"
+        require_data(found == wanted, vocab, expected, f"{found[:12]}…: {_OTHER_FILE}")
 
     def split(self, name: str) -> SplitManifest:
         """Returns the manifest entry of a split.

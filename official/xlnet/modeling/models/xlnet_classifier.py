@@ -66,13 +66,10 @@ class XLNetClassifier(CheckedFit):
 
     def build(self, input_shape=None):
         width = self.encoder.model.d_model
-        if not self.encoder.built:
-            with tf.name_scope(self.encoder.name):
-                self.encoder.build()
-        with tf.name_scope(self.sequence_summary.name):
-            self.sequence_summary.build([None, None, width])
-        with tf.name_scope(self.logits.name):
-            self.logits.build([None, width])
+        for layer in (self.encoder, self.sequence_summary, self.logits):
+            if not layer.built:
+                with tf.name_scope(layer.name):
+                    layer.build([None, None, width])
         self.built = True
 
     @property
