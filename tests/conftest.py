@@ -1,5 +1,7 @@
 """Settings that TensorFlow reads when it is first imported."""
 
+import signal
+
 import pytest
 
 from official.xlnet.cli import set_environment_defaults
@@ -32,3 +34,11 @@ def world(tmp_path_factory, worker_id):
     """One corpus, data set, pre-trained run, and model and export of each task, for all workers."""
     folder = tmp_path_factory.getbasetemp()
     return World((folder if worker_id == "master" else folder.parent) / "world")
+
+
+@pytest.fixture
+def interrupts():
+    """SIGINT raises KeyboardInterrupt, as in a program; the processes of pytest-xdist ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -71,7 +71,9 @@ def test_every_kind_of_task_from_file_to_predictions(kind, names, world, tmp_pat
     assert [row["id"] for row in found] == [row["id"] for row in task.predictions()]
 
 
-def test_an_interrupted_run_continues_as_if_nothing_had_been(world, tmp_path, monkeypatch, capfd):
+def test_an_interrupted_run_continues_as_if_nothing_had_been(
+    world, interrupts, tmp_path, monkeypatch, capfd
+):
     write, model = HistoryWriter.write, world.task("classification").model
     ends = {33, 40, 47}
 

@@ -282,7 +282,7 @@ def test_texts_with_blanks_are_filled_and_others_continued(text_model, tokenizer
         generate(text_model, texts, tokenizer=tokenizer, top_p=2.0)
 
 
-def test_a_stop_ends_the_loop_and_leaves_nothing_behind(model):
+def test_a_stop_ends_the_loop_and_leaves_nothing_behind(interrupts, model):
     expected = generate(model, "12 13", 50, tokenizer=NUMBERS, seed=3)
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
