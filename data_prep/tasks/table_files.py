@@ -239,9 +239,16 @@ def _parquet_rows(path: str) -> Iterator[Row]:
     try:
         with file_system.open(path, "rb") as file:
             for batch in parquet.ParquetFile(file).iter_batches():
-                yield from batch.to_pylist()
+                for row in batch.to_pylist():
+                    yield {name: _json_value(value) for name, value in row.items()}
     except ArrowException as error:
         raise DataError(f"{path}: expected a Parquet file, got another one: {error}") from None
+
+
+def _json_value(value: Any) -> Any:
+    """A value of Parquet; what JSON does not have, such as a date, as text."""
+    known = str | int | float | list | dict | bytes
+    return value if value is None or isinstance(value, known) else str(value)
 
 
 def _tfds_rows(path: str) -> Iterator[Row]:

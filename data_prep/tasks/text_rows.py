@@ -11,7 +11,8 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError, did_you_mean, require_data
 from official.xlnet.files.compression import without_compression
-from official.xlnet.files.json_files import parse_json
+from official.xlnet.files.json_files import read_json
+from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".parquet")
@@ -47,10 +48,10 @@ def read_text_rows(
     require_data(bool(rows), path or "--text, --input", "at least one text", "none")
     for number, row in enumerate(rows, start=1):
         row |= {needed: row[name] for name, needed in _NAMES.items() if name in row}
-        for name in needed:
-            got = f"the columns {', '.join(map(str, row))}{did_you_mean(name, map(str, row))}"
-            is_text = isinstance(row.get(name), str)
-            require_data(is_text, f"{path}, row {number}", f"a string {name!r}", got)
+        for name in (name for name in needed if not isinstance(row.get(name), str)):
+            columns = f"the columns {', '.join(row)}{did_you_mean(name, row)}"
+            got = shown(row[name]) if name in row else columns
+            raise DataError(f"{path}, row {number}: expected a string {name!r}, got {got}")
     return rows
 
 
@@ -58,20 +59,17 @@ def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str]] | None:
     """Reads a SyntaxGym suite.
 
     Args:
-      path: a JSON file.
+      path: a table; a `.json` file may be a suite.
 
     Returns:
       A row for each condition of each item: `item`, `condition`, `text`, and `regions`, {region:
       span of characters}; and the formulas of the predictions. None for another file, or an empty
       suite.
-
-    Raises:
-      DataError: the file is not UTF-8.
     """
-    with open_text(path) as file:
-        content = file.read()
+    if not path.endswith(".json"):
+        return None
     try:
-        suite = parse_json(content, path)
+        suite = read_json(path)
         formulas = [each["formula"] for each in suite["predictions"]]
         conditions = [(item, each) for item in suite["items"] for each in item["conditions"]]
     except (DataError, KeyError, TypeError):

@@ -179,3 +179,43 @@ def test_wrong_input_is_one_sentence(
     (tmp_path / "latin1.txt").write_bytes(b"Z\xfcrich\n")
     status, rows, error = run(capsys, verb, f"--model={world.pretrained}", *arguments)
     assert (status, rows, error.count("\n")) == (2, [], 1) and message in error
+
+
+TABLES = {
+    "a.parquet": lambda frame, path: frame.to_parquet(path),
+    "a.csv": lambda frame, path: frame.to_csv(path, index=False),
+    "a.tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "a.jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "a.json": lambda frame, path: frame.to_json(path, orient="records"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_is_scored_and_its_columns_come_back(name, capsys, world, tmp_path):
+    """Dates too, which JSON does not have."""
+    frame = pd.DataFrame({"good": ["The cat sat.", "And"], "bad": ["The cat sit.", "Or"]})
+    frame["text"], frame["day"] = frame["good"], pd.Timestamp("2026-11-27")
+    TABLES[name](frame, tmp_path / name)
+    flags = ["score", f"--model={world.pretrained}", f"--input={tmp_path / name}"]
+    status, [*rows, totals], _ = run(capsys, *flags)
+    assert status == 0 and totals["texts"] == 2 and all("day" in row for row in rows)
+    status, [*alone, _], _ = run(capsys, *flags[:2], *[f"--text={t}" for t in frame["text"]])
+    assert [row["total"] for row in rows] == pytest.approx([row["total"] for row in alone])
+    status, [figures], _ = run(capsys, *flags, "--pairs")
+    assert status == 0 and figures["pairs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "flags", "message"),
+    [
+        ({"text": "a", "context": 3}, [], "row 1: expected a string 'context', got 3"),
+        ({"text": 3}, [], "row 1: expected a string 'text', got 3"),
+        ({"texts": "a"}, [], "row 1: expected a string 'text', got the columns texts; did you"),
+        ({"text": "a", "word": "b"}, ["--words", "--output=w.tsv"], "got word; rename them"),
+    ],
+)
+def test_columns_that_do_not_fit_are_one_sentence(row, flags, message, capsys, world, tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    flags = [f"--model={world.pretrained}", f"--input={tmp_path}/a.jsonl", *flags]
+    status, rows, error = run(capsys, "score", *flags)
+    assert (status, rows, error.count("\n")) == (2, [], 1) and message in error

@@ -205,3 +205,30 @@ def test_a_field_that_the_first_row_lacks_is_read(tmp_path):
         found, counts = read_task(source, task)
         assert task.text_columns == ("title", "body")
         assert len(found) == 39 and counts == {"malformed_rows": 1}
+
+
+def test_examples_and_rows_in_one_list():
+    task = TaskConfig(name="classification", text_columns=("text",))
+    rows = [TextExample("1", ("a",), "x"), ("b", "y"), {"text": "c", "label": "x"}]
+    expected = [
+        TextExample(str(n), (text,), y) for n, text, y in zip("123", "abc", "xyx", strict=True)
+    ]
+    assert read_task(rows, task) == (expected, {})
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "q", "context": 3},
+        {"context": CONTEXT},
+        {"question": "q", "context": CONTEXT, "answers": {"text": ["He"], "answer_start": []}},
+        {"question": "q", "context": CONTEXT, "answers": {"text": ["He"]}},
+        {"question": "q", "context": CONTEXT, "answers": 7},
+    ],
+)
+def test_questions_of_a_table_that_cannot_be_used_are_counted(row):
+    rows = [{"id": str(n), "question": "q", "context": CONTEXT, "answers": []} for n in range(3)]
+    found, counts = read_task([*rows, row], TaskConfig(name="question_answering"), max_lost=0.25)
+    assert len(found) == 3 and counts == {"malformed_rows": 1}
+    with pytest.raises(DataError, match="row 1: expected a question"):
+        list(stream_task([{"question": "q", "context": 3}], TaskConfig(name="question_answering")))

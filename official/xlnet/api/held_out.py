@@ -19,9 +19,9 @@ def held_out(
 ) -> tuple[list[Example], list[Example]]:
     """Splits examples into those to train on and those to evaluate on.
 
-    Each class has its share in both parts. Copies of a text stay together, and so do examples of
-    one group (`task.group_column`), the documents of a query and the questions about a paragraph.
-    The last example of a class stays in training.
+    Each class has its share in both parts. Copies of a text stay together; instead, where there
+    are any, examples of one group (`task.group_column`), the documents of a query or the questions
+    about a paragraph. The last example of a class stays in training.
 
     Args:
       examples: all labelled examples.
@@ -94,39 +94,21 @@ def folds(
 def _strata(examples: Sequence[Example], seed: int) -> list[list[list[int]]]:
     """Indices of the examples of each group, in random order, by the rarest class of the group."""
     numbers = collections.Counter(name for example in examples for name in _classes(example))
-    strata = collections.defaultdict(list)
-    groups = list(_groups(examples).values())
-    for group in random.Random(seed).sample(groups, len(groups)):
+    strata, groups = collections.defaultdict(list), collections.defaultdict(list)
+    for number, example in enumerate(examples):
+        groups[_group(example)].append(number)
+    for group in random.Random(seed).sample(list(groups.values()), len(groups)):
         classes = {name for n in group for name in _classes(examples[n])}
         strata[min(classes, key=lambda name: (numbers[name], name), default="")].append(group)
     return [strata[name] for name in sorted(strata)]
 
 
-def _groups(examples: Sequence[Example]) -> dict[object, list[int]]:
-    """Indices of the examples that share a key with one another, directly or through others."""
-    parent: dict[object, object] = {}
-
-    def root(key: object) -> object:
-        while parent.setdefault(key, key) != key:
-            key = parent[key]
-        return key
-
-    keys = [list(_keys(example)) for example in examples]
-    for first, *others in keys:
-        for other in others:
-            parent[root(other)] = root(first)
-    groups = collections.defaultdict(list)
-    for number, (first, *_) in enumerate(keys):
-        groups[root(first)].append(number)
-    return groups
-
-
-def _keys(example: Example) -> Iterator[tuple[str, object]]:
-    """What keeps examples together: a query, a paragraph, a group, or the same text."""
+def _group(example: Example) -> tuple[str, object]:
+    """What keeps examples together: a query, a paragraph, a group, or else the same text."""
     for name in ("query_id", "context", "group", "texts", "words"):
         if value := getattr(example, name, None):
-            yield name, value
-    yield "self", id(example)
+            return name, value
+    return "id", id(example)
 
 
 def _classes(example: Example) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ Example:
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 import time
@@ -29,7 +28,6 @@ from official.xlnet.commands import (
     string,
 )
 from official.xlnet.data.reading import check_unknown
-from official.xlnet.data.row_files import write_rows
 from official.xlnet.data.vector_files import check_ending, vector_file
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
@@ -83,23 +81,20 @@ def run() -> dict[str, Any]:
     tokenizer, encoder = load_tokenizer(FLAGS.model), load_encoder(FLAGS.model)
     layers = [int(each) if _INTEGER.fullmatch(each) else each for each in FLAGS.layers]
     embedder = TextEmbedder(encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length)
-    rows: list[dict[str, Any]] = []
     size = FLAGS.batch_size * _CHUNK_BATCHES
     progress, start = Progress(sys.stderr), time.monotonic()
-    opened = vector_file(FLAGS.output, len(texts), embedder.width)
-    with contextlib.nullcontext() if of_parts else opened as write:
+    with vector_file(FLAGS.output, len(texts), embedder.width) as write:
         for first in range(0, len(texts), size):
             chunk = texts[first : first + size]
-            if write is None:
-                rows += _parts(embedder, tokenizer, chunk, first)
+            if of_parts:
+                write(*_parts(embedder, tokenizer, chunk, first))
             else:
-                write(chunk, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
+                rows = [{"text": text} for text in chunk]
+                write(rows, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
             done = first + len(chunk)
             left = (time.monotonic() - start) / done * (len(texts) - done)
             progress.show(f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left")
     progress.keep(f"{len(texts)}/{len(texts)} texts")
-    if of_parts:
-        write_rows(FLAGS.output, rows)
     return {
         "texts": len(texts),
         "truncated": embedder.num_truncated,
@@ -109,11 +104,13 @@ def run() -> dict[str, Any]:
     }
 
 
-def _parts(embedder: Any, tokenizer: Any, texts: list[str], first: int) -> list[dict[str, Any]]:
-    """A row for each token, or word, of texts: where it stands, and its vector."""
+def _parts(
+    embedder: Any, tokenizer: Any, texts: list[str], first: int
+) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """A row for each token, or word, of texts: where it stands; and its vector."""
     from official.xlnet.inference.words import word_spans
 
-    rows = []
+    rows, vectors = [], []
     vectors_NTD = embedder(texts, "none", FLAGS.batch_size)[:, :-2]  # Without SEP and CLS.
     for number, (text, vectors_TD) in enumerate(zip(texts, vectors_NTD, strict=True), first + 1):
         offsets = tokenizer.encode_with_offsets(text)[1][: embedder.max_length - 2]
@@ -121,7 +118,7 @@ def _parts(embedder: Any, tokenizer: Any, texts: list[str], first: int) -> list[
         for (start, end), pieces in (
             word_spans(text, offsets) if FLAGS.pooling == "words" else spans
         ):
+            rows.append({"text_id": number, "start": start, "end": end, "part": text[start:end]})
             place = np.array(pieces) - len(offsets)  # Padding is on the left.
-            row = {"text_id": number, "start": start, "end": end, "part": text[start:end]}
-            rows.append({**row, "vector": vectors_TD[place].mean(axis=0).tolist()})
-    return rows
+            vectors.append(vectors_TD[place].mean(axis=0))
+    return rows, np.array(vectors, np.float32).reshape(len(rows), embedder.width)

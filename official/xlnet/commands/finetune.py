@@ -6,8 +6,8 @@ supported data set (GLUE: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; im
 ag_news, dbpedia, amazon2, amazon5; squad, race, swag, conll2003, qnli_ranking, wnli_ranking). A
 table needs a column of labels; all other columns except ids are texts unless
 --set=task.text_columns=[…] selects some. For multitask, --train and --dev are NAME=FILE,NAME=FILE.
---dev=10% holds out a part of the training data: stratified by class, copies of a text together,
-and, with --set=task.group_column=patient_id, the rows of one group.
+--dev=10% holds out a part of the training data: stratified by class, copies of a text together, or,
+with --set=task.group_column=patient_id, the rows of one group.
 
 Running the same command again resumes an interrupted run. --runs=5 trains with five random seeds,
 reports the median and spread of the metric, and keeps the best model.

@@ -23,7 +23,7 @@ from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORD
 from official.xlnet.data.reading import check_unknown
 from official.xlnet.data.row_files import ENDINGS, check_row_ending, write_rows
 from official.xlnet.data.text_files import write_json_lines
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.perplexity import perplexity
 
@@ -61,11 +61,18 @@ def run() -> dict[str, Any]:
     from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.inference.language_model import SCORED, load_language_model
     from official.xlnet.inference.scoring import Scorer, standard_error
+    from official.xlnet.inference.words import Word
 
     is_table = (FLAGS.words or FLAGS.pairs) and FLAGS.output
     if is_table:
         check_row_ending(FLAGS.output)
     rows, formulas = _rows()
+    columns = {name for row in rows for name in row}
+    if taken := FLAGS.words and columns & {field.name for field in dataclasses.fields(Word)}:
+        raise ConfigError(
+            f"{FLAGS.input}: expected a table without the columns that --words writes, got "
+            f"{', '.join(sorted(taken))}; rename them"
+        )
     tokenizer = load_tokenizer(FLAGS.model)
     scorer = Scorer(load_language_model(FLAGS.model, SCORED), tokenizer)
     scores, starts = _scores(scorer, rows)
@@ -100,7 +107,13 @@ def _rows() -> tuple[list[dict[str, Any]], list[str]]:
             return suite
         pairs = read_text_rows([], FLAGS.input, ("good", "bad"))
         return [{**row, "text": row[side]} for side in ("good", "bad") for row in pairs], []
-    return read_text_rows(FLAGS.text, FLAGS.input), []
+    rows = read_text_rows(FLAGS.text, FLAGS.input)
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row.get("context") or "", str):
+            raise DataError(
+                f"{FLAGS.input}, row {number}: expected a string 'context', got {row['context']!r}"
+            )
+    return rows, []
 
 
 def _scores(scorer: Any, rows: list[dict[str, Any]]) -> tuple[list[Any], list[int]]:

@@ -35,6 +35,11 @@ class Example:
         """Whether the example has a label."""
         return not any(getattr(self, self.label_field) is nothing for nothing in (None, False))
 
+    @property
+    def expected(self) -> Any:
+        """What an evaluation compares a prediction with, for JSON."""
+        return getattr(self, self.label_field)
+
     def inputs(self, names: Sequence[str]) -> dict[str, Any]:
         """Returns the text inputs of a request to an exported model, by name.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from official.xlnet.errors import ConfigError, require_extra
 from official.xlnet.files.atomic import replaced
 from official.xlnet.files.json_files import json_text
 
-Write = Callable[[Sequence[str], np.ndarray], None]
+Rows = Sequence[Mapping[str, Any]]
+Write = Callable[[Rows, np.ndarray], None]
 ENDINGS = (".npy", ".jsonl", ".parquet")
 
 
@@ -22,19 +24,20 @@ def vector_file(path: str, num_rows: int, width: int) -> Iterator[Write]:
 
     Args:
       path: path of the file, whose ending is the format: `.npy`, one float32 array [rows, width];
-        `.jsonl`, objects with `text` and `vector`; `.parquet`, the same as columns.
-      num_rows: number of rows that will be written.
+        `.jsonl`, objects with `vector` and what else a row has; `.parquet`, the same as columns.
+      num_rows: number of rows that will be written, for `.npy`.
       width: length of a vector.
 
     Yields:
-      A function that appends rows: it takes texts and their vectors, float32 [batch, width].
+      A function that appends rows: it takes what is beside their vectors, strings and integers by
+        column, and the vectors, float32 [batch, width].
 
     Raises:
       ConfigError: the ending of the path is unknown, or a package for it is not installed.
 
     Example:
       >>> with vector_file("vectors.npy", num_rows=2, width=3) as write:
-      ...   write(["a", "b"], np.zeros([2, 3], np.float32))
+      ...   write([{"text": "a"}, {"text": "b"}], np.zeros([2, 3], np.float32))
     """
     check_ending(path)
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
@@ -62,7 +65,7 @@ def _npy(path: str, num_rows: int, width: int) -> Iterator[Write]:
         header = {"descr": "<f4", "fortran_order": False, "shape": (num_rows, width)}
         np.lib.format.write_array_header_1_0(file, header)
 
-        def write(texts, vectors):
+        def write(rows, vectors):
             file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
 
         yield write
@@ -72,10 +75,10 @@ def _npy(path: str, num_rows: int, width: int) -> Iterator[Write]:
 def _json_lines(path: str, num_rows: int, width: int) -> Iterator[Write]:
     with open(path, "w", encoding="utf-8") as file:
 
-        def write(texts, vectors):
-            for text, vector in zip(texts, vectors, strict=True):
+        def write(rows, vectors):
+            for row, vector in zip(rows, vectors, strict=True):
                 # The shortest decimals that give the float32 back.
-                row = {"text": text, "vector": [float(str(x)) for x in vector]}
+                row = {**row, "vector": [float(str(x)) for x in vector]}
                 file.write(json_text(row) + "\n")
 
         yield write
@@ -87,11 +90,19 @@ def _parquet(path: str, num_rows: int, width: int) -> Iterator[Write]:
     from pyarrow import parquet
 
     vector_type = pyarrow.list_(pyarrow.float32(), width)
-    schema = pyarrow.schema([("text", pyarrow.string()), ("vector", vector_type)])
-    with parquet.ParquetWriter(path, schema) as writer:
+    with contextlib.ExitStack() as stack:
+        writer: Any = None
 
-        def write(texts, vectors):
+        def write(rows, vectors):
+            nonlocal writer
+            if not rows:
+                return
+            found = pyarrow.Table.from_pylist(list(rows))
             column = pyarrow.FixedSizeListArray.from_arrays(vectors.ravel(), type=vector_type)
-            writer.write_batch(pyarrow.record_batch([list(texts), column], schema=schema))
+            table = found.append_column("vector", column)
+            writer = writer or stack.enter_context(parquet.ParquetWriter(path, table.schema))
+            writer.write_table(table)
 
         yield write
+        if writer is None:
+            parquet.write_table(pyarrow.table({"vector": pyarrow.array([], vector_type)}), path)

@@ -26,14 +26,17 @@ _LOST = re.compile(r"Collective ops is aborted|heartbeat|unhealthy|[Ss]ocket clo
 _DIGEST_BYTES = 7  # Of a SHA-256; an int64 holds them, summed with zeros.
 
 
-def require_agreement(strategy: tf.distribute.Strategy, aspects: Mapping[str, Any]) -> None:
+def require_agreement(
+    strategy: tf.distribute.Strategy, aspects_of: Callable[[], Mapping[str, Any]]
+) -> None:
     """Raises an error on every worker if the workers of a run differ in something.
 
     Every worker has to call it at the same place. A single worker agrees with itself.
 
     Args:
       strategy: the distribution strategy.
-      aspects: {name: value for JSON} of what has to be the same, with the same names on all.
+      aspects_of: returns {name: value for JSON} of what has to be the same, with the same names on
+        all; called if there are several workers.
 
     Raises:
       ConfigError: a worker has another value than the first; the message says which, and in what.
@@ -41,6 +44,7 @@ def require_agreement(strategy: tf.distribute.Strategy, aspects: Mapping[str, An
     number = num_workers(strategy)
     if number == 1:
         return
+    aspects = aspects_of()
     own = np.zeros((number, len(aspects)), np.int64)
     own[_index(strategy)] = [_digest(value) for value in aspects.values()]
     with said_while_waiting(f"waiting for all {number} workers"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,8 @@ def data_report(
         split: collections.Counter(name for example in each for name in _classes(example))
         for split, each in (("train", train), ("dev", dev))
     }
-    clean = {text: task.tokenizer.clean(text) for text in known}
+    cleaned = {hash(task.tokenizer.clean(text)) for text in known}  # Of long texts, too.
+    labels = task.labels if task.config.task.name == "classification" else ()
     return {
         "columns": list(task.config.task.text_columns),
         "train": {"examples": len(train), "copies": len(texts["train"]) - len(set(texts["train"]))},
@@ -52,9 +53,10 @@ def data_report(
             name: [of_each["train"][name], of_each["dev"][name]]
             for name, _ in (of_each["train"] + of_each["dev"]).most_common()
         },
+        "f1_is_of": labels[1] if len(labels) == 2 else None,
         "texts": {
             "with_line_breaks": sum("\n" in text.strip() for text in known),
-            "equal_after_cleaning": len(clean) - len(set(clean.values())),
+            "equal_after_cleaning": len(known) - len(cleaned),
         },
         "lengths": {
             "median": float(np.median(lengths)),
@@ -66,12 +68,11 @@ def data_report(
     }
 
 
-def report_lines(report: Mapping[str, Any], labels: Collection[str]) -> Iterator[str]:
+def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """Yields the lines of a report that a person reads before training, warnings included.
 
     Args:
       report: as `data_report` returns it.
-      labels: the classes of the task in their order; empty for numbers.
     """
     train, dev, texts = report["train"], report["dev"], report["texts"]
     copies = f", {train['copies']:,} of them copies" if train["copies"] else ""
@@ -82,7 +83,7 @@ def report_lines(report: Mapping[str, Any], labels: Collection[str]) -> Iterator
     if classes:
         shown = [f"{name} {number:,}" for name, (number, _) in classes.items()]
         more = f", … ({len(shown)} classes)" if len(shown) > _MOST_CLASSES else ""
-        positive = f"; f1 is that of {list(labels)[1]}" if len(labels) == 2 else ""
+        positive = f"; f1 is that of {report['f1_is_of']}" if report["f1_is_of"] else ""
         yield f"classes     {', '.join(shown[:_MOST_CLASSES])}{more}{positive}"
         yield from _about_classes(classes)
     lengths = report["lengths"]
@@ -95,7 +96,7 @@ def report_lines(report: Mapping[str, Any], labels: Collection[str]) -> Iterator
         f"{lengths['longest']}{of_all}"
     )
     for key, what in (
-        ("with_line_breaks", "have line breaks or indentation, which are read as single spaces"),
+        ("with_line_breaks", "have line breaks, which are read as single spaces"),
         ("equal_after_cleaning", "are equal to another one once they are cleaned"),
     ):
         if texts[key]:

@@ -235,7 +235,7 @@ def with_label_type(prediction: dict[str, Any], kind: str) -> dict[str, Any]:
         found["label"] = typed(found["label"])
     if "labels" in found:
         found["labels"] = [typed(name) for name in found["labels"]]
-    if "probabilities" in found:
+    if isinstance(found.get("probabilities"), dict):
         found["probabilities"] = {typed(name): p for name, p in found["probabilities"].items()}
     return found
 

@@ -45,7 +45,7 @@ def write_report(
     details = task.details(examples, predictions)
     write_json(os.path.join(directory, METRICS_FILE), {**metrics, **details})
     with_labels = (
-        {**prediction, "expected": getattr(example, example.label_field)}
+        {**prediction, "expected": example.expected}
         for example, prediction in zip(examples, predictions, strict=True)
     )
     write_json_lines(os.path.join(directory, PREDICTIONS_FILE), with_labels)

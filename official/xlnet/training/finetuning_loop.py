@@ -127,7 +127,7 @@ class FineTuningLoop(Loop):
         return super().is_finished() or self.evaluations.stopped
 
     def begin(self) -> None:
-        for line in report_lines(self._report, self.config.task.labels):
+        for line in report_lines(self._report):
             self.log.keep(line)
         num_examples = self._report["train"]["examples"]
         self.log.keep(f"settings    {describe_settings(self.config, num_examples)}")

@@ -171,7 +171,7 @@ class Loop(tf_keras.callbacks.Callback):
         saved, training = newest_checkpoint(self._folder), self.config.training
         require_agreement(
             self.strategy,
-            {
+            lambda: {
                 "version": __version__,
                 "configuration": self.config.as_dict(),
                 **inputs,

@@ -152,6 +152,19 @@ def test_folds_are_runs_on_parts_of_the_data(world, tmp_path):
     command(*cross, "--folds=3", dev=flags["train"], status=2, **flags)
 
 
+def test_folds_with_a_class_of_one_example(world, tmp_path):
+    """It is in no training part of its own fold, and yet a class there."""
+    rows = [("the water" + " of" * n, "ab"[n % 2]) for n in range(12)] + [("people", "rare")]
+    (tmp_path / "a.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in [("text", "label"), *rows]))
+    flags = {"train": tmp_path / "a.tsv", "init_from": world.pretrained, "output": tmp_path / "m"}
+    sets = ("num_steps=2", "checkpoint_steps=2", "task.max_length=23", "data.max_unknown=1")
+    found = command(
+        "finetune", "--folds=2", *(f"--set={each}" for each in sets), task="classification", **flags
+    )
+    assert found["folds"] == 2 and len(found["values"]) == 2
+    assert XLNetConfig.load(str(tmp_path / "m")).task.labels == ("a", "b", "rare")
+
+
 def test_the_paired_test_is_that_of_the_paper():
     """Nadeau and Bengio (2003), equation for k folds; without overlap, the usual t-test."""
     difference = np.array([0.02, 0.05, -0.01, 0.03, 0.04])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from data_prep.tasks.task_data import read_task, stream_task
-from official.xlnet.api.held_out import held_out
+from official.xlnet.api.held_out import folds, held_out
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
@@ -151,24 +151,27 @@ def test_what_belongs_together_is_held_out_together():
         assert len(groups[1]) == 1 and not groups[0] & groups[1]
 
 
-@pytest.mark.parametrize("kind", ["texts", "groups", "words"])
-def test_copies_and_groups_are_on_one_side(kind):
-    """So the held-out part does not tell what the model has seen."""
+@pytest.mark.parametrize("kind", ["texts", "words", "group"])
+def test_copies_or_groups_are_on_one_side(kind):
+    """So the held-out part does not tell what the model has seen; a common text joins no groups."""
     rng = random.Random(7)
     rows: list = []
     for n in range(131):
-        text = f"text {rng.randrange(31)}"
+        text, group = f"text {rng.randrange(31)}", ""
         if kind == "words":
             rows.append(TaggedExample(str(n), (text, "b"), ("O", rng.choice("XY"))))
-        else:
-            group = f"patient {rng.randrange(17)}" if kind == "groups" else ""
-            text = f"text {n}" if kind == "groups" and n % 5 else text
-            rows.append(TextExample(str(n), (text,), rng.choice("ab"), group=group))
-    train, dev = held_out(rows, seed=2, share=0.2)
-    assert len(dev) > 5 and len(train) + len(dev) == len(rows)
-    for key in ("group", "texts", "words"):
-        values = [{getattr(row, key, "") for row in part} - {""} for part in (train, dev)]
-        assert not values[0] & values[1]
+            continue
+        if kind == "group":
+            text, group = rng.choice(["normal", text]), f"patient {rng.randrange(17)}"
+        rows.append(TextExample(str(n), (text,), rng.choice("ab"), group=group))
+    splits = [held_out(rows, seed=2, share=0.2), *folds(rows, 3, seed=2)]
+    for train, dev in splits:
+        assert len(dev) > 5 and len(train) + len(dev) == len(rows)
+        sides = [{getattr(row, kind) for row in part} for part in (train, dev)]
+        assert not sides[0] & sides[1]
+    assert sorted(row.id for _, dev in splits[1:] for row in dev) == sorted(row.id for row in rows)
+    with pytest.raises(DataError, match=r"folds: expected at most \d+, the number of groups"):
+        next(folds(rows, 130, seed=2))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -4,6 +4,7 @@ import json
 import pathlib
 
 import numpy as np
+import pandas as pd
 import pytest
 from pyarrow import parquet
 
@@ -73,3 +74,21 @@ def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooli
     found = np.array([row["vector"] for row in rows])
     np.testing.assert_allclose(found, [vector for _, vector in expected], atol=1e-5)
     assert pooling == "none" or [row["part"] for row in rows][:3] == ["The", "cat", "sat,"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_chunks_without_tokens(world, tmp_path, ending):
+    """The first chunk has none, and then none has."""
+    for number, texts in enumerate(([""] * 17 + ["the water"], [""] * 3)):
+        source, output = tmp_path / f"{number}.txt", tmp_path / f"{number}.{ending}"
+        source.write_text("\n".join(texts) + "\n")
+        command(
+            "embed",
+            model=world.pretrained,
+            input=source,
+            output=output,
+            pooling="words",
+            batch_size=1,
+        )
+        rows = pd.read_parquet(output) if ending == "parquet" else output.read_text().splitlines()
+        assert len(rows) == (2, 0)[number]

@@ -23,7 +23,7 @@ def test_pipes_are_written_to(tmp_path, ending, size):
     reader.start()
     if ending:
         with vector_file(str(path), num_rows=2, width=3) as add:
-            add(["a", "b"], np.ones([2, 3], np.float32))
+            add([{"text": "a"}, {"text": "b"}], np.ones([2, 3], np.float32))
     else:
         with atomic_write(str(path)) as file:
             file.write(b"new")

@@ -15,7 +15,9 @@ from tests.helpers.served_models import random_task
 
 @pytest.fixture(scope="module")
 def task():
-    return random_task("classification")[1]
+    task = random_task("classification")[1]
+    task.labels = ("b", "a")
+    return task
 
 
 def examples_of(rows):
@@ -25,7 +27,7 @@ def examples_of(rows):
 def said(task, train, dev, **counts):
     report = data_report(task, examples_of(train), examples_of(dev), [3, 5, 5, 23], counts)
     json.dumps(report)
-    return report, list(report_lines(report, ["b", "a"]))
+    return report, list(report_lines(report))
 
 
 def test_the_report_counts_what_a_person_asks_for(task):
@@ -43,7 +45,7 @@ def test_the_report_counts_what_a_person_asks_for(task):
         "classes     a 63, b 30; f1 is that of a",
         "warning     dev has no b",
         f"lengths     median 5 tokens, 99% 22.46, longest 23; 33.3% cut at {longest}",
-        "texts       1 have line breaks or indentation, which are read as single spaces",
+        "texts       1 have line breaks, which are read as single spaces",
         "texts       1 are equal to another one once they are cleaned",
     ]
 
@@ -106,3 +108,15 @@ def test_numbers_of_each_kind_of_entity(tmp_path):
     found = tagging.details(examples, [{"tags": ["B-X", "I-X", "O", "O"]}])["entities"]
     assert found["X"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 1}
     assert found["Y"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1}
+
+
+@pytest.mark.parametrize("name", ["token_classification", "multi_label"])
+def test_f1_is_of_a_class_in_classification_alone(name):
+    other = random_task(name)[1]
+    other.labels = ("B-X", "O")
+    rows = [TaggedExample("1", ("a",), ("O",)), TaggedExample("2", ("b",), ("B-X",))]
+    if name == "multi_label":
+        rows = [TextExample("1", ("a",), ("O",)), TextExample("2", ("b",), ("O", "B-X"))]
+    lines = list(report_lines(data_report(other, rows, rows, [3, 4], {})))
+    expected = {"token_classification": "O 1, B-X 1", "multi_label": "O 2, B-X 1"}
+    assert lines[2] == f"classes     {expected[name]}"

@@ -49,6 +49,10 @@ def cross_validate(
       ConfigError, DataError, PreemptedError: see `run_finetuning`.
     """
     finished: list[Run] = []
+    config = copy.deepcopy(config)
+    complete = copy.deepcopy(config)
+    TASKS[config.task.name].complete(complete, train)
+    config.task.labels = complete.task.labels  # Of all: a rare class is in no training part.
     with several_runs("folds", "folds", config, (train, dev), output, start) as runs:
         for k, data in enumerate(folds(train, number, config.training.seed)):
             run = runs.finished[k] if k < len(runs.finished) else None

@@ -96,13 +96,7 @@ class Runs:
         if self.writes:
             write_json(self._path, {"config": _as_json(self._config), "runs": self.finished})
 
-    def result(
-        self,
-        finished: Run | None,
-        folder: str,
-        config: XLNetConfig,
-        **facts: Any,
-    ) -> Run:
+    def result(self, finished: Run | None, folder: str, config: XLNetConfig, **facts: Any) -> Run:
         """Returns the result of a run, after training unless it is finished.
 
         The model of the best run of full length is published: it becomes that of the directory.

@@ -70,8 +70,9 @@ def checked_inputs(
 
 
 def _require_ids(token_ids: tf.Tensor, vocab_size: int) -> None:
-    if isinstance(token_ids, tf.__internal__.EagerTensor) and token_ids.shape.num_elements():
-        found = int(tf.reduce_min(token_ids)), int(tf.reduce_max(token_ids))
+    known = tf.get_static_value(token_ids)  # None in a graph.
+    if known is not None and known.size:
+        found = int(known.min()), int(known.max())
         if found[0] < 0 or found[1] >= vocab_size:
             raise DataError(
                 f"token_ids: expected ids from 0 to {vocab_size - 1}, the vocabulary of the model, "

@@ -5,19 +5,18 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from data_prep.tasks.columns import columns_of
+from data_prep.tasks.columns import Columns, columns_of
 from data_prep.tasks.rows import Row, WrongRowError, class_name, number, text, usable
 from data_prep.tasks.table import read_rows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ArgumentTypeError, DataError
 from official.xlnet.files.json_files import mended
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
@@ -44,21 +43,23 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
       DataError: a column is missing, or a row is invalid in strict mode.
     """
     settings = reading.settings
-    rows = read_rows(reading)
+    rows: Iterable[Row] = read_rows(reading)
+    names: dict[str, Any] = {}
     if reading.with_labels and not settings.text_columns:
-        rows = iter(kept := list(rows))  # Rows of JSON may lack a column.
-        names: dict[str, Any] = {}
-        for row in filter(lambda row: isinstance(row, dict), kept):
+        rows = list(rows)  # Rows of JSON may lack a column.
+        for row in filter(lambda row: isinstance(row, dict), rows):
             names |= {name: value for name, value in row.items() if names.get(name) is None}
-    else:
-        first = next(rows, None)
-        names = first if isinstance(first, dict) else {}
-        rows = itertools.chain([] if first is None else [first], rows)
-    columns = columns_of(reading, names) if names else None
+    columns: Columns | None = None
     kinds: set[type] = set()  # Of labels in rows of Python.
 
     def example_of(row: Row, number: int) -> TextExample:
-        assert columns is not None
+        nonlocal columns
+        if settings.needs_names:
+            raise ArgumentTypeError(
+                f"{reading.path}, row {number}: expected an example with its subtask, as columns "
+                f"do not say it for {settings.name}, got a mapping"
+            )
+        columns = columns or columns_of(reading, names or row)
         row_id = row.get(columns.id) if columns.id else None
         group = row.get(settings.group_column) if settings.group_column else None
         label = row.get(columns.label)

@@ -43,13 +43,7 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
       DataError: the file is not valid SQuAD JSON, two questions have the same id, or a question is
         invalid in strict mode.
     """
-    try:
-        questions = _rows(reading) if is_table(reading) else _questions(reading)
-    except DataError as error:
-        raise DataError(
-            f"{reading.path}: expected SQuAD's JSON, one object of the form {_FORM}, with an "
-            f"article and a paragraph for each row of a flat file: {error}"
-        ) from None
+    questions = _rows(reading) if is_table(reading) else _questions(reading)
     seen: set[str] = set()
     for example, is_impossible in questions:
         where = f"{reading.path}: question {example.id}"
@@ -75,26 +69,40 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
             yield dataclasses.replace(example, answers=answers)
 
 
-def _rows(reading: Reading) -> list[tuple[QuestionExample, bool]]:
+def _rows(reading: Reading) -> Iterator[tuple[QuestionExample, bool]]:
     """The questions of a table."""
-    found = []
     for number, row in enumerate(read_rows(reading), start=1):
         if isinstance(row, QuestionExample):
-            found.append((row, row.has_label and not row.answers))
+            yield row, row.has_label and not row.answers
             continue
+        where = f"{reading.path}, row {number}"
         answers = row.get("answers")
-        if isinstance(answers, dict) and {"text", "answer_start"} <= answers.keys():
-            pairs = zip(answers["text"], answers["answer_start"], strict=True)
-            answers = [{"text": text, "answer_start": start} for text, start in pairs]
-        qa = {"id": str(number), **row, "answers": answers}
-        if answers is None:
-            del qa["answers"]
-        context = conform(row.get("context"), str, f"{reading.path}, row {number}: context")
-        found.append(_example(reading, qa, context))
-    return found
+        try:
+            if isinstance(answers, dict):
+                pairs = zip(answers["text"], answers["answer_start"], strict=True)
+                answers = [{"text": text, "answer_start": start} for text, start in pairs]
+            qa = {"id": str(number), **row, "answers": answers}
+            if answers is None:
+                del qa["answers"]
+            found = _example(reading, qa, conform(row.get("context"), str, f"{where}: context"))
+        except (KeyError, TypeError, ValueError) as error:  # A DataError, too.
+            reading.reject("malformed_rows", f"{where}: expected a question: {error}")
+            continue
+        yield found
 
 
 def _questions(reading: Reading) -> list[tuple[QuestionExample, bool]]:
+    """The questions of a file of SQuAD."""
+    try:
+        return _of_articles(reading)
+    except DataError as error:
+        raise DataError(
+            f"{reading.path}: expected SQuAD's JSON, one object of the form {_FORM}, with an "
+            f"article and a paragraph for each row of a flat file: {error}"
+        ) from None
+
+
+def _of_articles(reading: Reading) -> list[tuple[QuestionExample, bool]]:
     path = reading.path
     tree = conform(read_json(path), dict[str, Any], path)
     articles = conform(tree.get("data"), list[dict[str, Any]], f"{path}: data")

@@ -64,3 +64,7 @@ class QuestionExample(Example):
     answers: tuple[tuple[str, int], ...] = ()
     has_label: bool = True
     weight: float = 1.0
+
+    @property
+    def expected(self):
+        return [text for text, _ in self.answers]
