@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from official.xlnet.inference.scoring import Scorer, score
     from official.xlnet.modeling.depth.stacked import register_depth
     from official.xlnet.modeling.heads import register_head
+    from official.xlnet.modeling.kernels.product_type import products_in
     from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
     from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
     from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
@@ -104,6 +105,7 @@ _MODULE_OF = {
     "prepare": "data_prep.pipelines.prepare",
     "pretrain": "training.pretraining",
     "pretraining_dataset": "data.pretraining_dataset",
+    "products_in": "modeling.kernels.product_type",
     "read_history": "runtime.history",
     "register_attention_init": "modeling.ops.initializers",
     "register_auxiliary": "modeling.objectives.auxiliary",
@@ -156,6 +158,7 @@ __all__ = [
     "prepare",
     "pretrain",
     "pretraining_dataset",
+    "products_in",
     "read_history",
     "register_attention_init",
     "register_auxiliary",

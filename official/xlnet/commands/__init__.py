@@ -30,7 +30,7 @@ from typing import Any
 from absl import flags
 
 from data_prep.settings import FORMATS
-from official.xlnet.configs.choices import STRATEGIES
+from official.xlnet.configs.choices import PRODUCTS, STRATEGIES
 from official.xlnet.data.reading import MAX_LOST
 
 LARGEST_INT = 2**31 - 1
@@ -130,6 +130,12 @@ def batch_size(text: str) -> Flag:
 MODEL = string("model", REQUIRED, "Model directory.")
 SET = repeated("set", [], "Configuration override key=value; may be repeated.")
 MAX_LOST_ROWS = max_lost("rows", "unusable")
+PRODUCTS_FLAG = choice(
+    "products",
+    default="float32",
+    values=PRODUCTS,
+    text="Type of the operands of matrix products: bfloat16 is faster on CPUs that multiply it.",
+)
 BEAM_OPTIONS = string("beam_options", "", "Command-line options of Beam and its runner.")
 
 # How a corpus is read: `data_prep.settings.ReadOptions`.

@@ -19,6 +19,7 @@ import numpy as np
 
 from data_prep.tasks.text_rows import read_text_rows
 from official.xlnet.commands import (
+    PRODUCTS_FLAG,
     REQUIRED,
     batch_size,
     choice,
@@ -58,6 +59,7 @@ FLAGS = flag_table(
         least=1,
     ),
     batch_size("Batch size."),
+    PRODUCTS_FLAG,
 )
 
 _INTEGER = re.compile(r"-?\d+")
@@ -70,6 +72,7 @@ def run() -> dict[str, Any]:
     from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.inference.embedding import TextEmbedder
+    from official.xlnet.modeling.kernels.product_type import products_in
 
     of_parts = FLAGS.pooling in ("words", "none")
     if of_parts and not FLAGS.output.endswith((".jsonl", ".parquet")):
@@ -83,7 +86,8 @@ def run() -> dict[str, Any]:
     embedder = TextEmbedder(encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length)
     size = FLAGS.batch_size * _CHUNK_BATCHES
     progress, start = Progress(sys.stderr), time.monotonic()
-    with vector_file(FLAGS.output, len(texts), embedder.width) as write:
+    vectors = vector_file(FLAGS.output, len(texts), embedder.width)
+    with products_in(FLAGS.products), vectors as write:
         for first in range(0, len(texts), size):
             chunk = texts[first : first + size]
             if of_parts:

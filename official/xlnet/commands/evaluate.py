@@ -14,6 +14,7 @@ from typing import Any
 
 from official.xlnet.commands import (
     MAX_LOST_ROWS,
+    PRODUCTS_FLAG,
     REQUIRED,
     choice,
     flag_table,
@@ -43,6 +44,7 @@ FLAGS = flag_table(
     ),
     string("output", None, "Output directory for predictions, metrics and plots of a task."),
     MAX_LOST_ROWS,
+    PRODUCTS_FLAG,
 )
 
 
@@ -50,7 +52,9 @@ FLAGS = flag_table(
 def run() -> dict[str, Any]:
     """Returns `loss`, `unigram_loss`, `perplexity` and `targets`, or the metrics of the task."""
     from official.xlnet.api.prediction import evaluate
+    from official.xlnet.modeling.kernels.product_type import products_in
 
     models = FLAGS.model
     model = models[0] if len(models) == 1 else models
-    return evaluate(model, FLAGS.data, FLAGS.split, FLAGS.mem_len, FLAGS.output, FLAGS.max_lost)
+    with products_in(FLAGS.products):
+        return evaluate(model, FLAGS.data, FLAGS.split, FLAGS.mem_len, FLAGS.output, FLAGS.max_lost)

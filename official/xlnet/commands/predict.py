@@ -21,6 +21,7 @@ from typing import Any
 from data_prep.tasks.task_data import columns_of, stream_task
 from official.xlnet.commands import (
     BEAM_OPTIONS,
+    PRODUCTS_FLAG,
     REQUIRED,
     batch_size,
     flag_table,
@@ -50,6 +51,7 @@ FLAGS = flag_table(
     batch_size("Rows per request."),
     number("timeout", 60.0, "Timeout per attempt, in seconds.", 0.001, 100_000),
     integer("retries", 5, "Maximum retries per request.", most=1000),
+    PRODUCTS_FLAG,
     BEAM_OPTIONS,
 )
 
@@ -65,10 +67,13 @@ def run() -> dict[str, Any]:
 
 @on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def _one_by_one() -> dict[str, Any]:
+    from official.xlnet.modeling.kernels.product_type import products_in
+
     predictions, counts = _local() if FLAGS.model else (_remote(), {})
     start = time.monotonic()
     os.makedirs(os.path.dirname(os.path.abspath(FLAGS.output)), exist_ok=True)
-    rows = write_json_lines(FLAGS.output, predictions)
+    with products_in(FLAGS.products):  # Predictions are made as they are written.
+        rows = write_json_lines(FLAGS.output, predictions)
     rate = per_second(rows, start)
     unknown = check_unknown(counts, FLAGS.input) if FLAGS.model else {}
     return {"rows": rows, "rows_per_second": rate, **counts, **unknown}

@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 from official.xlnet.configs.base import Section
+from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
@@ -53,6 +54,8 @@ class TrainingConfig(Section):
         (CPU only); lowers peak memory, but a step may take twice as long.
       precision: compute precision: `float32`, `mixed_bfloat16`, or, with dynamic loss scaling,
         `mixed_float16`, for GPUs without bfloat16.
+      products: type that the float32 operands of matrix products are rounded to, in training and
+        its evaluations: `float32`, or `bfloat16`, faster on CPUs with the instructions for it.
       jit_compile: whether the training step is compiled with XLA as a whole; None: on a single GPU.
         On TPUs it always is.
       steps_per_execution: number of steps per call of the compiled training function.
@@ -87,6 +90,7 @@ class TrainingConfig(Section):
         "accumulate_steps": COUNT,
         "parallel_slices": COUNT_OR_NONE,
         "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
+        "products": PRODUCTS,
         "steps_per_execution": COUNT,
         "checkpoint_steps": COUNT,
         "keep_checkpoints": COUNT,
@@ -117,6 +121,7 @@ class TrainingConfig(Section):
     parallel_slices: int = 1
     release_memory: bool = False
     precision: str = "float32"
+    products: str = "float32"
     jit_compile: bool | None = None
     steps_per_execution: int = 1
     checkpoint_steps: int = 500

@@ -32,6 +32,7 @@ from official.xlnet.errors import ConfigError, DivergedError, PreemptedError, St
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
+from official.xlnet.modeling.kernels.product_type import log_product_type, products_in
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.runtime.agreement import lost_workers, require_agreement
 from official.xlnet.runtime.distribution import (
@@ -207,10 +208,12 @@ class Loop(tf_keras.callbacks.Callback):
         self.log = RunLog(self.output, self.step, training.json_log, self.is_chief)
         self._writer = CheckpointWriter(self.state, self._folder, self._num_kept, self.is_chief)
         self._loss_scale = self._read_loss_scale()
+        log_product_type(training.products)
         self.begin()
         minutes = math.inf if self._minutes is None else self._minutes
         self._deadline = time.monotonic() + 60 * minutes
-        with TerminationSignal() as self._termination, lost_workers(self.strategy):
+        signals, workers = TerminationSignal(), lost_workers(self.strategy)
+        with products_in(training.products), signals as self._termination, workers:
             steps = self._last_step - self.step
             model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self])
             wait_for_workers(self.strategy)  # A scheduler may end all others with the first.
