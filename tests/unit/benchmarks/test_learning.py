@@ -12,7 +12,7 @@ import tensorflow as tf
 import yaml
 
 from benchmarks.harness.tables import fill_table, read_rows
-from benchmarks.learning import ablation, rivals, untuned
+from benchmarks.learning import ablation, cues, rivals, untuned
 from benchmarks.learning.span_likelihood import (
     MAX_TOKENS,
     _losses_and_memory,
@@ -241,3 +241,32 @@ def test_fine_tuning_without_settings_is_beside_the_best_of_the_sweep():
         "| tiny, 0.9 M | cr | 2,003 | 77.1 (1e-3) | 78.1 (3e-4) | 80.0 | 63.4 |",
         "| small, 0.9 M | cr | 2,003 | 90.0 (3e-4) | 90.0 (3e-4) | 80.0 | 63.4 |",
     ]
+
+
+@pytest.mark.slow
+def test_cues_and_pairs_separate_the_objectives():
+    """What is possible with each objective is known, and learned within 0.3 nats of it."""
+    chance = np.log(cues.KINDS)
+    read = {kind: cues.trained(kind, seed=0, steps=500) for kind in cues.ROWS}
+    lowest = {
+        "causal": {"left": 0, "right": chance, "chain": chance},
+        "denoising": {"left": 0, "right": 0, "chain": chance},
+        "permutation": {"left": 0, "right": 0, "chain": chance},
+    }
+    for kind, losses in lowest.items():
+        for name, least in losses.items():
+            assert least - 0.1 < read[kind][name] < least + 0.3, (kind, name)
+    for kind in ("denoising", "permutation"):  # No objective knows both tokens at once.
+        assert read[kind]["alone"] > 2 * chance - 0.1
+
+
+def test_windows_of_cues_hold_each_pattern_once():
+    windows = cues.make_windows(np.random.default_rng(0), 57)
+    ids, row = windows.token_ids, np.arange(57)
+    kind = ids[row, windows.left] - cues._LEFT
+    assert (ids[row, windows.left - 1] - cues._CUE == kind).all() and set(kind) == set(range(8))
+    kind = ids[row, windows.right] - cues._RIGHT
+    assert (ids[row, windows.right + 1] - cues._RIGHT_CUE == kind).all()
+    kind = ids[row, windows.pair] - cues._FIRST
+    assert (ids[row, windows.pair + 1] - cues._SECOND == kind).all()
+    assert ((ids >= cues._CUE).sum(axis=1) == 8).all() and ids.max() < cues.VOCAB
