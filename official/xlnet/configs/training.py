@@ -38,8 +38,8 @@ class TrainingConfig(Section):
       adam_epsilon: constant added to the denominator for numerical stability.
       muon_scale: root mean square of Muon's update of a matrix, in units of the learning rate.
       clip_norm: maximum global gradient norm; 0 disables gradient clipping.
-      layer_decay: layer-wise learning rate decay: ratio of a layer's learning rate to that of
-        the layer above it.
+      layer_decay: layer-wise learning rate decay: ratio of a layer's learning rate to the
+        learning rate of the layer above it.
       decay_embedding: whether the embedding counts as the lowest layer in this decay; false for
         the full learning rate, as in the paper.
       freeze_embeddings: whether the word embedding is frozen: it stays as it is, and the optimizer

@@ -106,7 +106,7 @@ class Loop(tf_keras.callbacks.Callback):
     # What a subclass defines.
 
     def create_model(self, init_from: str | None) -> TrainableModel:
-        """Creates the model, with random weights or those of another model."""
+        """Creates the model, with random weights or the weights of another model."""
         raise NotImplementedError
 
     def batches(self, saved: SavedState | None) -> tf.data.Dataset:
@@ -114,7 +114,7 @@ class Loop(tf_keras.callbacks.Callback):
         raise NotImplementedError
 
     def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Iterable[str]]:
-        """{section: keys} that have to be those of the run that is resumed."""
+        """{section: keys} that must have the same values as in the run that is resumed."""
         raise NotImplementedError
 
     # What a subclass may define.
@@ -156,11 +156,11 @@ class Loop(tf_keras.callbacks.Callback):
     # The run.
 
     def train(self, inputs: Mapping[str, str | None], init_from: str | None) -> None:
-        """Takes the steps that are left, from the newest checkpoint or the first step on.
+        """Runs the remaining training steps, from the newest checkpoint or from the first step.
 
         Args:
           inputs: checksums of what the run is made from; see `check_inputs`.
-          init_from: model that the weights of a new run are those of; None for random weights.
+          init_from: model that provides the initial weights; None for random weights.
 
         Raises:
           ConfigError: the run in `output` has other inputs or settings.
@@ -201,7 +201,7 @@ class Loop(tf_keras.callbacks.Callback):
         )
         self.step = self._start = self._saved_step = int(optimizer.iterations.numpy())
         if self.is_finished():
-            return  # Its configuration stays that of the steps that were taken.
+            return  # Its configuration still describes the steps that were run.
         if self.is_chief:
             model_directory.create_model_dir(self.output, self.config, self._vocab)
         data = self.batches(saved)

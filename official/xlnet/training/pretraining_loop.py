@@ -31,7 +31,7 @@ class PretrainingLoop(Loop):
     Args:
       config: the experiment configuration.
       data: the training and held-out data.
-      is_continued: whether the weights of a new run are those of another model.
+      is_continued: whether a new run starts from the weights of another model.
       **arguments: see `Loop`.
     """
 

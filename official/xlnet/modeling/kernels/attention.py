@@ -165,7 +165,7 @@ def new_cache(
     Args:
       hidden_states: [B, T, D], content rows, T <= C.
       num_slots: number of slots, C.
-      sinusoids: those of the distances between C positions.
+      sinusoids: sinusoids of the distances between C positions.
       key_kernel: W_k, [D, N, H].
       value_kernel: W_v, [D, N, H].
       position_kernel: W_r, [D, N, H].

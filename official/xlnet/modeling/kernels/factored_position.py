@@ -68,7 +68,7 @@ class FactoredSinusoids(NamedTuple):
     def of_distances(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Sines and cosines of the distances M + T - 1 … -(T - 1), [R, D / 2] each.
 
-        They are those of the last row and all keys, then of the first row and the keys after it.
+        First the distances of the last row to all keys, then of the first row to the keys after it.
         """
         num_tokens, num_keys = sizes(self.rows)[1], sizes(self.keys)[0]
         later_keys = self.keys[num_keys - num_tokens + 1 :]

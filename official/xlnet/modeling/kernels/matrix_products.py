@@ -52,8 +52,8 @@ def from_heads(x_BNXH: tf.Tensor, kernel_DNH: tf.Tensor | StoredMatrix) -> tf.Te
 def distance_scores(query: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
     """Dot products of query rows [..., Q, H] with positions [..., R, H], [..., Q, R].
 
-    Where all leading axes of `position` are 1, as with one head and no reversed rows, the product
-    is that of two matrices: TensorFlow 2.20 with oneDNN gives wrong values, or crashes, when it
+    Where all leading axes of `position` are 1, as with one head and no reversed rows, two
+    matrices are multiplied: TensorFlow 2.20 with oneDNN gives wrong values, or crashes, when it
     broadcasts such an operand (tensorflow issue 117700).
     """
     if all(size == 1 for size in position.shape[:-2]):

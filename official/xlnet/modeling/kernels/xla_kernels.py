@@ -31,7 +31,7 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
 
     Args:
       function: module-level function.
-      *static: its leading arguments that are no tensors. Calls share a kernel where these are
+      *static: its leading, non-tensor arguments. Calls share a kernel where these are
         equal.
     """
     bound = functools.partial(function, *static)
@@ -61,7 +61,7 @@ def fused(function: Callable, *static: Hashable) -> Callable:
 
     Args:
       function: module-level function that returns one tensor.
-      *static: its leading arguments that are no tensors.
+      *static: its leading, non-tensor arguments.
     """
     forward, backward = compiled(function, *static), compiled(_gradients, function, *static)
 
@@ -96,7 +96,7 @@ def row_sums(x: tf.Tensor) -> tf.Tensor:
 
 
 def _are_static(tensors) -> bool:
-    """Whether all sizes but that of the first axis, the batch, are known."""
+    """Whether all sizes except the first, the batch, are known."""
     return all(x.shape[1:].is_fully_defined() for x in tf.nest.flatten(tensors))
 
 

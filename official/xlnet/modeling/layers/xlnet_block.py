@@ -110,10 +110,10 @@ class XLNetBlock(LegacyLayer):
       attention_type: `bi`, or `uni` where no row attends to a later position.
       init_std: standard deviation of the normal initializer.
       recompute_attention: whether the backward pass computes attention probabilities again.
-      activation_dropout: dropout rate behind the activation. Default: that of `dropout`.
+      activation_dropout: dropout rate behind the activation. Default: the same as `dropout`.
       attention_init: see `TwoStreamRelativeAttention`.
 
-    Call arguments: those of `TwoStreamRelativeAttention`.
+    Call arguments: the same as `TwoStreamRelativeAttention`.
 
     Returns:
       Hidden states of both streams, [B, T + P, D]; with `cache` or `return_attention_scores` a

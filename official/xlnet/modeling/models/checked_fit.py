@@ -19,7 +19,7 @@ _SETS_THE_RATE = (
 class CheckedFit(tf_keras.Model):
     """A Keras model that refuses arguments of `fit` that would have no effect."""
 
-    # `BackupAndRestore` deletes that of the instance, which the next `fit` reads.
+    # `BackupAndRestore` deletes the attribute of the instance, which the next `fit` reads.
     _training_state = None
 
     def __repr__(self) -> str:

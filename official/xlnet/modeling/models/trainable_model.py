@@ -29,7 +29,7 @@ class Mean(tf_keras.metrics.Mean):
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class NumTargets(tf_keras.metrics.Sum):
-    """A sum that files of Keras do not hold, as those of earlier versions do not."""
+    """Sum metric excluded from saved files, as in files of earlier versions."""
 
     def save_own_variables(self, store):
         """Saves nothing."""
@@ -56,7 +56,7 @@ class TrainableModel(CheckedFit):
         if precision != "float32":
             kwargs.setdefault("dtype", precision)
         super().__init__(**kwargs)
-        # Metrics are those of all replicas already; Keras would add them up for each worker.
+        # Metrics cover all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
         self.loss_metric = Mean("loss")
         # In a plain object, so no part of the model's state, which older checkpoints lack.
@@ -147,7 +147,7 @@ class TrainableModel(CheckedFit):
         return self.optimizer.get_scaled_loss(loss) if self.has_loss_scale else loss
 
     def unscaled_gradients(self, gradients: Sequence[tf.Tensor | None]):
-        """Gradients of the loss, from those of `scaled_loss`."""
+        """Gradients of the loss, from the gradients of `scaled_loss`."""
         if not self.has_loss_scale:
             return gradients
         return self.optimizer.get_unscaled_gradients(gradients)

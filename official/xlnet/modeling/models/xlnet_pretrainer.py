@@ -101,7 +101,7 @@ class XLNetPretrainer(TrainableModel):
     def make_permutation(self, batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
         """The factorization order, or mask, and the targets of a batch, made on the device.
 
-        The draw is that of `config.objective`, a function of seed, epoch and window. A batch with
+        `config.objective` draws them, as a function of seed, epoch and window. A batch with
         `perm_mask` brings its own (`objectives.permutation_lm`).
 
         Raises:
