@@ -248,10 +248,8 @@ def table(results: dict[str, list[dict[str, float]]]) -> str:
             for name in COLUMNS
         ]
         lines.append([title, *cells])
-    lines.append(["lowest", "0", "0", f"{chance:.3f}", f"{chance:.3f}"])
-    lines.append(
-        ["chance", f"{chance:.3f}", f"{chance:.3f}", f"{2 * chance:.3f}", f"{2 * chance:.3f}"]
-    )
+    one, two = f"{chance:.3f}", f"{2 * chance:.3f}"
+    lines += [["lowest", "0", "0", two, one], ["chance", one, one, two, two]]
     return markdown_table(lines)
 
 
