@@ -18,6 +18,7 @@ modeling reads it in one.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -232,7 +233,7 @@ def main() -> None:
     for kind, found in results.items():
         for seed in range(flags.seeds):
             path = os.path.join(flags.output, f"{kind}-{seed}.json")
-            found.append(kept(path, lambda kind=kind, seed=seed: trained(kind, seed, flags.steps)))
+            found.append(kept(path, functools.partial(trained, kind, seed, flags.steps)))
     print(json.dumps(results))
     if flags.document:
         fill_table(flags.document, "cues", table(results))
