@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from official import xlnet
 from official.xlnet import cli
 
 
@@ -158,6 +159,11 @@ def test_blanks_have_candidates(capsys, world):
     status, [row, figures], _ = run(capsys, *arguments, "--candidates=3")
     assert status == 0 and figures == {"texts": 1}
     assert [each["rank"] for each in row["candidates"][0]] == [1, 2, 3]
+    longer = ["--text=____{2} sat", "--candidates=7", "--max_blank_length=2"]
+    status, [row, exact, _], _ = run(capsys, *arguments, *longer)
+    assert len({each["string"] for each in row["candidates"][0]}) == 7
+    tokenizer = xlnet.load_tokenizer(world.pretrained)
+    assert all(len(tokenizer.encode(each["string"])) == 2 for each in exact["candidates"][0])
     status, [row, _], _ = run(capsys, *arguments, "--choices=cat,door mat")
     assert {each["string"] for each in row["candidates"][0]} == {"cat", "door mat"}
 

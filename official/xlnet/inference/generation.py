@@ -29,7 +29,13 @@ from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import BlankText, has_blank, parse_blanks
-from official.xlnet.tokenization.special_tokens import EOD_ID, EOP_ID, NUM_SPECIAL, PAD_ID
+from official.xlnet.tokenization.special_tokens import (
+    EOD_ID,
+    EOP_ID,
+    MASK_ID,
+    NUM_SPECIAL,
+    PAD_ID,
+)
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 
@@ -37,7 +43,7 @@ Texts = TypeVar("Texts", str, list[str])
 BATCH_SIZE = 8
 _DRAWN, _GREEDY = Sampling(), Sampling(temperature=0.0)
 # What a target may become; see `allowed_pieces`.
-_TEXT_OR_END, WORD_BEGIN, WORD_INSIDE, _IN_BLANK = range(4)
+_TEXT_OR_END, _WORD_BEGIN, _WORD_INSIDE, _IN_BLANK = range(4)
 
 
 @dataclasses.dataclass
@@ -237,17 +243,9 @@ def _fill(
     sampling: Sampling,
 ) -> list[tuple[list[list[int]], list[np.ndarray]]]:
     """For each choice of lengths: the ids in every blank and their log-likelihoods."""
-    rows = []
-    for lengths in candidates:
-        row = _Row([], [], [], np.random.default_rng(sampling.seed))
-        for ids, blank, length in zip(parsed.ids, parsed.blanks, lengths, strict=False):
-            row.token_ids += ids
-            row.targets += range(len(row.token_ids), len(row.token_ids) + length)
-            row.token_ids += [PAD_ID] * length
-            row.groups += [WORD_BEGIN if blank.begins_word else WORD_INSIDE]
-            row.groups += [_IN_BLANK] * (length - 1)
-        row.token_ids += parsed.ids[-1]
-        rows.append(row)
+    rows = [
+        blank_row(parsed, lengths, np.random.default_rng(sampling.seed)) for lengths in candidates
+    ]
     results = []
     for lengths, (ids, scores) in zip(
         candidates, _predict(model, tokenizer, rows, sampling), strict=True
@@ -256,6 +254,19 @@ def _fill(
         spans = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
         results.append(([ids[span] for span in spans], [scores[span] for span in spans]))
     return results
+
+
+def blank_row(parsed: BlankText, lengths: list[int], random: np.random.Generator) -> _Row:
+    """The tokens of a text whose blanks have these lengths, with `<mask>` in the blanks."""
+    row = _Row([], [], [], random)
+    for ids, blank, length in zip(parsed.ids, parsed.blanks, lengths, strict=False):
+        row.token_ids += ids
+        row.targets += range(len(row.token_ids), len(row.token_ids) + length)
+        row.token_ids += [MASK_ID] * length
+        row.groups += [_WORD_BEGIN if blank.begins_word else _WORD_INSIDE]
+        row.groups += [_IN_BLANK] * (length - 1)
+    row.token_ids += parsed.ids[-1]
+    return row
 
 
 def _predict(
