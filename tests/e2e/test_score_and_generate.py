@@ -142,6 +142,37 @@ def test_pairs_are_compared_by_group(capsys, world, tmp_path):
         assert (status, rows) == (2, []) and message in error
 
 
+def test_norms_of_completions_correlate(capsys, world, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "frame": ["The cat", "The cat", "", "He saw"],
+            "completion": ["sat.", "and then", "The", "water."],
+            "cloze": [0.5, 0.01, 0, 0.25],
+            "kind": ["a", "a", "b", "a"],
+        }
+    )
+    frame.to_csv(tmp_path / "norms.csv", index=False)
+    flags = ["score", f"--model={world.pretrained}", f"--input={tmp_path / 'norms.csv'}"]
+    status, [*rows, metrics], _ = run(capsys, *flags, "--norms=cloze", "--group=kind")
+    assert status == 0
+    alone = [
+        run(capsys, *flags[:2], f"--text={text}", f"--context={context}")[1][0]["log_likelihood"]
+        for context, text in frame[["frame", "completion"]].to_numpy()
+    ]
+    assert [row["total"] for row in rows] == pytest.approx(alone)
+    assert metrics["spearman"] == pytest.approx(frame["cloze"].corr(pd.Series(alone), "spearman"))
+    assert metrics["groups"]["b"] == {"texts": 1, "pearson": None, "spearman": None}
+    status, _, error = run(capsys, *flags)  # Not without their frames.
+    assert status == 2 and "expected a string 'text', got the columns frame" in error
+    frame.assign(cloze=["0.5", "", "0", "x"]).to_csv(tmp_path / "norms.csv", index=False)
+    for wrong, message in (
+        ("cloze", "row 2, column 'cloze': expected a number, got ''"),
+        ("close", "--norms: expected a column of"),
+    ):
+        status, rows, error = run(capsys, *flags, f"--norms={wrong}")
+        assert (status, rows) == (2, []) and message in error
+
+
 def test_generate_continues_and_fills_in(capsys, world):
     arguments = ["generate", f"--model={world.pretrained}", "--num_tokens=5", "--top_k=20"]
     texts = ["--text=The ____ sat", "--text=Once upon a", "--text=____{2} and ____."]

@@ -81,8 +81,10 @@ class Score:
 
     @property
     def total(self) -> float:
-        """Log-likelihood of the text, or of its targets, in nats."""
+        """Log-likelihood of the text, or of its targets, in nats; also `log_likelihood`."""
         return math.fsum(self.log_likelihoods)
+
+    log_likelihood = total  # As in the log-likelihoods of an export.
 
     @property
     def standard_error(self) -> float | None:
