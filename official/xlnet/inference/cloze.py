@@ -134,7 +134,7 @@ def _best(
     for length in [blank.length] if blank.length else range(1, max_length + 1):
         lengths = [each.length or 1 for each in parsed.blanks]
         lengths[index] = length
-        check_length(model, parsed, lengths, length)
+        check_length(model, parsed, lengths)
         row = blank_row(parsed, lengths, np.random.default_rng())
         part = slice(sum(lengths[:index]), sum(lengths[: index + 1]))
         is_allowed_PV = is_allowed_GV[row.groups[part]]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
 from official.xlnet.runtime.memory import require_memory
+from official.xlnet.tasks.batching import batches_of_equal
 from official.xlnet.tokenization.graph.packing import check_length, pack, padded
 from official.xlnet.tokenization.graph.ragged import ragged
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
@@ -171,7 +171,9 @@ class TextEmbedder:
                 else:
                     result[i] = vectors[row]
 
-        batches = list(self._batches(sizes, batch_size))
+        # The longest first.
+        lengths = [-next(n for n in self._lengths if n >= size) for size in sizes]
+        batches = [(-lengths[rows[0]], rows) for rows in batches_of_equal(lengths, batch_size)]
         for length, _ in batches:
             self._graph(length, pooling)  # Traced here, once, and not by two threads.
         if len(batches) == 1:
@@ -190,15 +192,6 @@ class TextEmbedder:
             return [0]
         stride = min(self._window_stride, room)
         return range(0, num_tokens - room + stride, stride)
-
-    def _batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[int]]]:
-        """Batches of texts of one length bucket, longest first: (length, indices of texts)."""
-        lengths = [next(n for n in self._lengths if n >= size) for size in sizes]
-        by_length = sorted(range(len(sizes)), key=lambda i: -lengths[i])
-        for length, group in itertools.groupby(by_length, key=lambda i: lengths[i]):
-            rows = list(group)
-            for first in range(0, len(rows), batch_size):
-                yield length, rows[first : first + batch_size]
 
     def _new_graph(self, length: int, pooling: str) -> Callable:
         """The encoder and the pooling for inputs of one length, [B, T] to [B, D] or [B, T, D]."""

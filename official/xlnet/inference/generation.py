@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import AT_LEAST_1, require_number
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.cached_decoding import Draws, Template, decode
 from official.xlnet.inference.language_model import (
@@ -219,7 +219,7 @@ def _filled(
     require_both_sides(model.config, "fill blanks")
     parsed = parse_blanks(tokenizer, text)
     lengths = [blank.length or 1 for blank in parsed.blanks]
-    check_length(model, parsed, lengths, max_length)
+    check_length(model, parsed, [blank.length or max_length for blank in parsed.blanks])
     fillings = None
     for number, blank in enumerate(parsed.blanks):
         if blank.length is None and max_length > 1:
@@ -347,19 +347,10 @@ def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
     return np.pad(is_allowed_GV, [(0, 0), (0, vocab_size - len(pieces))])
 
 
-def check_length(
-    model: XLNetPretrainer, parsed: BlankText, lengths: list[int], max_length: int
-) -> None:
+def check_length(model: XLNetPretrainer, parsed: BlankText, lengths: list[int]) -> None:
     """Raises `DataError` where text and blanks are longer than what the model has seen."""
-    config = model.config
-    longest = config.data.seq_len + config.model.mem_len
-    num_context = sum(map(len, parsed.ids))
-    num_blank = sum(
-        length if blank.length else max_length
-        for blank, length in zip(parsed.blanks, lengths, strict=True)
-    )
-    if num_context + num_blank > longest:
-        raise DataError(
-            f"blanks too long: expected text and blanks to have at most {longest} pieces, got "
-            f"{num_context} of text and {num_blank} of blanks"
-        )
+    longest = model.config.data.seq_len + model.config.model.mem_len
+    num_context, num_blank = sum(map(len, parsed.ids)), sum(lengths)
+    expected = f"text and blanks to have at most {longest} pieces"
+    got = f"{num_context} of text and {num_blank} of blanks"
+    require_data(num_context + num_blank <= longest, "blanks too long", expected, got)
