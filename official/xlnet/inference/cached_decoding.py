@@ -186,8 +186,8 @@ def decode(
         stop = tf.Variable(False, trainable=False)
     # A graph for each length, of any number of rows.
     specs = tf.nest.map_structure(
-        lambda x: tf.TensorSpec([None, *x.shape[1:]] if x.shape.rank else [], x.dtype),
-        (template, draws or ()),
+        lambda x: x if x is None else tf.TensorSpec([None, *x.shape[1:]][: x.shape.rank], x.dtype),
+        (template, draws),
     )
     graph = _graphs[model].get_concrete_function(*specs, stop)
     if threading.current_thread() is not threading.main_thread():

@@ -13,6 +13,7 @@ from official.xlnet.configs.validation import AT_LEAST_1, require, require_numbe
 from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.generation import (
+    SPACE_OR_WORD,
     allowed_pieces,
     blank_row,
     check_length,
@@ -137,12 +138,15 @@ def _best(
         check_length(model, parsed, lengths)
         row = blank_row(parsed, lengths, np.random.default_rng())
         part = slice(sum(lengths[:index]), sum(lengths[: index + 1]))
-        is_allowed_PV = is_allowed_GV[row.groups[part]]
-        for log_p, ids in _sequences(model, row, row.targets[part], is_allowed_PV, number):
+        groups = row.groups[part]
+        if blank.begins_word and length > 1:
+            groups[0] = SPACE_OR_WORD
+        for log_p, ids in _sequences(model, row, row.targets[part], is_allowed_GV[groups], number):
             string = tokenizer.decode(ids)
-            # Inside of a word, the tokenizer would not cut at the blank.
-            if not blank.begins_word or tokenizer.encode(string)[-length:] == ids:
+            if not blank.begins_word:  # The tokenizer would not cut at the blank.
                 found[string] = max(log_p, found.get(string, -math.inf))
+            elif tokenizer.encode(string)[-length:] == ids:
+                found[string] = log_p
     return _sorted(found.items())[:number]
 
 

@@ -43,7 +43,7 @@ Texts = TypeVar("Texts", str, list[str])
 BATCH_SIZE = 8
 _DRAWN, _GREEDY = Sampling(), Sampling(temperature=0.0)
 # What a target may become; see `allowed_pieces`.
-_TEXT_OR_END, _WORD_BEGIN, _WORD_INSIDE, _IN_BLANK = range(4)
+_TEXT_OR_END, _WORD_BEGIN, _WORD_INSIDE, _IN_BLANK, SPACE_OR_WORD = range(5)
 
 
 @dataclasses.dataclass
@@ -326,8 +326,8 @@ def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
     """Which pieces each group of targets may become, bool [G, V].
 
     Special tokens are not text, except for the end of a paragraph, and of the document where that
-    ends a continuation. A blank never becomes a bare space. In scripts without spaces, words begin
-    without one.
+    ends a continuation. A blank never becomes a bare space, and only of candidates, which are
+    compared whole, one may come first. In scripts without spaces, words begin without one.
     """
     pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
     follows_space_V = np.array([piece.startswith(WORD_START) for piece in pieces])
@@ -342,6 +342,7 @@ def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
             is_text_V & (follows_space_V | is_unspaced_V) & ~is_space_V,
             is_text_V & ~follows_space_V,
             is_text_V & ~is_space_V,
+            is_text_V & (follows_space_V | is_unspaced_V),
         ]
     )
     return np.pad(is_allowed_GV, [(0, 0), (0, vocab_size - len(pieces))])

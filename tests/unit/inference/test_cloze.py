@@ -110,6 +110,24 @@ def test_candidates_are_strings_as_the_tokenizer_cuts_them(model, tokenizer):
     assert not any(each.string.startswith(" ") for each in inside)
 
 
+def test_a_candidate_may_begin_with_a_piece_that_is_only_a_space():
+    class Letters(NumberTokenizer):  # `▁ b` is 9 10.
+        def encode(self, text):
+            return [9, *(ord(letter) - 88 for letter in text)] if text else []
+
+        def decode(self, ids):
+            return "".join(chr(88 + i) for i in ids if i > 9)
+
+        def id_to_piece(self, i):
+            return "▁" if i == 9 else chr(88 + i)
+
+    model = random_model()
+    found = blank_candidates(model, "____", 99, Letters(31), max_length=2)[0]
+    totals = Scorer(model, NUMBERS)([f"9 {i}" for i in range(10, 31)])
+    expected = {chr(88 + i): np.exp(score.total) for i, score in enumerate(totals, start=10)}
+    assert {each.string: each.probability for each in found} == pytest.approx(expected, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("text", "candidates", "kind", "message"),
     [
