@@ -117,15 +117,24 @@ def test_a_causal_model_reads_as_it_was_trained():
         np.testing.assert_allclose(vector, outputs["content"][0, -1], atol=1e-5)
 
 
-def test_short_texts_do_not_run_at_the_length_of_long_ones(embedder):
+def test_short_texts_do_not_run_at_the_length_of_long_ones(embedder, monkeypatch):
+    batches, graph = [], embedder._graph
+
+    def recorded(length, pooling):
+        def run(**inputs):
+            batches.append((length, np.sum(~inputs["is_padding"].numpy(), axis=1).tolist()))
+            return graph(length, pooling)(**inputs)
+
+        return run
+
+    monkeypatch.setattr(embedder, "_graph", recorded)
+    embedder(TEXTS, batch_size=4)
     sizes = [min(length + 2, MAX_LENGTH) for length in LENGTHS]
-    batches = list(embedder._batches(sizes, 4))
-    assert sorted(row for _, rows in batches for row in rows) == list(range(len(TEXTS)))
-    for length, rows in batches:
-        assert 0 < len(rows) <= 4
-        shortest = max(sizes[row] for row in rows)
-        assert length == min(n for n in embedder._lengths if n >= shortest)
-        assert all(sizes[row] > n for row in rows for n in embedder._lengths if n < length)
+    assert sorted(size for _, found in batches for size in found) == sorted(sizes)
+    for length, found in batches:
+        assert 0 < len(found) <= 4
+        assert length == min(n for n in embedder._lengths if n >= max(found))
+        assert all(size > n for size in found for n in embedder._lengths if n < length)
 
 
 def test_layer_0_is_the_word_embedding(encoder):
