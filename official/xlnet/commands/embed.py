@@ -58,6 +58,11 @@ FLAGS = flag_table(
         text="Maximum length in tokens; default: data.seq_len of the model.",
         least=1,
     ),
+    integer(
+        "window_stride",
+        default=0,
+        text="Read longer texts in windows, this many tokens apart; 0: they lose their end.",
+    ),
     batch_size("Batch size."),
     PRODUCTS_FLAG,
 )
@@ -83,7 +88,9 @@ def run() -> dict[str, Any]:
     texts = [row["text"] for row in read_text_rows([], FLAGS.input)]
     tokenizer, encoder = load_tokenizer(FLAGS.model), load_encoder(FLAGS.model)
     layers = [int(each) if _INTEGER.fullmatch(each) else each for each in FLAGS.layers]
-    embedder = TextEmbedder(encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length)
+    embedder = TextEmbedder(
+        encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length, FLAGS.window_stride
+    )
     size = FLAGS.batch_size * _CHUNK_BATCHES
     progress, start = Progress(sys.stderr), time.monotonic()
     vectors = vector_file(FLAGS.output, len(texts), embedder.width)
@@ -117,7 +124,7 @@ def _parts(
     rows, vectors = [], []
     vectors_NTD = embedder(texts, "none", FLAGS.batch_size)[:, :-2]  # Without SEP and CLS.
     for number, (text, vectors_TD) in enumerate(zip(texts, vectors_NTD, strict=True), first + 1):
-        offsets = tokenizer.encode_with_offsets(text)[1][: embedder.max_length - 2]
+        offsets = tokenizer.encode_with_offsets(text)[1][: vectors_NTD.shape[1]]
         spans = ((span, [piece]) for piece, span in enumerate(offsets))
         for (start, end), pieces in (
             word_spans(text, offsets) if FLAGS.pooling == "words" else spans

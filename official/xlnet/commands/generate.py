@@ -32,7 +32,7 @@ FLAGS = flag_table(
         most=1000,
     ),
     integer(
-        "candidates", 0, "For each blank, the most probable pieces instead of one.", most=10_000
+        "candidates", 0, "For each blank, this many of the most probable strings.", most=10_000
     ),
     comma_list("choices", [], "For the blank of each text, these strings by their probability."),
     number("temperature", 1.0, "Sampling temperature; 0 is greedy decoding.", 0, 1e6),
@@ -67,7 +67,8 @@ def _candidates(texts: list[str]) -> dict[str, Any]:
     """Writes the candidates for blanks; returns the number of `texts`."""
     from official.xlnet.inference.cloze import blank_candidates
 
-    found = blank_candidates(FLAGS.model, texts, FLAGS.choices or FLAGS.candidates)
+    wanted = FLAGS.choices or FLAGS.candidates
+    found = blank_candidates(FLAGS.model, texts, wanted, max_length=FLAGS.max_blank_length)
     lines = [
         {"text": text, "candidates": [[each._asdict() for each in blank] for blank in blanks]}
         for text, blanks in zip(texts, found, strict=True)

@@ -139,7 +139,7 @@ class MultiTaskService(TextService):
 
     def signatures(self):
         alone = {
-            name: self._function(functools.partial(self._serve_one, number))
+            name: tf.function(functools.partial(self._serve_one, number), autograph=False)
             for number, name in enumerate(self._names)
         }
         return super().signatures() | {
