@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
     from official.xlnet.api.finetuning import finetune
+    from official.xlnet.api.keras_model import load_model
     from official.xlnet.api.prediction import Predictor, evaluate, predict
     from official.xlnet.api.vocabulary import extend_vocabulary
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
@@ -98,6 +99,7 @@ _MODULE_OF = {
     "generate": "inference.generation",
     "load_config": "checkpoints.any_format",
     "load_encoder": "checkpoints.model_directory",
+    "load_model": "api.keras_model",
     "load_pretrainer": "checkpoints.model_directory",
     "load_tokenizer": "checkpoints.any_format",
     "predict": "api.prediction",
@@ -150,6 +152,7 @@ __all__ = [
     "generate",
     "load_config",
     "load_encoder",
+    "load_model",
     "load_pretrainer",
     "load_tokenizer",
     "predict",

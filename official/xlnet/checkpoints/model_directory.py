@@ -23,11 +23,12 @@ from official.xlnet.checkpoints.checkpoint_files import (
     reading_checkpoint,
     variable_names,
 )
-from official.xlnet.checkpoints.classifier_directory import head_parts, task_configuration
+from official.xlnet.checkpoints.classifier_directory import sigmoid_head, task_configuration
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.staging import local_copy, plain_folder
@@ -57,6 +58,8 @@ PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _VARIABLE = re.compile(rf"model/(([^/]+)/(?!.*\.OPTIMIZER_SLOT).*){re.escape(_VALUE)}")
+
+_NEEDED = "that of the model, which has no preprocessor"
 
 # What to say of a model without a part.
 _LACKING = {
@@ -133,9 +136,9 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs)
 def save_pretrained(
     model: Encoder | XLNetPretrainer | XLNetTaskModel | XLNetClassifier,
     model_dir: str,
-    tokenizer: Tokenizer | str,
+    tokenizer: Tokenizer | str | None = None,
     labels: Sequence[str] = (),
-    text_columns: Sequence[str] = ("text",),
+    text_columns: Sequence[str] = (),
     task: str = "",
 ) -> None:
     """Writes a model as a model directory: configuration, vocabulary and weights.
@@ -146,12 +149,14 @@ def save_pretrained(
     Args:
       model: an encoder, a pre-training model, a model of a task or an `XLNetClassifier`.
       model_dir: the directory; made if it is not there.
-      tokenizer: the model's tokenizer, or its vocabulary file.
+      tokenizer: the model's tokenizer, or its vocabulary file. None: that of its preprocessor.
       labels: of an `XLNetClassifier`, the names of its classes in the order of the logits; default:
-        "0", "1", … With one logit, the names of the classes of its sigmoid, no and yes.
-      text_columns: of an `XLNetClassifier`, the names of its texts: one, or two for pairs.
-      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default:
-        `regression` with one logit and no labels, else `classification`.
+        those of its head, or "0", "1", … With one logit, the names of the classes of its sigmoid,
+        no and yes.
+      text_columns: of an `XLNetClassifier`, the names of its texts: one, or two for pairs; default:
+        those of its head, or `text`.
+      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default: that
+        of its head, or `regression` with one logit and no labels, else `classification`.
 
     Raises:
       ConfigError: the tokenizer or the labels do not fit the model, or the directory belongs to a
@@ -166,12 +171,15 @@ def save_pretrained(
         config = task_configuration(model, labels, text_columns, task)
     else:
         config = copy.deepcopy(model.config)
-        given = {"labels": labels, "text_columns": text_columns != ("text",), "task": task}
+        given = {"labels": labels, "text_columns": text_columns, "task": task}
         for name, value in given.items():
             if value:
                 raise ConfigError(
                     f"{name}: expected an XLNetClassifier, got {type(model).__name__}"
                 )
+    if tokenizer is None:
+        require(bool(preprocessor := getattr(model, "preprocessor", None)), "tokenizer", _NEEDED, None)
+        tokenizer = preprocessor.tokenizer.plain
     if isinstance(tokenizer, str):
         tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)
     config.model.fit_vocabulary(tokenizer.vocab_size, tokenizer.model_file)
@@ -186,13 +194,12 @@ def save_pretrained(
             f"{model_dir}: expected a directory for this model alone, got that of a run, whose "
             "checkpoints would be lost; choose another one"
         )
-    if isinstance(model, XLNetClassifier):
-        parts = {"encoder": model.encoder, "head": tf.train.Checkpoint(**head_parts(model, config))}
-    else:
-        names = [name for name in PARTS if getattr(model, name, None) is not None]
-        parts = {name: getattr(model, name) for name in names} or {"encoder": model}
-        if "auxiliary" in parts:
-            parts |= model.auxiliary.apart
+    names = [name for name in PARTS if getattr(model, name, None) is not None]
+    parts = {name: getattr(model, name) for name in names} or {"encoder": model}
+    if "auxiliary" in parts:
+        parts |= model.auxiliary.apart
+    if isinstance(model, XLNetClassifier) and model.num_classes < len(config.task.labels):
+        parts["head"] = sigmoid_head(model)
     create_model_dir(model_dir, config, tokenizer.model_file)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
     with plain_folder(model_dir) as folder:
