@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from official.xlnet.runtime.history import read_history
     from official.xlnet.serving.export import export
     from official.xlnet.serving.services.base import register_service
+    from official.xlnet.tasks.preprocessor import Preprocessor
     from official.xlnet.tasks.task import register_task
     from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -73,6 +74,7 @@ register_names()
 _MODULE_OF = {
     "GraphTokenizer": "tokenization.graph.tokenizer",
     "Predictor": "api.prediction",
+    "Preprocessor": "tasks.preprocessor",
     "RelativePositionEncoding": "modeling.layers.relative_position",
     "RelativeSegmentEncoding": "modeling.layers.relative_segment",
     "Sampling": "inference.sampling",
@@ -125,6 +127,7 @@ _MODULE_OF = {
 __all__ = [
     "GraphTokenizer",
     "Predictor",
+    "Preprocessor",
     "RelativePositionEncoding",
     "RelativeSegmentEncoding",
     "Sampling",

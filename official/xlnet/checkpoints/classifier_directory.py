@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Sequence
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require, require_one_of
@@ -24,8 +23,8 @@ def task_configuration(
     """
     config, num_logits = copy.deepcopy(model.config), model.num_classes
     own, labels = config.task, labels or model.config.task.labels
-    new = "regression" if num_logits == 1 and not labels else "classification"
-    kind = task or own.name or new
+    is_number = num_logits == 1 and not labels
+    kind = task or own.name or ("regression" if is_number else "classification")
     require_one_of("task", kind, (own.name,) if own.name else TASKS)
     if kind == "regression":
         require(num_logits == 1, "task", f"classification with {num_logits} logits", kind)
@@ -40,7 +39,7 @@ def task_configuration(
         own,
         name=kind,
         labels=tuple(labels),
-        text_columns=tuple(text_columns or own.text_columns or ("text",)),
+        text_columns=tuple(text_columns or own.text_columns or (() if own.name else ("text",))),
         max_length=max(own.max_length, 0 if model.preprocessor else config.data.seq_len),
     )
     config.check()
@@ -50,7 +49,6 @@ def task_configuration(
 def sigmoid_head(model: XLNetClassifier) -> tf.train.Checkpoint:
     """The head of two classes that a head with one logit is: sigmoid(z) is the softmax of 0, z."""
     kernel, bias = model.head.logits.weights
-    logits = tf_keras.layers.Dense(2, dtype="float32")
-    logits.build([None, kernel.shape[0]])
-    logits.set_weights([tf.pad(kernel, [[0, 0], [1, 0]]), tf.pad(bias, [[1, 0]])])
+    padded = tf.pad(kernel, [[0, 0], [1, 0]]), tf.pad(bias, [[1, 0]])
+    logits = tf.train.Checkpoint(kernel=tf.Variable(padded[0]), bias=tf.Variable(padded[1]))
     return tf.train.Checkpoint(summary=model.head.summary, logits=logits)

@@ -178,7 +178,9 @@ def save_pretrained(
                     f"{name}: expected an XLNetClassifier, got {type(model).__name__}"
                 )
     if tokenizer is None:
-        require(bool(preprocessor := getattr(model, "preprocessor", None)), "tokenizer", _NEEDED, None)
+        require(
+            bool(preprocessor := getattr(model, "preprocessor", None)), "tokenizer", _NEEDED, None
+        )
         tokenizer = preprocessor.tokenizer.plain
     if isinstance(tokenizer, str):
         tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)
@@ -218,43 +220,36 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
       DataError: the checkpoint is missing, damaged, lacks a variable of a part, has one more, or
         has values that are no finite numbers.
     """
-    with local_copy(model_dir) as directory:
-        _restore(directory, parts)
-
-
-def _restore(model_dir: str, parts: dict[str, tf.Module]) -> None:
-    source = foreign_source(model_dir)
-    if source is not None:
-        _assign(source, parts)
-        return
-    saved = newest_checkpoint(model_dir)
-    if saved is None:
-        raise DataError(
-            f"no checkpoint in {model_dir!r}: expected a model directory, an HF folder or a TF1 "
-            "release"
-        )
-    path = saved.prefix
-    names = variable_names(path)
-    _check_has(parts, [name.removeprefix("model/") for name in names], model_dir)
-    model = tf.train.Checkpoint(**parts)
-    with reading_checkpoint(path) as plain:
-        # Partial first: TensorFlow would warn about every value if the check failed.
-        checkpoint = tf.train.Checkpoint(model=model)
-        checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
+    with local_copy(model_dir) as folder:
+        source = foreign_source(folder)
+        if source is not None:
+            _assign(source, parts)
+            return
+        saved = newest_checkpoint(folder)
+        if saved is None:
+            raise DataError(
+                f"no checkpoint in {folder!r}: expected a model directory, an HF folder or a TF1 "
+                "release"
+            )
+        path = saved.prefix
+        names = variable_names(path)
+        _check_has(parts, [name.removeprefix("model/") for name in names], folder)
+        model = tf.train.Checkpoint(**parts)
+        with reading_checkpoint(path) as plain:
+            # Partial first: TensorFlow would warn about every value if the check failed.
+            checkpoint = tf.train.Checkpoint(model=model)
+            checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
     for match in filter(None, map(_VARIABLE.fullmatch, names)):
         name, part = match.groups()
-        if part in parts:
-            _check_variable(_variable(model, name), part, f"checkpoint {path}: {name}")
-
-
-def _check_variable(variable: Any, part: str, where: str) -> None:
-    """Raises `DataError` unless a model has a variable of a checkpoint, with finite values."""
-    is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
-    expected = f"a variable of the model that {CONFIG_FILE} describes"
-    require_data(is_known, where, expected, "one more")
-    if variable is not None and variable.dtype.is_floating:
-        is_finite = bool(tf.reduce_all(tf.math.is_finite(variable)))
-        require_data(is_finite, where, "finite numbers", "NaN or infinity")
+        if part not in parts:
+            continue
+        variable, where = _variable(model, name), f"checkpoint {path}: {name}"
+        is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
+        expected = f"a variable of the model that {CONFIG_FILE} describes"
+        require_data(is_known, where, expected, "one more")
+        if variable is not None and variable.dtype.is_floating:
+            is_finite = bool(tf.reduce_all(tf.math.is_finite(variable)))
+            require_data(is_finite, where, "finite numbers", "NaN or infinity")
 
 
 def _assign(source: Source, parts: dict[str, tf.Module]) -> None:

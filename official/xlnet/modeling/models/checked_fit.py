@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.errors import ConfigError
-from official.xlnet.modeling.ops.legacy_keras import require_no_keras_3
+from official.xlnet.modeling.ops.legacy_keras import LegacyLayer, require_no_keras_3
 
 _SETS_THE_RATE = (
     tf_keras.callbacks.LearningRateScheduler,
@@ -17,7 +17,7 @@ _SETS_THE_RATE = (
 )
 
 
-class CheckedFit(tf_keras.Model):
+class CheckedFit(LegacyLayer, tf_keras.Model):
     """A Keras model that refuses arguments of `fit` that would have no effect."""
 
     # `BackupAndRestore` deletes that of the instance, which the next `fit` reads.
@@ -30,6 +30,12 @@ class CheckedFit(tf_keras.Model):
         """As in Keras; raises `ConfigError` for an optimizer, loss or metric of Keras 3."""
         require_no_keras_3("compile", (args, kwargs))
         super().compile(*args, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles as a saved model was, with the optimizer's variables."""
+        self.compile(**tf_keras.saving.deserialize_keras_object(config))
+        if isinstance(self.optimizer, tf_keras.optimizers.Optimizer):
+            self.optimizer.build(self.trainable_variables)
 
     def fit(self, x=None, y=None, *args, callbacks=None, validation_data=None, **kwargs):
         """As in Keras; lists of texts and numbers are taken, too.

@@ -11,7 +11,7 @@ import tf_keras
 
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.checked_fit import CheckedFit
-from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3, require_legacy_keras
+from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3
 
 _OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
 
@@ -76,10 +76,6 @@ class TrainableModel(CheckedFit):
         for block in encoder.blocks[: training.freeze_layers]:
             block.trainable = False
 
-    def __call__(self, inputs, *args, **kwargs):
-        require_legacy_keras(inputs)
-        return super().__call__(inputs, *args, **kwargs)
-
     def compile(
         self,
         optimizer="rmsprop",
@@ -127,12 +123,6 @@ class TrainableModel(CheckedFit):
         # for the seed of dropout, that fails on several replicas.
         with self.distribute_strategy.scope():
             _ = self.optimizer.iterations
-
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles as a saved model was, with the optimizer's variables."""
-        self.compile(**tf_keras.saving.deserialize_keras_object(config))
-        if isinstance(self.optimizer, tf_keras.optimizers.Optimizer):
-            self.optimizer.build(self.trainable_variables)
 
     def with_layer_losses(self, loss_sum: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """A sum of losses with the costs that layers added to the last call (`Layer.add_loss`).

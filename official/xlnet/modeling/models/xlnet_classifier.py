@@ -21,7 +21,6 @@ from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.heads.summary_head import SummaryHead
 from official.xlnet.modeling.models.xlnet_task_model import EncoderWithHead
 from official.xlnet.modeling.networks import Encoder
-from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
 
 TASKS = ("classification", "multi_label", "regression")
 
@@ -71,24 +70,22 @@ class XLNetClassifier(EncoderWithHead):
         self.encoder, self.preprocessor = encoder, preprocessor
         self.config, task = copy.deepcopy(encoder.config), encoder.config.task
         if num_classes is None:
-            require_one_of("num_classes: a number, or an encoder whose task", task.name, TASKS)
+            require_one_of("encoder: task.name without num_classes", task.name, TASKS)
             self.head = create_head(HeadSections(encoder.model, task))
         else:
             require_number("num_classes", num_classes, AT_LEAST_1)
             task = TaskConfig(summary=task.summary, max_length=task.max_length)
             self.config.task = task
-            sections = HeadSections(encoder.model, task)
-            self.head = SummaryHead(sections, num_classes, name="head")
+            self.head = SummaryHead(HeadSections(encoder.model, task), num_classes, name="head")
         self.num_classes = num_classes or max(1, len(task.labels))
         self.build(None)
 
-    def call(self, inputs: Any, training: bool | None = None) -> tf.Tensor:
-        require_legacy_keras(inputs)
+    def call(self, inputs: Any, training: bool | None = None, dropout_seed=None) -> tf.Tensor:
         if tf.convert_to_tensor(tf.nest.flatten(inputs)[0]).dtype == tf.string:
             expected = "token ids, as the model has no preprocessor; `load_model` makes one"
             require(self.preprocessor is not None, "inputs", expected, "strings")
             inputs = self.preprocessor(inputs)
-        return self.run_head(inputs, training)["logits"]
+        return super().call(inputs, training, dropout_seed)["logits"]
 
     def get_config(self) -> dict[str, Any]:
         parts = {"encoder": self.encoder, "preprocessor": self.preprocessor}
@@ -100,6 +97,6 @@ class XLNetClassifier(EncoderWithHead):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        parts = {k: config.get(k) for k in ("encoder", "preprocessor")}
-        loaded = {k: tf_keras.saving.deserialize_keras_object(part) for k, part in parts.items()}
-        return cls(**{**config, **loaded})
+        load = tf_keras.saving.deserialize_keras_object
+        parts = ("encoder", "preprocessor")
+        return cls(**{k: load(x) if k in parts else x for k, x in config.items()})

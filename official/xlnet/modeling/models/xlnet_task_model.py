@@ -47,23 +47,24 @@ class EncoderWithHead(CheckedFit):
     @property
     def trainable_weights(self) -> list[tf.Variable]:
         """All that a task, or a loss beside it, reads and that is not frozen."""
-        only_pretrained = () if self.auxiliary_losses else self.encoder.only_pretrained
-        unused = {id(variable) for variable in only_pretrained}
+        unused = {
+            id(weight) for weight in self.encoder.only_pretrained if not self.auxiliary_losses
+        }
         return [weight for weight in super().trainable_weights if id(weight) not in unused]
 
     def build(self, input_shape=None):
-        with tf.name_scope(self.encoder.name):
-            self.encoder.build()
-        with tf.name_scope(self.head.name):
-            self.head.build([None, None, None, self.encoder.model.d_model])
+        for layer in (self.encoder, self.head):
+            if not layer.built:
+                with tf.name_scope(layer.name):
+                    layer.build([None, None, None, self.encoder.model.d_model])
         self.built = True
 
-    def run_head(
+    def call(
         self,
         inputs: Batch | tf.Tensor,
-        training: bool | None,
+        training: bool | None = None,
         dropout_seed: tf.Tensor | None = None,
-    ) -> Batch:
+    ) -> Any:
         """The outputs of the head for the features of a call; see `XLNetTaskModel`."""
         inputs = _features(inputs)
         seed = dropout_seed_of_call(training, dropout_seed)
@@ -134,9 +135,6 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         """The losses beside that of the head, with their weights."""
         weights = self.config.task.auxiliary_losses()
         return [(getattr(self, name), weight) for name, weight in weights.items()]
-
-    def call(self, inputs: Batch | tf.Tensor, training: bool | None = None, dropout_seed=None):
-        return self.run_head(inputs, training, dropout_seed)
 
     def train_step(self, batch: Batch) -> Batch:
         """One update.
