@@ -70,7 +70,7 @@ class TrainableModel(CheckedFit):
     def freeze(self) -> None:
         """Freezes what `training` says of the built encoder; it keeps no moments of it."""
         training, encoder = self.config.training, self.encoder
-        encoder.trainable = not (training.freeze_encoder or self.config.task.freeze_encoder)
+        encoder.trainable = not (training.freeze_network or self.config.task.freeze_encoder)
         if training.freeze_embeddings:
             encoder.word_embedding.trainable = False
         for block in encoder.blocks[: training.freeze_layers]:
