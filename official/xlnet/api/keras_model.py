@@ -53,8 +53,7 @@ def load_model(
     task.max_length = max_length or task.max_length
     config.check()
     require_memory(config.model)
-    encoder = task_encoder(config)
     preprocessor = Preprocessor(load_tokenizer(model_dir), task)
-    model = XLNetClassifier(encoder, num_classes, preprocessor)
-    restore(model_dir, encoder=encoder, **({} if num_classes else {"head": model.head}))
+    model = XLNetClassifier(task_encoder(config), num_classes, preprocessor)
+    restore(model_dir, encoder=model.encoder, **({} if num_classes else {"head": model.head}))
     return model

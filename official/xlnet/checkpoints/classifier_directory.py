@@ -49,6 +49,8 @@ def task_configuration(
 def sigmoid_head(model: XLNetClassifier) -> tf.train.Checkpoint:
     """The head of two classes that a head with one logit is: sigmoid(z) is the softmax of 0, z."""
     kernel, bias = model.head.logits.weights
-    padded = tf.pad(kernel, [[0, 0], [1, 0]]), tf.pad(bias, [[1, 0]])
-    logits = tf.train.Checkpoint(kernel=tf.Variable(padded[0]), bias=tf.Variable(padded[1]))
+    logits = tf.train.Checkpoint(
+        kernel=tf.Variable(tf.pad(kernel, [[0, 0], [1, 0]])),
+        bias=tf.Variable(tf.pad(bias, [[1, 0]])),
+    )
     return tf.train.Checkpoint(summary=model.head.summary, logits=logits)

@@ -178,9 +178,8 @@ def save_pretrained(
                     f"{name}: expected an XLNetClassifier, got {type(model).__name__}"
                 )
     if tokenizer is None:
-        require(
-            bool(preprocessor := getattr(model, "preprocessor", None)), "tokenizer", _NEEDED, None
-        )
+        preprocessor: Any = getattr(model, "preprocessor", None)
+        require(preprocessor is not None, "tokenizer", _NEEDED, None)
         tokenizer = preprocessor.tokenizer.plain
     if isinstance(tokenizer, str):
         tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)

@@ -47,15 +47,15 @@ class Preprocessor(LegacyLayer):
         self.tokenizer, self.task = GraphTokenizer(tokenizer), task
 
     def call(self, texts: Any) -> dict[str, tf.Tensor]:
-        task = self.task
+        task, length = self.task, self.task.max_length
         if isinstance(texts, dict):
             texts = tuple(texts[name] for name in task.text_columns)
         columns = texts if isinstance(texts, tuple) else (texts,)
         rows = [self.tokenizer(tf.reshape(column, [-1])) for column in columns]
-        features = padded(long_texts.read(rows, task, task.max_length)[0], task.max_length)
+        features = padded(long_texts.read(rows, task, length)[0], length)
         number = long_texts.num_sequences(task, len(columns))
-        shape = [-1, task.max_length] if number == 1 else [-1, number, task.max_length]
-        return {name: tf.reshape(x, shape) for name, x in features.items()}
+        axes = [number] if number > 1 else []
+        return {name: tf.reshape(x, [-1, *axes, length]) for name, x in features.items()}
 
     def get_config(self) -> dict[str, Any]:
         plain = self.tokenizer.plain

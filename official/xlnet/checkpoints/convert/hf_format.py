@@ -382,7 +382,8 @@ def _check_supported(tree: dict[str, Any], path: str) -> None:
 
 
 def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:
-    for name, opened in zip(WEIGHTS_FILES, (_SafetensorsFile, TorchFile), strict=True):
+    readers: list[Any] = [_SafetensorsFile, TorchFile]
+    for name, opened in zip(WEIGHTS_FILES, readers, strict=True):
         where = os.path.join(path, f"{name}.index.json")
         if os.path.exists(os.path.join(path, name)):
             return [opened(os.path.join(path, name))]

@@ -13,7 +13,6 @@ conversion:
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Iterator
 from typing import Protocol
@@ -225,11 +224,6 @@ class Weights:
                     f"{source.path}: expected {source.config.model.num_layers} layers, as in its "
                     f"configuration, got also a variable {name!r}"
                 )
-
-    @property
-    def num_parameters(self) -> int:
-        """Total number of parameters."""
-        return sum(math.prod(shape) for shape in self.shapes.values())
 
     def read(self, ours: str) -> np.ndarray:
         """Returns the value of a variable, by our name and in our shape, as float32."""

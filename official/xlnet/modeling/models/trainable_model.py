@@ -49,9 +49,6 @@ class TrainableModel(CheckedFit):
       config: the configuration, which a saved model keeps.
     """
 
-    config: Any
-    encoder: Any
-
     def __init__(self, precision: str, **kwargs):
         if precision != "float32":
             kwargs.setdefault("dtype", precision)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -11,7 +11,7 @@ import tf_keras
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS, TASK_LOSSES
 from official.xlnet.configs.sections import HeadSections
-from official.xlnet.modeling.heads import Head, create_head
+from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call, fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.models.gradient_accumulation import (
@@ -32,12 +32,10 @@ class EncoderWithHead(CheckedFit):
     """A model of an encoder and a head, whichever way it is trained.
 
     Attributes:
-      auxiliary_losses: the losses beside that of the head, with their weights.
+      config: the configuration; `config.task` is that of the head.
+      encoder: the encoder.
+      head: the head.
     """
-
-    encoder: Encoder
-    head: Head
-    auxiliary_losses: Sequence[tuple[tf_keras.layers.Layer, float]] = ()
 
     @property
     def with_memory(self) -> bool:
@@ -47,9 +45,8 @@ class EncoderWithHead(CheckedFit):
     @property
     def trainable_weights(self) -> list[tf.Variable]:
         """All that a task, or a loss beside it, reads and that is not frozen."""
-        unused = {
-            id(weight) for weight in self.encoder.only_pretrained if not self.auxiliary_losses
-        }
+        are_read = bool(self.config.task.auxiliary_losses())
+        unused = {id(weight) for weight in self.encoder.only_pretrained if not are_read}
         return [weight for weight in super().trainable_weights if id(weight) not in unused]
 
     def build(self, input_shape=None):

@@ -71,8 +71,7 @@ class MultiTask(Task):
         if not config.task.target_means:
             config.task.target_means, config.task.target_scales = zip(*targets, strict=True)
         module = config.task.answer_module
-        modules = {config.task.part(name).answer_module for name in config.task.subtasks}
-        if module not in modules:
+        if all(config.task.part(name).answer_module != module for name in config.task.subtasks):
             raise DataError(
                 f"multitask data: expected a data set with two text columns and classes, which "
                 f"task.answer_module={module} compares, got none"
