@@ -44,7 +44,9 @@ class TrainingConfig(Section):
         the full learning rate, as in the paper.
       freeze_embeddings: whether the word embedding is frozen: it stays as it is, and the optimizer
         keeps nothing for it.
-      freeze_layers: number of lowest layers that are frozen. See also `task.freeze_encoder`.
+      freeze_layers: number of lowest layers that are frozen.
+      freeze_network: whether the whole encoder is frozen, as with `task.freeze_encoder`, and only
+        the head is trained, or what an objective has besides; without dropout in the encoder.
       accumulate_steps: gradient accumulation steps: the batch is split into this many
         micro-batches, which are computed in sequence before one update.
       parallel_slices: number of micro-batches computed in parallel, each on its own CPU cores;
@@ -117,6 +119,7 @@ class TrainingConfig(Section):
     decay_embedding: bool = True
     freeze_embeddings: bool = False
     freeze_layers: int = 0
+    freeze_network: bool = False
     accumulate_steps: int = 1
     parallel_slices: int = 1
     release_memory: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from official.xlnet.tasks.task import Task
 
 DATA_FILE = "data.json"
 _MOST_CLASSES = 12  # Shown in a line.
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
 _MANY = 20  # Classes that are numbers, above which they are probably amounts.
 
 
@@ -40,7 +42,7 @@ def data_report(
     known = set(filter(None, map(_text, train)))
     texts = {split: list(map(_text, each)) for split, each in (("train", train), ("dev", dev))}
     of_each = {
-        split: collections.Counter(name for example in each for name in _classes(example))
+        split: collections.Counter(name for example in each for name in classes_of(example))
         for split, each in (("train", train), ("dev", dev))
     }
     cleaned = {hash(task.tokenizer.clean(text)) for text in known}  # Of long texts, too.
@@ -113,7 +115,7 @@ def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
     for names in spellings.values():
         if len(names) > 1:
             yield f"warning     {' and '.join(map(repr, names))} are different classes"
-    if len(classes) > _MANY and all(map(_is_number, classes)):
+    if len(classes) > _MANY and all(map(_NUMBER.fullmatch, classes)):
         yield "warning     the classes are numbers; --task=regression predicts amounts"
 
 
@@ -126,13 +128,7 @@ def _text(example: Example) -> str:
     return "\t".join(found)
 
 
-def _classes(example: Example) -> tuple[str, ...]:
+def classes_of(example: Example) -> tuple[str, ...]:
+    """The names of the classes of an example; of tags, as often as they occur."""
     label = getattr(example, "label", None) or getattr(example, "tags", None)
     return (label,) if isinstance(label, str) else label if isinstance(label, tuple) else ()
-
-
-def _is_number(name: str) -> bool:
-    try:
-        return bool(np.isfinite(float(name)))
-    except ValueError:
-        return False

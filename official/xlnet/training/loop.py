@@ -190,7 +190,7 @@ class Loop(tf_keras.callbacks.Callback):
         with self.strategy.scope():
             model = self.create_model(init_from if saved is None else None)
             optimizer = create_optimizer(training, self.config.model.num_layers)
-            optimizer.build(getattr(model, "tuned_variables", model.trainable_variables))
+            optimizer.build(model.trainable_variables)
         self.state = tf.train.Checkpoint(model=model, optimizer=optimizer, **self.parts)
         if saved is not None:
             model_directory.restore_run(saved.prefix, self.state)

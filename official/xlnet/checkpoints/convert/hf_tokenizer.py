@@ -68,6 +68,12 @@ def write_vocabulary_files(
         _token(each.id, each.content, each.is_normalized, each.is_special)
         for each in sorted(tokens.values(), key=lambda each: each.id)
     ]
+    pre_tokenizer: dict[str, Any] = _METASPACE
+    if model.normalizer_spec.remove_extra_whitespaces:
+        pre_tokenizer = {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "WhitespaceSplit"}, _METASPACE],
+        }
     tree = {
         "version": "1.0",
         "truncation": None,
@@ -77,7 +83,7 @@ def write_vocabulary_files(
             "type": "Sequence",
             "normalizers": _normalizers(model, lowercase, keep_accents),
         },
-        "pre_tokenizer": _pre_tokenizer(model),
+        "pre_tokenizer": pre_tokenizer,
         "post_processor": _template(),
         "decoder": _METASPACE,
         "model": {
@@ -167,12 +173,6 @@ def _combining() -> str:
     firsts, lasts = (sorted(code for code in codes if code + k not in codes) for k in (-1, 1))
     spans = (f"\\x{{{a:X}}}-\\x{{{b:X}}}" for a, b in zip(firsts, lasts, strict=True))
     return f"[{''.join(spans)}]"
-
-
-def _pre_tokenizer(model: message.Message) -> dict[str, Any]:
-    if not model.normalizer_spec.remove_extra_whitespaces:
-        return _METASPACE
-    return {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, _METASPACE]}
 
 
 def _template() -> dict[str, Any]:

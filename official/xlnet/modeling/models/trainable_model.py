@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.checked_fit import CheckedFit
-from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3, require_legacy_keras
+from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3
 
 _OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
 
@@ -49,9 +48,6 @@ class TrainableModel(CheckedFit):
       config: the configuration, which a saved model keeps.
     """
 
-    config: Any
-    encoder: Any
-
     def __init__(self, precision: str, **kwargs):
         if precision != "float32":
             kwargs.setdefault("dtype", precision)
@@ -70,14 +66,11 @@ class TrainableModel(CheckedFit):
     def freeze(self) -> None:
         """Freezes what `training` says of the built encoder; it keeps no moments of it."""
         training, encoder = self.config.training, self.encoder
+        encoder.trainable = not (training.freeze_network or self.config.task.freeze_encoder)
         if training.freeze_embeddings:
             encoder.word_embedding.trainable = False
         for block in encoder.blocks[: training.freeze_layers]:
             block.trainable = False
-
-    def __call__(self, inputs, *args, **kwargs):
-        require_legacy_keras(inputs)
-        return super().__call__(inputs, *args, **kwargs)
 
     def compile(
         self,
@@ -126,12 +119,6 @@ class TrainableModel(CheckedFit):
         # for the seed of dropout, that fails on several replicas.
         with self.distribute_strategy.scope():
             _ = self.optimizer.iterations
-
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles as a saved model was, with the optimizer's variables."""
-        self.compile(**tf_keras.saving.deserialize_keras_object(config))
-        if isinstance(self.optimizer, tf_keras.optimizers.Optimizer):
-            self.optimizer.build(self.trainable_variables)
 
     def with_layer_losses(self, loss_sum: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """A sum of losses with the costs that layers added to the last call (`Layer.add_loss`).

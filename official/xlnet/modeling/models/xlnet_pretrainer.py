@@ -91,7 +91,9 @@ class XLNetPretrainer(TrainableModel):
     def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):
         inputs = by_name(inputs)
         of_encoder = {name: x for name, x in inputs.items() if name != "content_positions"}
-        outputs = self.encoder(of_encoder, training=training, return_word_embedding=True)
+        # A frozen encoder is used as it is, without dropout.
+        is_trained = training and self.encoder.trainable
+        outputs = self.encoder(of_encoder, training=is_trained, return_word_embedding=True)
         embedding_VD = outputs.pop("word_embedding")
         rows_BPD = prediction_rows(outputs, inputs)
         if rows_BPD is not None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.configs.validation import require_type
+from official.xlnet.configs.validation import require, require_type
 from official.xlnet.tokenization.added_tokens import Rules
 from official.xlnet.tokenization.graph.characters import PagedTable, character_blocks, whitespace
 from official.xlnet.tokenization.graph.packing import pack, padded
@@ -76,6 +76,8 @@ class GraphTokenizer(tf.Module):
         Returns:
           Token ids, int32 [B, (number of tokens)]; each row equals `Tokenizer.encode`.
         """
+        expected = "strings; for inputs of Keras there is the layer `Preprocessor`"
+        require(type(text).__name__ != "KerasTensor", "text", expected, text)
         return self.split(self.sentencepiece(self.clean(text)))
 
     def clean(self, text: tf.Tensor) -> tf.Tensor:
