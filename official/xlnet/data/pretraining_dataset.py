@@ -455,7 +455,8 @@ def _check_config(manifest: Manifest, path: str, config: XLNetConfig | None) -> 
     settings = manifest.source.get("settings", {})
     for name in TEXT_SETTINGS:
         written, expected = settings.get(name), getattr(config.data, name)
-        if written not in (None, expected):
+        is_of_vocabulary = name == "keep_accents" and settings.get("keep_whitespace")
+        if written not in (None, expected) and not is_of_vocabulary:
             raise DataError(
                 f"{path}: text was tokenized with {name} {written}, "
                 f"but the configuration has data.{name} {expected}"
