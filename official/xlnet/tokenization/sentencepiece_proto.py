@@ -22,8 +22,9 @@ UNIGRAM = 1  # TrainerSpec.ModelType.
 # `normalizer_spec.name` of a model from HF's `tokenizer.json`, and of one that keeps white space.
 OF_TOKENIZERS, KEEPS_WHITESPACE = "tokenizers", "keeps_whitespace"
 # Its pieces of white space, where `▁` stands for a space; a longer run is always preferred.
-WHITESPACE_PIECES = ("\n", "\t", "\r", *("▁" * number for number in range(2, 17)))
+WHITESPACE_PIECES = ("\n", "\t", "\r", *("▁" * number for number in range(2, 25)))
 UNKNOWN_PENALTY = 10  # An unknown character scores so much less than any piece: kUnkPenalty.
+USER_DEFINED_SCORE = 0.1  # Of SentencePiece, for each byte of such a piece beyond the first.
 
 
 def parse_model(model_proto: bytes) -> message.Message:

@@ -126,13 +126,13 @@ class Tokenizer:
         self.model_proto = read_vocabulary(model_file)
         self.sha256 = hashlib.sha256(self.model_proto).hexdigest()
         _check_record(model_file, self.sha256)
+        self.counts: collections.Counter[str] = collections.Counter()
+        self._processor = _processor(model_file, self.model_proto)
         model = parse_model(self.model_proto)
         self.keep_whitespace = model.normalizer_spec.name == KEEPS_WHITESPACE
         self.lowercase = lowercase
         self.keep_accents = keep_accents or self.keep_whitespace
         self._cleaning = lowercase, self.keep_accents, self.keep_whitespace
-        self.counts: collections.Counter[str] = collections.Counter()
-        self._processor = _processor(model_file, self.model_proto)
         tokens = added_pieces(model.pieces)
         self.added_tokens = {token.id: token.content for token in tokens.values()}
         self.marks = rules(tokens.values(), *self._cleaning)

@@ -37,13 +37,13 @@ from official.xlnet.tokenization.sentencepiece_proto import (
     UNIGRAM,
     UNKNOWN_PENALTY,
     USER_DEFINED,
+    USER_DEFINED_SCORE,
     obstacle_to_export,
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
 _SPACES = "\t\n\v\f\r"  # What `FastSentencepieceTokenizer` takes for a space.
-_USER_DEFINED_SCORE = 0.1  # Score per byte beyond the first; as in the library.
 
 
 class GraphSentencePiece(tf.Module):
@@ -89,7 +89,7 @@ class GraphSentencePiece(tf.Module):
         lowest = min(np.float32(p.score) for p in model.pieces if p.type == NORMAL)
         for piece in model.pieces:
             if piece.type == USER_DEFINED:
-                piece.score = _USER_DEFINED_SCORE * (len(piece.piece.encode()) - 1)
+                piece.score = USER_DEFINED_SCORE * (len(piece.piece.encode()) - 1)
         if model.normalizer_spec.name == KEEPS_WHITESPACE:
             self.whitespace = dict(zip(map(ord, _SPACES), alike[1:], strict=False))
             for piece in model.pieces:
