@@ -138,9 +138,7 @@ def train_vocabulary(
     inputs = list_of_paths(inputs)
     with only_writer(output_dir):
         sample = read_sample(inputs, sampling, lowercase, keep_accents)
-        model = train_unigram(
-            sample.sentences, size, progress=progress, whitespace=keep_whitespace
-        )
+        model = train_unigram(sample.sentences, size, progress=progress, whitespace=keep_whitespace)
         require_no_owner(output_dir, model, MANIFEST_FILE)
         write_bytes(os.path.join(output_dir, VOCAB_FILE), model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)

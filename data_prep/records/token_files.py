@@ -49,7 +49,6 @@ _SENTENCE_END = re.compile("[.!?。！？…][\"')\\]»”’」』]*$")
 _NO_SPACE_NEEDED = re.compile(f"[{FULL_STOPS}][{CLOSING_MARKS}]*$")
 
 
-
 def token_dtype(vocab_size: int) -> np.dtype:
     """Returns the data type of token files for a vocabulary size."""
     return np.dtype("<u2" if vocab_size <= 1 << 15 else "<u4")

@@ -54,9 +54,7 @@ def aliases(pieces: Iterable[message.Message]) -> dict[int, int]:
     return {i: piece.id for i, piece in added_pieces(pieces).items() if piece.id != i}
 
 
-def rules(
-    tokens: Iterable[message.Message], *cleaning: bool
-) -> tuple[Rules, Rules]:
+def rules(tokens: Iterable[message.Message], *cleaning: bool) -> tuple[Rules, Rules]:
     """The rules that mark the tokens in a text: those before it is cleaned, and those after.
 
     Args:

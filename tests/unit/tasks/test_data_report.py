@@ -45,8 +45,8 @@ def test_the_report_counts_what_a_person_asks_for(task):
         "classes     a 63, b 30; f1 is that of a",
         "warning     dev has no b",
         f"lengths     median 5 tokens, 99% 23, longest 23; 31 cut at {longest}",
-        "texts       2 have line breaks, tabs or runs of spaces, each read as one space; a vocabulary "
-        "of `xlnet vocab --keep_whitespace` keeps them",
+        "texts       2 have line breaks, tabs or runs of spaces, each read as one space; a "
+        "vocabulary of `xlnet vocab --keep_whitespace` keeps them",
         "texts       1 are equal to another one once they are cleaned",
     ]
 
