@@ -48,7 +48,7 @@ def parse_model(model_proto: bytes) -> message.Message:
 
 def make_whitespace_kept(model: message.Message) -> None:
     """Makes a model one that changes nothing in a text; see `text_cleaning.clean`."""
-    spec = model.normalizer_spec  # type: ignore[attr-defined]
+    spec = model.normalizer_spec
     spec.name, spec.remove_extra_whitespaces = KEEPS_WHITESPACE, False
     # A graph needs some normalizer: this one changes a code point that no text has.
     spec.precompiled_charsmap = compiled_rules([("\ufdd0", "\ufffd")])
