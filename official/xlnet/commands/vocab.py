@@ -97,7 +97,7 @@ def _extend() -> dict[str, Any]:
         if FLAGS[name].present:
             raise ConfigError(
                 f"--{name}: expected no such flag with --extend: text is normalized as the "
-                "configuration and the vocabulary of the model say"
+                "configuration of the model says"
             )
     from official.xlnet.api.vocabulary import extend_vocabulary
 
