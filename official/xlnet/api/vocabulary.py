@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import sentencepiece
@@ -82,6 +83,7 @@ def extend_vocabulary(
         source = open_source(model)
         require_one_of("model.network", source.config.model.network, ("xlnet",))
         tokenizer = load_tokenizer(model)
+        sampling = dataclasses.replace(sampling, keep_whitespace=tokenizer.keep_whitespace)
         sample = read_sample(inputs, sampling, tokenizer.lowercase, tokenizer.keep_accents)
         extension = vocabulary_extension.extend_vocabulary(tokenizer, sample, num_pieces)
         write_extended(

@@ -28,7 +28,7 @@ from official.xlnet.commands import (
     integer,
     string,
 )
-from official.xlnet.data.reading import check_unknown
+from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.vector_files import check_ending, vector_file
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
@@ -85,14 +85,18 @@ def run() -> dict[str, Any]:
             f"{FLAGS.output}: expected .jsonl or .parquet for rows of words or tokens"
         )
     check_ending(FLAGS.output)
-    texts = [row["text"] for row in read_text_rows([], FLAGS.input)]
+    progress = Progress(sys.stderr)
+    rows = read_text_rows([], FLAGS.input)
+    texts = [row["text"] for row in rows]
+    if others := [name for name in rows[0] if name != "text"]:
+        progress.keep(f"{FLAGS.input}: texts are read from text; not read: {', '.join(others)}")
     tokenizer, encoder = load_tokenizer(FLAGS.model), load_encoder(FLAGS.model)
     layers = [int(each) if _INTEGER.fullmatch(each) else each for each in FLAGS.layers]
     embedder = TextEmbedder(
         encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length, FLAGS.window_stride
     )
     size = FLAGS.batch_size * _CHUNK_BATCHES
-    progress, start = Progress(sys.stderr), time.monotonic()
+    start = time.monotonic()
     vectors = vector_file(FLAGS.output, len(texts), embedder.width)
     with products_in(FLAGS.products), vectors as write:
         for first in range(0, len(texts), size):
@@ -100,15 +104,20 @@ def run() -> dict[str, Any]:
             if of_parts:
                 write(*_parts(embedder, tokenizer, chunk, first))
             else:
-                rows = [{"text": text} for text in chunk]
-                write(rows, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
+                named = [{"text": text} for text in chunk]
+                write(named, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
             done = first + len(chunk)
             left = (time.monotonic() - start) / done * (len(texts) - done)
             progress.show(f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left")
     progress.keep(f"{len(texts)}/{len(texts)} texts")
-    return {
+    counts = {
         "texts": len(texts),
+        "empty": sum(not text.strip() for text in texts),
         "truncated": embedder.num_truncated,
+    }
+    say_counts(FLAGS.input, {**counts, **tokenizer.counts})
+    return {
+        **counts,
         "width": embedder.width,
         "texts_per_second": per_second(len(texts), start),
         **check_unknown(tokenizer.counts, FLAGS.input),

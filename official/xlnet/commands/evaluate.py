@@ -22,6 +22,7 @@ from official.xlnet.commands import (
     repeated,
     string,
 )
+from official.xlnet.data.reading import say_counts
 from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flag_table(
@@ -57,4 +58,9 @@ def run() -> dict[str, Any]:
     models = FLAGS.model
     model = models[0] if len(models) == 1 else models
     with products_in(FLAGS.products):
-        return evaluate(model, FLAGS.data, FLAGS.split, FLAGS.mem_len, FLAGS.output, FLAGS.max_lost)
+        found = evaluate(
+            model, FLAGS.data, FLAGS.split, FLAGS.mem_len, FLAGS.output, FLAGS.max_lost
+        )
+    if "examples" in found:
+        say_counts(FLAGS.data, found)
+    return found

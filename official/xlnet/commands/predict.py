@@ -32,7 +32,7 @@ from official.xlnet.commands import (
 )
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.data.graph_names import columns_of_inputs
-from official.xlnet.data.reading import check_unknown
+from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, require_extra
 from official.xlnet.files.arguments import split_options
@@ -76,6 +76,7 @@ def _one_by_one() -> dict[str, Any]:
         rows = write_json_lines(FLAGS.output, predictions)
     rate = per_second(rows, start)
     unknown = check_unknown(counts, FLAGS.input) if FLAGS.model else {}
+    say_counts(FLAGS.input, {"rows": rows, **counts})
     return {"rows": rows, "rows_per_second": rate, **counts, **unknown}
 
 

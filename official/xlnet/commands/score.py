@@ -22,7 +22,7 @@ import numpy as np
 from data_prep.tasks.text_rows import read_suite, read_text_rows
 from official.xlnet.commands import MODEL, TEXTS, boolean, choice, flag_table, integer, seed, string
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
-from official.xlnet.data.reading import check_unknown
+from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.row_files import ENDINGS, check_row_ending, write_rows
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, DataError
@@ -89,9 +89,11 @@ def run() -> dict[str, Any]:
     elif not FLAGS.pairs:
         write_json_lines(FLAGS.output, written)
     num_tokens = sum(len(result.pieces) for result in scores)
+    counts = {"texts": len(rows), "empty": sum(not row["text"].strip() for row in rows)}
+    say_counts(FLAGS.input or "--text", {**counts, **tokenizer.counts})
     total = sum(result.total for result in scores)
     return {
-        "texts": len(rows),
+        **counts,
         "tokens": num_tokens,
         "log_likelihood": total,
         **_error(standard_error(sum(result.order_totals for result in scores))),

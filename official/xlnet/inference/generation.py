@@ -29,6 +29,7 @@ from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import BlankText, has_blank, parse_blanks
+from official.xlnet.tokenization.sentencepiece_proto import WHITESPACE_PIECES
 from official.xlnet.tokenization.special_tokens import (
     EOD_ID,
     EOP_ID,
@@ -209,7 +210,8 @@ def _continuations(
     for prompt, (ids, _) in zip(prompts, _predict(model, tokenizer, rows, sampling), strict=True):
         ids = ids[: ids.index(EOD_ID)] if EOD_ID in ids else ids
         is_word = bool(ids) and tokenizer.id_to_piece(ids[0]).startswith(WORD_START)
-        texts.append(prompt.rstrip() + " " * is_word + tokenizer.decode(ids))
+        given = prompt if tokenizer.keep_whitespace else prompt.rstrip()
+        texts.append(given + " " * is_word + tokenizer.decode(ids))
     return texts
 
 
@@ -332,7 +334,8 @@ def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
     pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
     follows_space_V = np.array([piece.startswith(WORD_START) for piece in pieces])
     is_unspaced_V = np.array([begins_unspaced_word(piece) for piece in pieces])
-    is_space_V = np.array([piece == WORD_START for piece in pieces])
+    blank = {WORD_START, *WHITESPACE_PIECES}
+    is_space_V = np.array([piece in blank for piece in pieces])
     is_text_V = np.arange(len(pieces)) >= NUM_SPECIAL
     text_or_end_V = is_text_V.copy()
     text_or_end_V[[EOD_ID, EOP_ID]] = True
