@@ -118,6 +118,7 @@ SECTIONS = {
     "Looking inside": (
         "official.xlnet.analysis.record_windows",
         "official.xlnet.analysis.attention_maps",
+        "official.xlnet.analysis.masks",
         "official.xlnet.analysis.attention_patterns",
     ),
     "Command line": ("official.xlnet.cli",),

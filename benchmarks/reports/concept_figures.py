@@ -138,11 +138,9 @@ def with_patterns(tree: dict[str, Any]) -> dict[str, Any]:
 def attention(tree: dict[str, Any]) -> bytes:
     """All heads of a model, and the strongest head of each pattern."""
     from official.xlnet.analysis.attention_maps import AttentionMaps
-    from official.xlnet.analysis.attention_page import as_png
 
     maps = AttentionMaps(tree["attention"]["pieces"], np.array(tree["attention"]["weights"]))
-    layers, heads = (range(size) for size in maps.weights.shape[:2])
-    return as_png(maps, layers, heads)
+    return png(maps.plot())
 
 
 def _masks(tree: dict[str, Any], epoch: int) -> tuple[np.ndarray, np.ndarray]:

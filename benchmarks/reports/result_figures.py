@@ -110,9 +110,9 @@ def generation_cost(times: dict[str, Any]) -> bytes:
 
 def token_steps(steps: dict[str, Any]) -> bytes:
     """Steps of each token of a sentence, as `xlnet inspect steps` draws them."""
-    from official.xlnet.analysis.token_steps import TokenSteps, as_png
+    from official.xlnet.analysis.token_steps import TokenSteps
 
-    return as_png(TokenSteps(steps["pieces"], np.array(steps["num_steps"]), steps["layers"]))
+    return png(TokenSteps(steps["pieces"], np.array(steps["num_steps"]), steps["layers"]).plot())
 
 
 def serving(table: Table) -> bytes:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
+from matplotlib.figure import Figure
 
+from official.xlnet.analysis.attention_patterns import find_patterns
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
+from official.xlnet.runtime.pictures import Shown, new_figure
 from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
+_CELL_INCHES = 1.8
+_LEAST_COLUMNS = 4
+_COLORS = "magma_r"
 
-@dataclasses.dataclass(frozen=True)
-class AttentionMaps:
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class AttentionMaps(Shown):
     """Attention probabilities of a text.
 
     Attributes:
@@ -29,32 +39,72 @@ class AttentionMaps:
     pieces: list[str]
     weights: np.ndarray
 
+    def plot(self, layers: Sequence[int] = (), heads: Sequence[int] = ()) -> Figure:
+        """Draws a grid of layers (rows) and heads (columns).
 
+        Below them are the heads with the strongest score for each attention pattern.
+
+        Args:
+          layers: indices of the layers to draw. Default: all.
+          heads: indices of the heads to draw. Default: all.
+        """
+        gallery = find_patterns(self.weights)
+        layers = layers or range(self.weights.shape[0])
+        heads = heads or range(self.weights.shape[1])
+        maps = [(f"layer {i}, head {n}", i, n) for i in layers for n in heads]
+        columns = max(len(heads), _LEAST_COLUMNS)
+        rows = len(layers) + math.ceil(len(gallery) / columns)
+        figure = new_figure(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * rows)
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axes in grid.flat:
+            axes.set_axis_off()
+        places = [*grid[: len(layers), : len(heads)].flat, *grid[len(layers) :].flat]
+        for found in gallery:
+            title = f"{found.pattern} {found.strength:.2f}\nlayer {found.layer}, head {found.head}"
+            maps.append((title, found.layer, found.head))
+        for axes, (title, layer, head) in zip(places, maps, strict=False):
+            weights_TT = np.sqrt(self.weights[layer, head])
+            axes.imshow(weights_TT, cmap=_COLORS, vmin=0.0, interpolation="nearest")
+            axes.set_title(title, fontsize=8)
+        figure.tight_layout()
+        return figure
+
+
+@checks_arguments("model", max_tokens=1)
 def attention_maps(
-    model_dir: str, text: str, max_tokens: int = 128, text_pair: str | None = None
+    model: str | XLNetEncoder,
+    text: str,
+    max_tokens: int = 128,
+    text_pair: str | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> AttentionMaps:
     """Computes the attention maps of a text, as the model reads it; see `read_text`.
 
     Args:
-      model_dir: the model directory.
+      model: the model directory, or a loaded encoder.
       text: the input text; SEP and CLS are appended.
       max_tokens: maximum number of tokens; longer texts are truncated.
       text_pair: a second text, its own segment with a SEP of its own. Default: none.
+      tokenizer: the tokenizer of a loaded encoder.
 
     Returns:
       The attention maps of all layers and heads.
 
     Raises:
-      ConfigError: the configuration is missing or invalid.
+      ConfigError: the configuration is missing or invalid, or a loaded encoder comes without its
+        tokenizer.
       DataError: the checkpoint or vocabulary is missing or damaged, or the text is empty.
 
     Example:
       >>> attention_maps("runs/tiny/model", "The cat sat.").weights.shape
       (2, 4, 7, 7)
     """
-    tokenizer = load_tokenizer(model_dir)
+    if isinstance(model, str):
+        model, tokenizer = load_xlnet(model), load_tokenizer(model)
+    if tokenizer is None:
+        raise ConfigError("tokenizer: expected that of the loaded encoder, got None")
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
-    outputs = read_text(load_xlnet(model_dir), inputs, return_attention_scores=True)
+    outputs = read_text(model, inputs, return_attention_scores=True)
     weights_LNTT = outputs["attention_scores"][:, 0].numpy()
     return AttentionMaps(pieces_of(tokenizer, inputs), weights_LNTT)
 

@@ -1,11 +1,10 @@
-"""Attention maps as an image or as an interactive HTML page."""
+"""Attention maps as an interactive HTML page."""
 
 from __future__ import annotations
 
 import base64
 import html
 import json
-import math
 import string
 from collections.abc import Sequence
 
@@ -13,42 +12,7 @@ import numpy as np
 
 from official.xlnet.analysis.attention_maps import AttentionMaps
 from official.xlnet.analysis.attention_patterns import PRESENT, Found, find_patterns
-from official.xlnet.runtime.pictures import new_figure, png
 from official.xlnet.tokenization.tokenizer import WORD_START
-
-_CELL_INCHES = 1.8
-_LEAST_COLUMNS = 4
-_COLORS = "magma_r"
-
-
-def as_png(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> bytes:
-    """Draws attention maps as a grid of layers (rows) and heads (columns).
-
-    Below them are the heads with the strongest score for each attention pattern.
-
-    Args:
-      maps: the attention maps.
-      layers: indices of the layers to draw.
-      heads: indices of the heads to draw.
-
-    Returns:
-      The image as PNG.
-    """
-    gallery = find_patterns(maps.weights)
-    columns = max(len(heads), _LEAST_COLUMNS)
-    rows = len(layers) + math.ceil(len(gallery) / columns)
-    figure = new_figure(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for axes in grid.flat:
-        axes.set_axis_off()
-    for row, layer in enumerate(layers):
-        for column, head in enumerate(heads):
-            _draw(grid[row, column], maps.weights[layer, head], f"layer {layer}, head {head}")
-    for axes, found in zip(grid[len(layers) :].flat, gallery, strict=False):
-        title = f"{found.pattern} {found.strength:.2f}\nlayer {found.layer}, head {found.head}"
-        _draw(axes, maps.weights[found.layer, found.head], title)
-    figure.tight_layout()
-    return png(figure)
 
 
 def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> str:
@@ -82,11 +46,6 @@ def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) ->
             }
         ),
     )
-
-
-def _draw(axes, weights_TT: np.ndarray, title: str) -> None:
-    axes.imshow(np.sqrt(weights_TT), cmap=_COLORS, vmin=0.0, interpolation="nearest")
-    axes.set_title(title, fontsize=8)
 
 
 def _gallery_row(found: Found) -> str:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from official.xlnet.analysis.attention_maps import load_xlnet, pack_text, pieces_of, read_text
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.runtime.pictures import new_figure, png
-from official.xlnet.tokenization.tokenizer import WORD_START
-
-_ROW_TOKENS = 32
-_ROW_INCHES = 2.0
+from official.xlnet.runtime.pictures import Shown, bars_of_pieces
 
 
-@dataclasses.dataclass(frozen=True)
-class TokenSteps:
+@dataclasses.dataclass(frozen=True, repr=False)
+class TokenSteps(Shown):
     """Steps of the tokens of a text.
 
     Attributes:
@@ -28,6 +25,13 @@ class TokenSteps:
     pieces: list[str]
     num_steps: np.ndarray
     most: int
+
+    def plot(self) -> Figure:
+        """Draws the steps of each token as a bar, in rows of text."""
+        figure = bars_of_pieces(self.pieces, self.num_steps, "steps", self.most)
+        for axes in figure.axes:
+            axes.yaxis.get_major_locator().set_params(integer=True)
+        return figure
 
 
 def token_steps(
@@ -56,25 +60,3 @@ def token_steps(
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
     num_steps = read_text(encoder, inputs, return_num_steps=True)["num_steps"][0].numpy()
     return TokenSteps(pieces_of(tokenizer, inputs), num_steps, encoder.config.model.num_layers)
-
-
-def as_png(steps: TokenSteps) -> bytes:
-    """Draws the steps of each token as a bar, in rows of text.
-
-    Args:
-      steps: the steps.
-
-    Returns:
-      The image as PNG.
-    """
-    starts = range(0, len(steps.pieces), _ROW_TOKENS)
-    figure = new_figure(10, _ROW_INCHES * len(starts))
-    for axes, start in zip(figure.subplots(len(starts), squeeze=False)[:, 0], starts, strict=True):
-        row = slice(start, start + _ROW_TOKENS)
-        pieces = [piece.replace(WORD_START, " ") for piece in steps.pieces[row]]
-        axes.bar(range(len(pieces)), steps.num_steps[row], color="#29619f")
-        axes.set_xticks(range(len(pieces)), pieces, rotation=60, ha="right", parse_math=False)
-        axes.set(xlim=(-0.6, _ROW_TOKENS - 0.4), ylim=(0, steps.most), ylabel="steps")
-        axes.yaxis.get_major_locator().set_params(integer=True)
-    figure.tight_layout()
-    return png(figure)

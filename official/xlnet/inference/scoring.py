@@ -28,7 +28,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import tensorflow as tf
@@ -58,11 +58,15 @@ from official.xlnet.inference.network.language_model_network import LanguageMode
 from official.xlnet.inference.scoring_windows import Row, windows_of
 from official.xlnet.inference.text_parts import HIDDEN, Span, TextParts, text_parts
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime.pictures import Shown, bars_of_pieces
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-@dataclasses.dataclass(frozen=True)
-class Score:
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Score(Shown):
     """Log-likelihood of one text, or of its targets.
 
     Attributes:
@@ -85,6 +89,14 @@ class Score:
         return math.fsum(self.log_likelihoods)
 
     log_likelihood = total  # As in the log-likelihoods of an export.
+
+    def __repr__(self) -> str:
+        pieces = f"{len(self.pieces)} piece{'s' * (len(self.pieces) != 1)}"
+        return f"Score({self.text!r:.60}, {pieces}, log-likelihood {self.total:.2f} nats)"
+
+    def plot(self) -> Figure:
+        """Draws the surprisal of each piece, -log p in nats, as a bar."""
+        return bars_of_pieces(self.pieces, -self.log_likelihoods, "surprisal, nats")
 
     @property
     def standard_error(self) -> float | None:

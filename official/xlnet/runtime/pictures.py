@@ -1,18 +1,80 @@
-"""Pictures as PNG, drawn without a display."""
+"""Pictures as PNG, drawn without a display, and results that a notebook shows as one."""
 
 from __future__ import annotations
 
+import dataclasses
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LONGEST = 60  # Of a text in one line.
+_MOST_PIECES, _ROW_PIECES, _ROW_INCHES = 512, 32, 2.0
+
+
+class Shown:
+    """Base class of dataclasses that are one line in Python and a picture in a notebook.
+
+    The line has sizes in place of arrays and lists. A subclass draws the picture in `plot`.
+    """
+
+    def plot(self) -> Figure:
+        """Draws the picture."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        shown = [f"{field.name}={_size(getattr(self, field.name))}" for field in fields]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_png_(self) -> bytes:
+        return png(self.plot())
+
+
+def _size(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {list(value.shape)}"
+    return f"[{len(value)}]" if isinstance(value, list) else f"{value!r:.{_LONGEST}}"
 
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of a size in inches."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # Where pictures are drawn only.
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
+    return figure
+
+
+def bars_of_pieces(
+    pieces: list[str], values: np.ndarray, ylabel: str, top: float | None = None
+) -> Figure:
+    """Draws a bar for each word piece of a text, in rows of text.
+
+    Args:
+      pieces: the pieces; the first 512 of them are drawn.
+      values: the height of each bar, [T].
+      ylabel: what the height is.
+      top: the end of the axis. Default: the highest bar.
+    """
+    values = np.asarray(values)[:_MOST_PIECES]
+    names = [piece.replace("▁", " ") for piece in pieces[:_MOST_PIECES]]
+    starts = range(0, max(1, len(names)), _ROW_PIECES)
+    figure = new_figure(10, _ROW_INCHES * len(starts))
+    top = max(values, default=1.0) if top is None else top
+    for axes, start in zip(figure.subplots(len(starts), squeeze=False)[:, 0], starts, strict=True):
+        row = slice(start, start + _ROW_PIECES)
+        axes.bar(range(len(names[row])), values[row], color="#29619f")
+        axes.set_xticks(
+            range(len(names[row])), names[row], rotation=60, ha="right", parse_math=False
+        )
+        axes.set(xlim=(-0.6, _ROW_PIECES - 0.4), ylim=(0, top), ylabel=ylabel)
+    figure.tight_layout()
     return figure
 
 

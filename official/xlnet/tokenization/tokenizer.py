@@ -178,6 +178,9 @@ class Tokenizer:
         self._is_split = np.zeros(num_pieces, bool)
         self._is_split[list(self.splits)] = True
 
+    def __repr__(self) -> str:
+        return f"Tokenizer({self.vocab_size:,} pieces)"
+
     def __call__(
         self,
         texts: str | list[str] | tuple[str, ...],

@@ -32,17 +32,19 @@ FLAGS = flag_table(
 def run() -> dict[str, Any]:
     """Writes the maps; returns the path, and the heads with each pattern."""
     from official.xlnet.analysis.attention_maps import attention_maps
-    from official.xlnet.analysis.attention_page import as_html, as_png
+    from official.xlnet.analysis.attention_page import as_html
     from official.xlnet.analysis.attention_patterns import find_patterns
+    from official.xlnet.runtime.pictures import png
 
     path = check_ending(FLAGS.output, (".html", ".png"))
     model = load_config(FLAGS.model).model
     layers = _numbers("layers", model.num_layers)
     heads = _numbers("heads", model.num_heads)
     maps = attention_maps(FLAGS.model, FLAGS.text, FLAGS.max_tokens, FLAGS.text_pair)
-    is_page = path.endswith(".html")
-    content = as_html(maps, layers, heads).encode() if is_page else as_png(maps, layers, heads)
-    write_bytes(path, content)
+    if path.endswith(".html"):
+        write_bytes(path, as_html(maps, layers, heads).encode())
+    else:
+        write_bytes(path, png(maps.plot(layers, heads)))
     return {
         "output": os.path.abspath(path),
         "tokens": len(maps.pieces),

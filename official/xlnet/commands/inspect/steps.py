@@ -20,11 +20,12 @@ FLAGS = flag_table(MODEL, INSPECTED_TEXT, string("output", REQUIRED, "Output fil
 @on_local_disk(FLAGS, reads=["model"], writes=["output"])
 def run() -> dict[str, Any]:
     """Writes the picture; returns its path and the mean number of steps."""
-    from official.xlnet.analysis.token_steps import as_png, token_steps
+    from official.xlnet.analysis.token_steps import token_steps
+    from official.xlnet.runtime.pictures import png
 
     path = check_ending(FLAGS.output, (".png",))
     steps = token_steps(FLAGS.model, FLAGS.text, FLAGS.max_tokens, FLAGS.text_pair)
-    write_bytes(path, as_png(steps))
+    write_bytes(path, png(steps.plot()))
     return {
         "output": os.path.abspath(path),
         "tokens": len(steps.pieces),

@@ -1,0 +1,78 @@
+"""Attention masks of a factorization order as arrays: who may attend to whom, in both streams."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
+from official.xlnet.modeling.ops.visibility import can_attend
+from official.xlnet.runtime.pictures import Shown, new_figure
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Masks(Shown):
+    """Attention masks of a window.
+
+    Attributes:
+      content: bool [T, T]; `content[i, j]` is whether the content row of token i may attend to
+        token j: order[j] <= order[i].
+      query: bool [P, T], the same for the query row of each target: order[j] < order[i].
+    """
+
+    content: np.ndarray
+    query: np.ndarray
+
+    def plot(self) -> Figure:
+        """Draws both masks, as figure 4 of the paper: a row for each token that attends."""
+        figure = new_figure(8, 4)
+        for axes, name in zip(figure.subplots(1, 2), ("content", "query"), strict=True):
+            axes.imshow(getattr(self, name), cmap="Blues", vmin=0, vmax=1.4)
+            axes.set(title=f"{name} stream", xlabel="token j", ylabel="attends to j: row i")
+        figure.tight_layout()
+        return figure
+
+
+def make_masks(order: ArrayLike, target_positions: ArrayLike | None = None) -> Masks:
+    """Returns what each row may attend to in a window with a factorization order.
+
+    Args:
+      order: integers [T], the position of each token in the factorization order; tokens with the
+        same one see each other.
+      target_positions: integers [P], the tokens that have a query row. Default: all.
+
+    Raises:
+      ConfigError: an argument is not a list of integers, or a target is not in the window.
+
+    Example:
+      >>> make_masks([0, 2, 1]).query.astype(int)
+      array([[0, 0, 0],
+             [1, 0, 1],
+             [1, 0, 0]])
+    """
+    order_T = _integers("order", order)
+    target_P = np.arange(len(order_T))
+    if target_positions is not None:
+        target_P = _integers("target_positions", target_positions)
+        if not all(0 <= i < len(order_T) for i in target_P):
+            raise ConfigError(
+                f"target_positions: expected from 0 to {len(order_T) - 1}, got {target_P.tolist()}"
+            )
+    order_BT, target_BP = tf.constant(order_T[None]), tf.constant(target_P[None], tf.int32)
+    mask = TwoStreamAttentionMask()(order_BT, order=order_BT, target_positions=target_BP)
+    content, query = (
+        can_attend(rows, mask.keys, causal=False)[0].numpy() for rows in (mask.content, mask.query)
+    )
+    return Masks(content, query)
+
+
+def _integers(name: str, values: ArrayLike) -> np.ndarray:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
+        raise ConfigError(f"{name}: expected a list of integers, got {values!r:.60}")
+    return array.astype(np.int32)
