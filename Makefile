@@ -31,7 +31,7 @@ export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
 .PHONY: help setup setup-all browser demo test test-all fuzz journeys mutants test-install bazel-test coverage parity tpu-check gpu-check check audit \
-  format release bench figures docs
+  format release bench figures notebooks docs
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -109,6 +109,9 @@ bench: $(ENVIRONMENT)  ## Measure speed and memory beside the peers; writes docs
 
 figures: $(ENVIRONMENT)  ## Draw the pictures of the documentation that are older than what they show.
 	$(IN_VENV) -m benchmarks.reports.figures
+
+notebooks: $(ENVIRONMENT)  ## Run the notebooks of the documentation, and write their outputs.
+	$(IN_VENV) -m tools.notebooks
 
 docs: $(ENVIRONMENT)  ## Build the documentation into site/.
 	$(IN_VENV) -m tools.api_page

@@ -18,6 +18,8 @@ from official.xlnet.modeling.ops.keras_names import register_names
 if TYPE_CHECKING:
     from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
+    from official.xlnet.analysis.attention_maps import attention_maps
+    from official.xlnet.analysis.masks import make_masks
     from official.xlnet.api.finetuning import finetune
     from official.xlnet.api.keras_model import load_model
     from official.xlnet.api.prediction import Predictor, evaluate, predict

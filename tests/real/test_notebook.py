@@ -1,12 +1,19 @@
 """A notebook with our verbs and our API in its cells, run by Jupyter's own kernel."""
 
 import ast
+import json
 import re
+import threading
+import time
 
 import nbformat
 import pytest
+from jupyter_client import KernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+
+from official import xlnet
+from tools import notebooks
 
 TRACEBACK = re.compile(r"Traceback|\bError\b")
 
@@ -59,28 +66,23 @@ def test_wrong_input_in_a_cell_names_the_argument(world, tmp_path):
         outputs(["from official import xlnet", "xlnet.score(3, ['the'])"], tmp_path)
 
 
-STOP = """
-import os, signal, threading, time
-from official import xlnet
-
-def stop(model_dir, step):
-    while len(xlnet.read_history(model_dir)) < step:
-        time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGINT)  # As the kernel's Stop button does.
-
-threading.Thread(target=stop, args=("model", 5)).start()
-"""
-
-
 @pytest.mark.slow
-def test_a_stopped_run_says_one_line_and_the_next_call_resumes(world, tmp_path):
+def test_the_kernels_interrupt_is_one_line_and_the_next_call_resumes(world, tmp_path):
     train = f"xlnet.pretrain({world.config!r}, {world.data!r}, 'model')['step']"
-    sources = [STOP, train, train, "[line['step'] for line in xlnet.read_history('model')]"]
+    steps = "[line['step'] for line in xlnet.read_history('model')]"
+    sources = ["from official import xlnet", train, train, steps]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     resources = {"metadata": {"path": str(tmp_path)}}
     notebook = nbformat.v4.new_notebook(cells=cells)
     client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources)
-    client.allow_errors = True
+    client.kernel_manager_class, client.allow_errors = KernelManager, True
+
+    def stop():
+        while len(xlnet.read_history(tmp_path / "model")) < 5:
+            time.sleep(0.01)
+        client.km.interrupt_kernel()
+
+    threading.Thread(target=stop, daemon=True).start()
     client.execute()
     [error] = [x for x in notebook.cells[1].outputs if x.output_type == "error"]
     [line] = error.traceback
@@ -90,3 +92,34 @@ def test_a_stopped_run_says_one_line_and_the_next_call_resumes(world, tmp_path):
     assert found and 5 <= int(found[1]) < 60
     last, steps = (cell.outputs[-1]["data"]["text/plain"] for cell in notebook.cells[2:])
     assert last == "60" and ast.literal_eval(steps) == [*range(1, 61)]
+
+
+IMPORTS = {"itertools", "matplotlib", "numpy", "official", "pandas", "pydoc_data", "tensorflow"}
+
+
+def shown(cell):
+    """What a cell shows: streams, errors, tables, pictures."""
+    kinds = [sorted(x.get("data", {x.get("name", "error"): 0})) for x in cell.get("outputs", ())]
+    return [kind for kind in kinds if kind != ["stderr"]]  # Progress depends on the machine.
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("notebooks")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [notebooks.NAMES[0], *(pytest.param(x, marks=pytest.mark.slow) for x in notebooks.NAMES[1:])],
+)
+def test_a_notebook_of_the_documentation_runs_and_shows_what_the_site_has(name, folder):
+    path = notebooks.FOLDER / f"{name}.ipynb"
+    committed, found = nbformat.read(path, as_version=4), notebooks.execute(name, folder)
+    assert len(found.cells) <= 15 and path.stat().st_size < 400_000
+    assert [*map(shown, committed.cells)] == [*map(shown, found.cells)]
+    code = [cell for cell in found.cells if cell.cell_type == "code"]
+    imported = re.findall(r"(?m)^(?:import|from) (\w+)", "\n".join(cell.source for cell in code))
+    assert set(imported) <= IMPORTS
+    printed = "".join(x.get("text", "") for cell in code for x in cell.outputs)
+    assert not re.search(r"Traceback|\w+Warning\b|retracing", printed), printed
+    assert "data:image/png" in notebooks.page(json.loads(path.read_text(encoding="utf-8")))

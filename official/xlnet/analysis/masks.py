@@ -9,7 +9,7 @@ import tensorflow as tf
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.configs.validation import require
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.ops.visibility import can_attend
 from official.xlnet.runtime.pictures import Shown, new_figure
@@ -55,24 +55,14 @@ def make_masks(order: ArrayLike, target_positions: ArrayLike | None = None) -> M
              [1, 0, 1],
              [1, 0, 0]])
     """
-    order_T = _integers("order", order)
-    target_P = np.arange(len(order_T))
-    if target_positions is not None:
-        target_P = _integers("target_positions", target_positions)
-        if not all(0 <= i < len(order_T) for i in target_P):
-            raise ConfigError(
-                f"target_positions: expected from 0 to {len(order_T) - 1}, got {target_P.tolist()}"
-            )
-    order_BT, target_BP = tf.constant(order_T[None]), tf.constant(target_P[None], tf.int32)
+    order_T = np.asarray(order)
+    target_P = np.arange(order_T.size) if target_positions is None else np.asarray(target_positions)
+    for name, array in (("order", order_T), ("target_positions", target_P)):
+        is_list = array.ndim == 1 and array.dtype.kind in "iu"
+        require(is_list, name, "a list of integers", f"{array.dtype} {list(array.shape)}")
+    inside = set(target_P.tolist()) <= {*range(order_T.size)}
+    require(inside, "target_positions", f"from 0 to {order_T.size - 1}", target_P.tolist())
+    order_BT, target_BP = (tf.constant(array[None], tf.int32) for array in (order_T, target_P))
     mask = TwoStreamAttentionMask()(order_BT, order=order_BT, target_positions=target_BP)
-    content, query = (
-        can_attend(rows, mask.keys, causal=False)[0].numpy() for rows in (mask.content, mask.query)
-    )
-    return Masks(content, query)
-
-
-def _integers(name: str, values: ArrayLike) -> np.ndarray:
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
-        raise ConfigError(f"{name}: expected a list of integers, got {values!r:.60}")
-    return array.astype(np.int32)
+    rows = (mask.content, mask.query)
+    return Masks(*(can_attend(each, mask.keys, causal=False)[0].numpy() for each in rows))

@@ -1,4 +1,4 @@
-"""Progress output: a line updated in place on a terminal, periodic lines otherwise."""
+"""Progress output: a line updated in place on terminals and in notebooks, else periodic lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from official.xlnet.files.text import printable_line
 
 _TERMINAL_SECONDS = 0.2  # Minimum time between updates.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
-_LINE_SECONDS = 30  # The same if the output is not a terminal.
+_LINE_SECONDS = 30  # The same if the output is neither.
+_NOTEBOOK = ("\r", 100)  # Spaces hide the rest of a longer line before: there are no codes.
 
 
 class Progress:
@@ -22,11 +23,13 @@ class Progress:
 
     def __init__(self, stream: TextIO):
         self._stream = stream
-        self._is_terminal = stream.isatty()
+        is_notebook = type(stream).__module__.startswith("ipykernel")
+        self._before, self._width = _NOTEBOOK if is_notebook else ("\r\x1b[K", 0)
+        self._is_terminal = is_notebook or stream.isatty()
         self._shown = -math.inf
 
     def show(self, text: str, is_last: bool = False) -> None:
-        """Displays a status line, which replaces the previous one on a terminal.
+        """Displays a status line, which replaces the previous one on a terminal or in a notebook.
 
         Args:
           text: the status line.
@@ -38,7 +41,8 @@ class Progress:
             return
         self._shown = now
         text = printable_line(text)
-        self._stream.write(f"\r\x1b[K{text}" if self._is_terminal else f"{text}\n")
+        in_place = f"{self._before}{text:{self._width}}"
+        self._stream.write(in_place if self._is_terminal else f"{text}\n")
         self._stream.flush()
 
     def keep(self, text: str) -> None:

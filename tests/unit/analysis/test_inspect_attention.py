@@ -14,9 +14,12 @@ import tensorflow as tf
 from official.xlnet.analysis.attention_maps import attention_maps
 from official.xlnet.analysis.attention_page import as_html
 from official.xlnet.analysis.attention_patterns import PATTERNS, PRESENT, find_patterns
+from official.xlnet.analysis.masks import make_masks
+from official.xlnet.analysis.token_steps import TokenSteps
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.scoring import Score
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.history import HistoryWriter
 from tests.helpers.corpora import vocabulary_dir
@@ -66,6 +69,51 @@ def test_maps_of_a_pair_give_what_the_layers_give(model_dir, maps):
     np.testing.assert_allclose(hidden, content, atol=1e-4)
     with pytest.raises(DataError, match="expected a text, got ' '"):
         attention_maps(model_dir, TEXT, text_pair=" ")
+
+
+def test_results_are_a_line_in_python_and_a_picture_in_a_notebook(model_dir, maps):
+    """Also those of long texts, and of texts with what a picture would take for formulas."""
+    encoder, tokenizer = load_encoder(model_dir), load_tokenizer(model_dir)
+    again = attention_maps(encoder, TEXT, text_pair="So they say.", tokenizer=tokenizer)
+    np.testing.assert_array_equal(again.weights, maps.weights)
+    with pytest.raises(ConfigError, match="tokenizer: expected that of the loaded encoder"):
+        attention_maps(encoder, TEXT)
+    results = {
+        f"AttentionMaps(pieces=[{len(maps.pieces)}], weights=float32": maps,
+        "Masks(content=bool [3, 3], query=bool [1, 3])": make_masks([2, 0, 1], [0]),
+        "Score('a $x$ b', 3 pieces, log-likelihood -3.50 nats)": Score(
+            "a $x$ b", ["▁a", "▁$x$", "▁b"], np.array([-1.0, -2.0, -0.5])
+        ),
+        "Score('', 0 pieces, log-likelihood 0.00 nats)": Score("", [], np.zeros(0)),
+        "Score('a a a ": Score("a " * 999, ["▁a"] * 999, np.full(999, -1.0)),
+        "TokenSteps(pieces=[2], num_steps=int64 [2], most=3)": TokenSteps(
+            ["▁a", "b"], np.array([1, 3]), 3
+        ),
+    }
+    for line, result in results.items():
+        assert repr(result).startswith(line) and len(repr(result)) < 200
+        assert result._repr_png_().startswith(b"\x89PNG")
+    assert repr(tokenizer) == "Tokenizer(211 pieces)"
+
+
+def test_masks_are_the_rule_of_the_order():
+    rng = np.random.default_rng(0)
+    for order in (rng.integers(0, 5, 7), rng.permutation(11).tolist(), np.zeros(3, np.uint8)):
+        targets = rng.permutation(len(order))[:2]
+        masks, of_all = make_masks(order, targets), make_masks(order)
+        size = range(len(order))
+        np.testing.assert_array_equal(
+            masks.content, [[order[j] <= order[i] for j in size] for i in size]
+        )
+        np.testing.assert_array_equal(
+            of_all.query, [[order[j] < order[i] for j in size] for i in size]
+        )
+        np.testing.assert_array_equal(masks.query, of_all.query[targets])
+    for wrong in ("ab", [[1, 2]], [], [0.5, 1.0]):
+        with pytest.raises(ConfigError, match="order: expected a list of integers"):
+            make_masks(wrong)
+    with pytest.raises(ConfigError, match=r"target_positions: expected from 0 to 1, got \[2\]"):
+        make_masks([0, 1], [2])
 
 
 def made_of(scores):

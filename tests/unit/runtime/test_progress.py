@@ -13,6 +13,10 @@ class Terminal(io.StringIO):
         return True
 
 
+class Cell(io.StringIO):
+    __module__ = "ipykernel.iostream"
+
+
 @pytest.mark.parametrize(
     ("kind", "last", "expected"),
     [
@@ -22,6 +26,12 @@ class Terminal(io.StringIO):
             3,
             "".join(f"\r\x1b[K{text}" for text in ("step 1", "step 2", "step 3", "accuracy 0.5\n"))
             + "\r\x1b[Kstep 43\n",
+        ),
+        (
+            Cell,
+            2,
+            "".join(f"\r{text:100}" for text in ("step 1", "step 2", "accuracy 0.5"))
+            + f"\n\r{'step 42':100}\n",
         ),
     ],
 )
