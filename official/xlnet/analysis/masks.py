@@ -5,13 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import tensorflow as tf
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from official.xlnet.configs.validation import require
-from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
-from official.xlnet.modeling.ops.visibility import can_attend
 from official.xlnet.runtime.pictures import Shown, new_figure
 
 
@@ -62,7 +59,5 @@ def make_masks(order: ArrayLike, target_positions: ArrayLike | None = None) -> M
         require(is_list, name, "a list of integers", f"{array.dtype} {list(array.shape)}")
     inside = set(target_P.tolist()) <= {*range(order_T.size)}
     require(inside, "target_positions", f"from 0 to {order_T.size - 1}", target_P.tolist())
-    order_BT, target_BP = (tf.constant(array[None], tf.int32) for array in (order_T, target_P))
-    mask = TwoStreamAttentionMask()(order_BT, order=order_BT, target_positions=target_BP)
-    rows = (mask.content, mask.query)
-    return Masks(*(can_attend(each, mask.keys, causal=False)[0].numpy() for each in rows))
+    key_T, row_T1 = order_T[np.newaxis], order_T[:, np.newaxis]
+    return Masks(key_T <= row_T1, (key_T < row_T1)[target_P])

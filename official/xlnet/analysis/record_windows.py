@@ -11,7 +11,9 @@ import os
 
 import numpy as np
 import tensorflow as tf
+from matplotlib.figure import Figure
 
+from official.xlnet.analysis.masks import Masks, make_masks
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.pretraining_dataset import (
@@ -27,6 +29,7 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
     sample_targets_and_order,
 )
+from official.xlnet.runtime.pictures import Shown
 from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import (
     EOD_ID,
@@ -41,8 +44,8 @@ _RESET, _BOLD, _REVERSE = "\x1b[0m", "\x1b[1m", "\x1b[7m"
 _COLORS = {"reuse": "\x1b[37m", "A": "\x1b[36m", "B": "\x1b[33m", "": "\x1b[35m"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Window:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Window(Shown):
     """A window of a data set, with the targets and order sampled in one epoch.
 
     Attributes:
@@ -74,6 +77,16 @@ class Window:
     window_id: int
     epoch: int
     text: dict[str, str]
+
+    @property
+    def masks(self) -> Masks:
+        """Attention masks; the query stream, [T, T] here, has rows at targets only."""
+        masks = make_masks(self.order)
+        return Masks(masks.content, masks.query & self.is_target[:, np.newaxis])
+
+    def plot(self) -> Figure:
+        """Draws the attention masks."""
+        return self.masks.plot()
 
 
 def read_window(

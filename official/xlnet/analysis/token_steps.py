@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from official.xlnet.analysis.attention_maps import load_xlnet, pack_text, pieces_of, read_text
 from official.xlnet.checkpoints.any_format import load_tokenizer
@@ -30,7 +31,7 @@ class TokenSteps(Shown):
         """Draws the steps of each token as a bar, in rows of text."""
         figure = bars_of_pieces(self.pieces, self.num_steps, "steps", self.most)
         for axes in figure.axes:
-            axes.yaxis.get_major_locator().set_params(integer=True)
+            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         return figure
 
 

@@ -59,35 +59,10 @@ def as_html(window: Window) -> str:
         ),
         order=json.dumps(window.order.tolist()),
         is_target=json.dumps(window.is_target.tolist()),
-        content=_picture(content_mask(window), window),
-        query=_picture(query_mask(window), window),
+        content=_picture(window.masks.content, window),
+        query=_picture(window.masks.query, window),
         close_up=_close_up(window),
     )
-
-
-def content_mask(window: Window) -> np.ndarray:
-    """Attention mask of the content stream.
-
-    Args:
-      window: the window.
-
-    Returns:
-      bool [T, T]: position i can attend to j if order[j] <= order[i].
-    """
-    return window.order[np.newaxis, :] <= window.order[:, np.newaxis]
-
-
-def query_mask(window: Window) -> np.ndarray:
-    """Attention mask of the query stream, which is computed at targets only.
-
-    Args:
-      window: the window.
-
-    Returns:
-      bool [T, T]: target i can attend to j if order[j] < order[i]; False if i is not a target.
-    """
-    can_attend = window.order[np.newaxis, :] < window.order[:, np.newaxis]
-    return can_attend & window.is_target[:, np.newaxis]
 
 
 def _token(window: Window, i: int) -> str:
@@ -121,10 +96,7 @@ def _close_up(window: Window) -> str:
     first_target = int(np.flatnonzero(window.is_target).min(initial=len(window.order)))
     first = max(0, first_target - _BEFORE_TARGET)
     places = range(min(first, len(window.order) - _CLOSE_UP), len(window.order))[:_CLOSE_UP]
-    return "".join(
-        _dots(window, places, mask, name)
-        for name, mask in (("content", content_mask(window)), ("query", query_mask(window)))
-    )
+    return "".join(_dots(window, places, mask, name) for name, mask in vars(window.masks).items())
 
 
 def _dots(window: Window, places: range, mask: np.ndarray, name: str) -> str:

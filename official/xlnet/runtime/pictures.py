@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST = 60  # Of a text in one line.
-_MOST_PIECES, _ROW_PIECES, _ROW_INCHES = 512, 32, 2.0
+_MOST_PIECES, _ROW_PIECES, _ROW_INCHES = 256, 32, 2.0
 
 
 class Shown:
@@ -57,7 +57,7 @@ def bars_of_pieces(
     """Draws a bar for each word piece of a text, in rows of text.
 
     Args:
-      pieces: the pieces; the first 512 of them are drawn.
+      pieces: the pieces; the first 256 of them are drawn.
       values: the height of each bar, [T].
       ylabel: what the height is.
       top: the end of the axis. Default: the highest bar.

@@ -20,7 +20,9 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.scoring import Score
+from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.visibility import can_attend
 from official.xlnet.runtime.history import HistoryWriter
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import randomize, tiny_config
@@ -96,19 +98,18 @@ def test_results_are_a_line_in_python_and_a_picture_in_a_notebook(model_dir, map
     assert repr(tokenizer) == "Tokenizer(211 pieces)"
 
 
-def test_masks_are_the_rule_of_the_order():
+def test_masks_are_those_of_the_model():
     rng = np.random.default_rng(0)
     for order in (rng.integers(0, 5, 7), rng.permutation(11).tolist(), np.zeros(3, np.uint8)):
         targets = rng.permutation(len(order))[:2]
         masks, of_all = make_masks(order, targets), make_masks(order)
-        size = range(len(order))
-        np.testing.assert_array_equal(
-            masks.content, [[order[j] <= order[i] for j in size] for i in size]
-        )
-        np.testing.assert_array_equal(
-            of_all.query, [[order[j] < order[i] for j in size] for i in size]
-        )
+        inputs = {"order": np.array([order], np.int32), "target_positions": targets[None]}
+        of_model = TwoStreamAttentionMask()(inputs["order"], **inputs)
+        for name in ("content", "query"):
+            visible = can_attend(getattr(of_model, name), of_model.keys, causal=False)[0]
+            np.testing.assert_array_equal(getattr(masks, name), visible)
         np.testing.assert_array_equal(masks.query, of_all.query[targets])
+        np.testing.assert_array_equal(of_all.content, ~of_all.query.T)
     for wrong in ("ab", [[1, 2]], [], [0.5, 1.0]):
         with pytest.raises(ConfigError, match="order: expected a list of integers"):
             make_masks(wrong)
