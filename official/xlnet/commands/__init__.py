@@ -30,7 +30,7 @@ from typing import Any
 from absl import flags
 
 from data_prep.settings import FORMATS
-from official.xlnet.configs.choices import STRATEGIES
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.data.reading import MAX_LOST
 
 LARGEST_INT = 2**31 - 1
@@ -155,6 +155,13 @@ DEVICES = (
         text="Number of logical CPU devices, for --strategy=mirrored without GPUs.",
         least=1,
         most=256,
+    ),
+    number(
+        "cluster_timeout",
+        default=CLUSTER_TIMEOUT,
+        text="Longest wait for the other workers of --strategy=multi_worker, in seconds.",
+        least=1,
+        most=1_000_000,
     ),
 )
 
