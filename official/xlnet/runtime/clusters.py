@@ -53,7 +53,7 @@ def find_cluster(
       PeerLostError: a worker did not come in time.
     """
     try:
-        index, given, kinds = _from_environment()
+        index, given = _from_environment()
     except KeyError as error:
         raise ConfigError(
             f"strategy: multi_worker expected the variable {error}, got none"
@@ -70,42 +70,33 @@ def find_cluster(
         own = tf.config.list_physical_devices("GPU")[int(os.environ["LOCAL_RANK"])]
         tf.config.set_visible_devices(own, "GPU")
         num_gpus = 1
-    jobs: dict[str, list[str]] = {}
-    for kind, address in zip(kinds, addresses, strict=True):
-        jobs.setdefault(kind, []).append(address)
     return tf.distribute.cluster_resolver.SimpleClusterResolver(
-        tf.train.ClusterSpec(jobs),
-        task_type=kinds[index],
-        task_id=index - kinds.index(kinds[index]),
+        tf.train.ClusterSpec({"worker": addresses}),
+        task_type="worker",
+        task_id=index,
         num_accelerators={"GPU": num_gpus},
         rpc_layer="grpc",
     )
 
 
-def _from_environment() -> tuple[int, list[str], list[str]]:
-    """Number of this worker, and the address, empty where unknown, and the job of each worker."""
+def _from_environment() -> tuple[int, list[str]]:
+    """Number of this worker, a chief the first; and the addresses of all, empty where unknown."""
     environment = os.environ
     if "TF_CONFIG" in environment:
         given = json.loads(environment["TF_CONFIG"])
         cluster, task = given.get("cluster", {}), given.get("task", {})
-        addresses = [*cluster.get("chief", []), *cluster.get("worker", [])]
-        num_chiefs = len(cluster.get("chief", []))
-        kinds = ["chief"] * num_chiefs + ["worker"] * (len(addresses) - num_chiefs)
-        first = num_chiefs if task.get("type") == "worker" else 0
-        return first + int(task.get("index", 0)), addresses, kinds
-    ranks = [name for name in _RANKS if name in environment]
+        chiefs, workers = cluster.get("chief", []), cluster.get("worker", [])
+        before = len(chiefs) if task.get("type") == "worker" else 0
+        return before + int(task.get("index", 0)), [*chiefs, *workers]
+    ranks = [environment[name] for name in _RANKS if name in environment]
     if ranks and "WORLD_SIZE" in environment:
-        # torchrun itself listens at MASTER_PORT.
-        port = int(environment["MASTER_PORT"]) + 1
-        addresses = [f"{environment['MASTER_ADDR']}:{port}"]
-        addresses += [""] * (int(environment["WORLD_SIZE"]) - 1)
-        return int(environment[ranks[0]]), addresses, ["worker"] * len(addresses)
-    if "SLURM_STEP_NODELIST" in environment:
-        return _slurm_step()
-    return 0, [], []
+        port = int(environment["MASTER_PORT"]) + 1  # torchrun itself listens at MASTER_PORT.
+        others = [""] * (int(environment["WORLD_SIZE"]) - 1)
+        return int(ranks[0]), [f"{environment['MASTER_ADDR']}:{port}", *others]
+    return _slurm_step() if "SLURM_STEP_NODELIST" in environment else (0, [])
 
 
-def _slurm_step() -> tuple[int, list[str], list[str]]:
+def _slurm_step() -> tuple[int, list[str]]:
     nodes = host_names(os.environ["SLURM_STEP_NODELIST"])
     port = FIRST_PORT + int(os.environ["SLURM_JOB_ID"]) * TASKS_ON_A_NODE % NUM_PORTS
     sizes: list[int] = []
@@ -125,7 +116,7 @@ def _slurm_step() -> tuple[int, list[str], list[str]]:
         )
     # Not by the rank, which goes round the nodes with --distribution=cyclic.
     own = f"{os.environ['SLURMD_NODENAME']}:{port + int(os.environ['SLURM_LOCALID'])}"
-    return addresses.index(own), addresses, ["worker"] * len(addresses)
+    return addresses.index(own), addresses
 
 
 def host_names(text: str) -> list[str]:

@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -186,10 +187,7 @@ def on_any_worker(strategy: tf.distribute.Strategy, is_true: bool) -> bool:
     """
     if num_workers(strategy) == 1:
         return is_true
-    flags = strategy.experimental_distribute_values_from_function(
-        lambda _: tf.constant(int(is_true))
-    )
-    return bool(strategy.experimental_local_results(_adder(strategy)(flags))[0])
+    return bool(sum_over_workers(strategy, np.array(is_true, np.int64)))
 
 
 def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
@@ -197,16 +195,30 @@ def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
     on_any_worker(strategy, False)
 
 
+def sum_over_workers(strategy: tf.distribute.Strategy, own: np.ndarray) -> np.ndarray:
+    """Sum of an array over all workers (a collective: every worker has to call it).
+
+    Args:
+      strategy: the distribution strategy.
+      own: the array of this worker, int64 [...].
+    """
+    return _adder(strategy)(tf.constant(own)).numpy()
+
+
 @functools.cache
-def _adder(strategy: tf.distribute.Strategy) -> Callable:
-    """Function that sums a number over replicas; traced once per strategy."""
+def _adder(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Function that sums a tensor over workers; all replicas of a worker have the same one."""
+    per_worker = strategy.num_replicas_in_sync // num_workers(strategy)
 
-    def add(number):
-        # all_reduce needs a tensor placed on the replica's device, which the argument is not.
+    def add(own: tf.Tensor) -> tf.Tensor:
         replica = tf.distribute.get_replica_context()
-        return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(number))
+        is_first = tf.cast(replica.replica_id_in_sync_group % per_worker == 0, tf.int64)
+        return replica.all_reduce(tf.distribute.ReduceOp.SUM, is_first * own)
 
-    return tf.function(lambda numbers: strategy.run(add, args=(numbers,)), autograph=False)
+    def summed(own: tf.Tensor) -> tf.Tensor:
+        return strategy.experimental_local_results(strategy.run(add, args=(own,)))[0]
+
+    return tf.function(summed, autograph=False)
 
 
 def compiles_step(jit_compile: bool | None, strategy: tf.distribute.Strategy) -> bool:

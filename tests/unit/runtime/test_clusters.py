@@ -132,8 +132,8 @@ def test_variables_of_tensorflow_torchrun_and_kubernetes(variables):
         task = {"type": kind, "index": index}
         variables(TF_CONFIG=json.dumps({"cluster": jobs, "task": task}), RANK=1)
         cluster = find_cluster(0)
-        assert cluster.cluster_spec().as_dict() == jobs
-        assert (cluster.task_type, cluster.task_id) == (kind, index)
+        assert cluster.cluster_spec().as_dict() == {"worker": ["a:1", "b:2", "c:3"]}
+        assert cluster.task_id == index + (kind == "worker")
     variables(TF_CONFIG=None, RANK=None, WORLD_SIZE=3, MASTER_ADDR="xlnet-0.xlnet")
     variables(MASTER_PORT=2221, LOCAL_WORLD_SIZE=1)
     for name in ("JOB_COMPLETION_INDEX", "RANK"):  # That of torchrun counts if there are both.
