@@ -153,8 +153,7 @@ def finetune(
     if saved is not None and saved.task.name == settings.task.name:
         keep_settings(settings, keys, saved)
     else:
-        replicas = distribution.num_replicas_in_sync
-        complete_settings(settings, keys, len(train_examples), replicas)
+        complete_settings(settings, keys, len(train_examples), distribution.num_replicas_in_sync)
     settings.check()
     scales_warmup = "num_steps" in keys or "warmup_steps" not in keys
     start = Start(distribution, model, with_head, vocab, max_lost, scales_warmup)
