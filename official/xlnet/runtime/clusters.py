@@ -175,8 +175,8 @@ def meet(index: int, addresses: Sequence[str], timeout_seconds: float) -> list[s
     with server:
         if index == 0:
             return _gather(server, wait)
-        port = server.getsockname()[1]
-    return _join({"cluster": [*addresses], "index": index, "port": port}, wait)
+        port = server.getsockname()[1]  # Kept until TensorFlow listens there.
+        return _join({"cluster": [*addresses], "index": index, "port": port}, wait)
 
 
 class _Wait:
@@ -245,17 +245,19 @@ def _is_alive(connection: socket.socket, missing: str) -> bool:
 def _join(own: dict[str, Any], wait: _Wait) -> list[str]:
     """What the other workers do: tell the first one of themselves until it says that all came."""
     host, _, port = wait.addresses[0].rpartition(":")
+    place = (host.strip("[]"), int(port))
     while True:
         why = ""
         try:
-            with socket.create_connection((host, int(port)), _ANSWER_SECONDS) as connection:
+            with socket.create_connection(place, _ANSWER_SECONDS) as connection:
                 connection.sendall(json.dumps(own).encode() + b"\n")
                 for line in connection.makefile("rb"):
                     answer = json.loads(line)
                     if "addresses" in answer:
                         return answer["addresses"]
                     connection.sendall(b"\n")
-                    wait.go_on(answer["missing"])
+                    if answer["missing"]:
+                        wait.go_on(answer["missing"])
         except (
             OSError,
             ValueError,
