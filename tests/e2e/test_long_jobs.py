@@ -69,9 +69,12 @@ def test_a_killed_command_is_gone_on_with_unless_its_input_has_changed(
             command("predict", status=130, **flags)
         assert len(os.listdir(tmp_path / "out")) == 2  # The former result is still there.
         if is_changed:
-            source.write_bytes(source.read_bytes() + b"\n")
-        assert command("predict", **flags).get("resumed_rows", 0) == (0 if is_changed else 14)
-        assert flags["output"].read_bytes() == expected
+            source.write_text(source.read_text() + source.read_text().splitlines()[-1] + "\n")
+        result = command("predict", **flags)
+        assert (result["rows"], result.get("resumed_rows", 0)) == (
+            (42, 0) if is_changed else (41, 14)
+        )
+        assert is_changed or flags["output"].read_bytes() == expected
         assert os.listdir(tmp_path / "out") == ["p"]
 
 
