@@ -28,6 +28,8 @@ class ReadOptions:
       document_start: regular expression of the beginning of a document's first line, in plain
         text; empty: blank lines separate documents.
       max_lost: largest share of the records that may be unreadable or without text.
+      keep_whitespace: whether lines are not stripped and blank ones are kept, as the vocabulary
+        says; blank lines separate the documents of plain text nevertheless.
 
     Raises:
       ConfigError: `max_lost` is not a share.
@@ -39,6 +41,7 @@ class ReadOptions:
     on_bad_utf8: str = "error"
     document_start: str = ""
     max_lost: float = MAX_LOST
+    keep_whitespace: bool = False
 
     def __post_init__(self):
         """Validates the values."""
@@ -92,8 +95,10 @@ class SampleOptions(ReadOptions):
             raise DataError(f"sample_bytes: expected at least 1, got {self.sample_bytes}")
 
 
-# Settings that records do not depend on; the manifest keeps them for who looks at the records.
+# Settings that records do not depend on, or that follow from the vocabulary; the manifest keeps
+# them for who looks at the records.
 RECORDED_ONLY = (
+    "keep_whitespace",
     "max_lost",
     "max_unknown",
     "num_predict",

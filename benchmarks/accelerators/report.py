@@ -24,11 +24,11 @@ def write(results: str, document: str) -> None:
     rows = [row for row in rows if CHIPS[row["chip"]].replicas == 1]
     tpu = [row for row in rows if CHIPS[row["chip"]].kind == "TPU"]
     gpu = [row for row in rows if CHIPS[row["chip"]].kind == "GPU" and row["fits"]]
+    gpu = [row for row in gpu if row["chip"] != CARD or row["step"] not in OF_RELEASE]
     fill_table(document, "memory", _table(_MEMORY, tpu, _memory))
     fill_table(document, "speed", _table(_SPEED, [row for row in tpu if row["fits"]], _speed))
     fill_table(document, "gpu", _table(_GPU, gpu, _kernels))
     fill_table(document, "slices", _table(_SLICES, slices, _slice))
-    fill_table(document, "largest", _table(_LARGEST, _largest(rows), list))
     fill_table(document, "release", _table(_RELEASE, _beside_release(rows), list))
 
 
@@ -45,7 +45,6 @@ _SLICES = [
     *("summed, GB", "summing, ms", "roofline, ms", "estimate, ms", "tokens/s", "days"),
     "windows/s of a host",
 ]
-_LARGEST = ["step", "chip", "largest that fits", "smallest that does not"]
 
 _RECOMPUTE = "model.recompute=block"
 _FLOAT32 = "training.precision=float32"
@@ -152,19 +151,6 @@ def _kernels(row: dict[str, Any]) -> list[str]:
         f"{1e3 * arithmetic:.1f}",
         f"{row['tokens'] / max(moving, arithmetic):,.0f}",
     ]
-
-
-def _largest(rows: list[dict[str, Any]]) -> list[tuple]:
-    """Largest batch that fits and smallest that does not, of whole networks on a chip."""
-    groups: dict[tuple, list] = {}
-    for row in rows:
-        groups.setdefault((_name(row), row["chip"]), []).append(row)
-    found = []
-    for (name, chip), group in groups.items():
-        fits = [row["batch_size"] for row in group if row["fits"]]
-        does_not = [row["batch_size"] for row in group if not row["fits"]]
-        found.append((name, chip, max(fits, default="none"), min(does_not, default="not reached")))
-    return found
 
 
 def _beside_release(rows: list[dict[str, Any]]) -> list[list[str]]:

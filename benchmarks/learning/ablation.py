@@ -43,6 +43,7 @@ ROWS = {
     "bert": "BERT",
     "dae_transformer_xl": "DAE + Transformer-XL",
     "dae_equal_compute": "DAE + Transformer-XL, equal compute",
+    "dae_single_tokens": "DAE + Transformer-XL, single tokens",
     "xlnet_k7": "XLNet, K = 7",
     "xlnet_k6": "XLNet, K = 6",
     "no_memory": "− memory",
@@ -52,8 +53,11 @@ ROWS = {
 }
 # Rows that are compared with "XLNet, K = 6", and the metric.
 _COMPARED = (
-    ("dae_transformer_xl", "span", "permutation vs. denoising, both with memory"),
-    ("dae_equal_compute", "span", "the same at equal compute"),
+    ("dae_transformer_xl", "span", "permutation vs. denoising of the same spans"),
+    ("dae_transformer_xl", "alone", "the same, context alone"),
+    ("dae_equal_compute", "span", "the same at equal compute, left to right"),
+    ("dae_single_tokens", "span", "permutation vs. denoising of single tokens"),
+    ("dae_single_tokens", "alone", "the same, context alone"),
     ("bert", "span", "permutation vs. BERT"),
     ("no_memory", "heldout", "memory vs. none, the model's own targets"),
     ("no_memory", "span", "memory vs. none, spans"),
@@ -63,8 +67,8 @@ _COMPARED = (
     ("next_sentence", "span", "without vs. with next-sentence prediction"),
 )
 _METRICS = {
-    **{name: name for name in ("span", "token")},
-    **{"first": "first token", "later": "later tokens", "heldout": "own held-out loss"},
+    **{"span": "span, left to right", "alone": "span, context alone", "first": "first token"},
+    **{"later": "later tokens", "heldout": "own held-out loss"},
 }
 _FINETUNING = (
     *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64", "checkpoint_steps=1000000"),
@@ -152,6 +156,7 @@ def trained(
     """
     import tf_keras
 
+    from benchmarks.learning.span_likelihood import READINGS
     from official.xlnet.runtime.history import read_history
 
     print(f"{row}, seed {seed}", file=sys.stderr, flush=True)
@@ -173,11 +178,12 @@ def trained(
         "seconds_per_step": tokens / speed if speed else None,
         "training_loss": [line["loss"] for line in read_history(model_dir)],
         "heldout_loss": xlnet.evaluate(model_dir, data)["loss"],
-        "span_losses": mean_by_place(losses),
+        "span_losses": mean_by_place(losses[READINGS[0]]),
+        "span_alone": mean_by_place(losses[READINGS[1]])["span"],
     }
 
 
-def spans_of(model_dir: str, data_dir: str, choose: Choice | None = None) -> np.ndarray:
+def spans_of(model_dir: str, data_dir: str, choose: Choice | None = None) -> dict[str, np.ndarray]:
     """Returns the `span_losses` of a model directory."""
     from benchmarks.learning.span_likelihood import span_losses
     from official.xlnet.data.pretraining_dataset import Records
@@ -190,7 +196,7 @@ def mean_by_place(losses: np.ndarray) -> dict[str, Any]:
     """Returns mean negative log-likelihoods per span, per token, and of first and later tokens.
 
     Args:
-      losses: result of `span_losses`.
+      losses: float64 [W, P], of one reading; see `span_losses`.
     """
     spans = losses[~np.isnan(losses[:, 0])]
     return {
@@ -232,7 +238,8 @@ def milliseconds_per_step(runs: list[dict[str, Any]]) -> str:
 
 
 def _metric(run: dict[str, Any], name: str) -> float:
-    return run["heldout_loss"] if name == "heldout" else run["span_losses"][name]
+    of_run = {"heldout": "heldout_loss", "alone": "span_alone"}
+    return run[of_run[name]] if name in of_run else run["span_losses"][name]
 
 
 def _rows(results: Results) -> str:

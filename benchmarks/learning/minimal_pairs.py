@@ -2,19 +2,23 @@
 
     python -m benchmarks.learning.minimal_pairs --model=runs/reviews/model --pairs=blimp.jsonl \
            --document=docs/minimal_pairs.md --output=docs/minimal_pairs.json
+    python -m benchmarks.learning.minimal_pairs --model=demo_output/model \
+           --pairs=demo_output/pairs.tsv --output=pairs.json --picture=pairs.png
 
-Scores both sentences of each pair in every order that the model can score, and writes the table of
-the page, and the JSON file that its picture and that of docs/scoring_and_generation.md are drawn
-from. The last line is JSON: the accuracy in each order.
+Scores both sentences of each pair in every order that the model can score, and writes the accuracy
+by group and the words of one pair to a JSON file, and, where asked for, a table of a page and a
+picture. The last line is JSON: the accuracy in each order.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import pathlib
 
 from benchmarks.harness.command_line import flag, parse, required
 from benchmarks.harness.tables import fill_table, markdown_table
+from benchmarks.reports import result_figures
 from data_prep.tasks.text_rows import read_text_rows
 from official import xlnet
 from official.xlnet.configs.choices import SCORING_ORDERS
@@ -32,7 +36,9 @@ def main() -> None:
         pairs=required("table of pairs in BLiMP's format"),
         shown=flag(0, "number of the pair whose words are drawn"),
         document=flag(None, "document to write the table into"),
+        table=flag("pairs", "which table of the document"),
         output=flag("docs/minimal_pairs.json", "JSON file to write"),
+        picture=flag(None, "PNG file to draw"),
     )
     rows = read_text_rows([], flags.pairs, ("good", "bad", "UID"))
     model = xlnet.load_pretrainer(flags.model, batch_size=1, dtype="float32")
@@ -50,6 +56,8 @@ def main() -> None:
         for side, result in zip(("good", "bad"), scorer([shown["good"], shown["bad"]]), strict=True)
     }
     write_json(flags.output, {"orders": metrics, "words": words}, indent=None)
+    if flags.picture:
+        pathlib.Path(flags.picture).write_bytes(result_figures.minimal_pairs(metrics))
     if flags.document:
         groups = {f"all {len(rows)} pairs": metrics} | {
             f"`{name}`": {order: metrics[order]["groups"][name] for order in metrics}
@@ -60,7 +68,7 @@ def main() -> None:
             for name, of_orders in groups.items()
         ]
         head = ("accuracy (95% interval)", *(f"`{order}`" for order in SCORING_ORDERS))
-        fill_table(flags.document, "pairs", markdown_table([head, *cells]))
+        fill_table(flags.document, flags.table, markdown_table([head, *cells]))
     print(json.dumps({order: found["accuracy"] for order, found in metrics.items()}))
 
 

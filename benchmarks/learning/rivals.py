@@ -144,10 +144,10 @@ def trained(run: Run, output: str, overrides: list[str]) -> dict[str, Any]:
     settings = [*run.settings, *overrides]
     result = kept(path, lambda: ablation.trained(run.row, run.seed, output, settings, model_dir))
     if "token_loss" not in result:
-        from benchmarks.learning.span_likelihood import choose_token
+        from benchmarks.learning.span_likelihood import READINGS, choose_token
 
         losses = ablation.spans_of(model_dir, os.path.join(output, "forward"), choose_token)
-        result["token_loss"] = float(np.nanmean(losses[:, 0]))
+        result["token_loss"] = float(np.nanmean(losses[READINGS[0]][:, 0]))
         write_json(path, result, indent=None)
     return result
 

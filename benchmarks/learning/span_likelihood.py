@@ -1,13 +1,15 @@
 """Joint log-likelihood of multi-token spans, as "New York" in section 2.6 of the paper.
 
-In each window one span of several tokens is masked and all other tokens are given. Permutation
-language modeling predicts its tokens autoregressively, each from the context and the previous
-tokens of the span; denoising predicts them independently:
+In each window one span of several tokens is hidden and all other tokens are given. Every model is
+read in two ways:
 
-    log p(New York | is a city) = log p(New | …) + log p(York | New, …)      permutation
-                                = log p(New | …) + log p(York | …)           denoising
+    log p(New York | is a city) = log p(New | …) + log p(York | New, …)      left to right
+                                ≈ log p(New | …) + log p(York | …)           from the context alone
 
-All models get the same windows, in order, with the memory of the previous windows.
+Permutation language modeling reads either way in one pass of the query stream. Denoising reads the
+second in one pass, with the span masked, and the first in one pass for each token: the span is
+masked, its first token predicted and put in, then the next. All models get the same windows, in
+order, with the memory of the previous windows.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.special_tokens import MASK_ID, SEP_ID
 
-MAX_TOKENS = 6  # Maximum number of tokens of a span.
+MAX_TOKENS = 3  # Of a span: as many as half a window of the recipes has targets.
+READINGS = ("left to right", "context alone")
 _MIN_TOKENS = 2
 _MAX_WORDS = 3  # Maximum number of words of a span.
 
@@ -37,7 +40,7 @@ def span_losses(
     batch_size: int,
     seed: int = 0,
     choose: Choice | None = None,
-) -> np.ndarray:
+) -> dict[str, np.ndarray]:
     """Computes the negative log-likelihood of each token of a span in each held-out window.
 
     Args:
@@ -49,7 +52,7 @@ def span_losses(
       choose: chooses the span of a window. Default: `choose_span`.
 
     Returns:
-      float64 [W, MAX_TOKENS], in nats; NaN after the end of a span.
+      {reading: float64 [W, MAX_TOKENS]}, in nats; NaN after the end of a span.
     """
     config = model.config
     memory = None
@@ -70,10 +73,10 @@ def span_losses(
             for window in windows
         ]
         start_B, length_B = np.array(spans, np.int32).T
-        found_BP, memory = _losses_and_memory(model, batch, start_B, length_B, memory)
+        found_RBP, memory = _losses_and_memory(model, batch, start_B, length_B, memory)
         is_real_BP = np.arange(MAX_TOKENS) < length_B[:, None]
-        losses.append(np.where(is_real_BP, found_BP, np.nan))
-    return np.concatenate(losses)
+        losses.append(np.where(is_real_BP, found_RBP, np.nan))
+    return dict(zip(READINGS, np.concatenate(losses, axis=1), strict=True))
 
 
 def choose_span(
@@ -82,7 +85,7 @@ def choose_span(
     can_be_target_T: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[int, int]:
-    """Samples a span of one to three whole words and two to six tokens before the first SEP.
+    """Samples a span of one to three whole words and two or three tokens before the first SEP.
 
     Args:
       token_ids_T: int [T].
@@ -131,20 +134,27 @@ def _losses_and_memory(model, batch, start_B, length_B, memory):
     recalled = {}
     if memory is not None:
         recalled = {"memory": memory, "memory_length": batch["context_length"]}
+
+    def losses_of(**asked):
+        logits_BPV = model({**inputs, **asked, **recalled})["logits"]
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels_BP, logits_BPV)
+
     if config.objective.kind == "denoising":
-        asked = {
-            "token_ids": tf.where(in_span_BT, MASK_ID, token_ids_BT),
-            "content_positions": positions_BP,
-        }
+
+        def masked_from(number):
+            is_masked_BT = in_span_BT & (step_BT > number)
+            token_ids = tf.where(is_masked_BT, MASK_ID, token_ids_BT)
+            return losses_of(token_ids=token_ids, content_positions=positions_BP)
+
+        passes = [masked_from(number) for number in range(MAX_TOKENS)]
+        in_order_BP = tf.stack([found[:, place] for place, found in enumerate(passes)], axis=1)
+        losses_RBP = tf.stack([in_order_BP, passes[0]])
     else:
-        asked = {
-            "order": tf.where(in_span_BT, step_BT, 0),
-            "target_positions": positions_BP,
-        }
-    logits_BPV = model({**inputs, **asked, **recalled})["logits"]
-    losses_BP = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_BP, logits_BPV)
+        orders = tf.where(in_span_BT, step_BT, 0), tf.cast(in_span_BT, tf.int32)
+        read = [losses_of(order=order, target_positions=positions_BP) for order in orders]
+        losses_RBP = tf.stack(read)
     if memory is not None:
         is_second_half_T = tf.range(seq_len) >= config.data.reuse_len
         inputs["order"] = tf.tile(tf.cast(is_second_half_T, tf.int32)[None], [size, 1])
         memory = model({**inputs, **recalled})["memory"]
-    return losses_BP, memory
+    return losses_RBP, memory

@@ -100,6 +100,9 @@ PICTURES = {
         table("accelerators.md", "table: release"), result_figures.largest_batch
     ),
     "masks": Picture(_WINDOWS, concept_figures.masks),
+    "agreement": Picture(
+        tree("agreement.json", lambda found: found["orders"]), result_figures.minimal_pairs
+    ),
     "minimal_pairs": Picture(
         tree("minimal_pairs.json", lambda found: found["orders"]), result_figures.minimal_pairs
     ),

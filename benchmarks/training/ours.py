@@ -72,7 +72,7 @@ def finetuner(
     )
     model = XLNetTaskModel(config)
     optimizer = create_optimizer(config.training, shape.num_layers)
-    optimizer.build(model.tuned_variables)
+    optimizer.build(model.trainable_variables)
     model.compile(optimizer, jit_compile=config.training.jit_compile)
     token_ids, segment_ids = (tf.constant(x)[:, None] for x in tokens_and_segments(shape))
     batch = {

@@ -21,6 +21,7 @@ from data_prep.corpus import web_archives
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError, require_extra
 from official.xlnet.files import file_system
+from official.xlnet.files.arguments import weighted
 from official.xlnet.files.checksums import sha256_of
 from official.xlnet.files.compression import compression, open_stream, without_compression
 from official.xlnet.files.text import BYTE_ORDER_MARK, check_is_text
@@ -31,7 +32,6 @@ _DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
 _JSON_LINES, _TABLES = (".jsonl", ".json", ".ndjson"), (".csv", ".tsv")
 _JSON_OBJECT = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _TFDS_PREFIX = "tfds:"
-_WEIGHTED = re.compile(r"(.+):([1-9][0-9]{0,2})")
 
 Paths = str | os.PathLike | Sequence[str | os.PathLike]
 
@@ -79,10 +79,7 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
             files[pattern] = 0
             times[pattern] += 1
             continue
-        weighted = _WEIGHTED.fullmatch(pattern)
-        weight = 1
-        if weighted and not file_system.is_file(pattern):
-            pattern, weight = weighted[1], int(weighted[2])
+        pattern, weight = weighted(pattern)
         # A file name may contain special characters of glob patterns.
         found = [pattern] if file_system.is_file(pattern) else file_system.glob(pattern)
         # Each file once, by the shortest of the paths that symbolic links give it.

@@ -33,6 +33,7 @@ def reason_to_drop(document: Document, settings: Settings) -> str | None:
     """
     if not settings.min_words and not settings.drop_low_quality:
         return None
+    document = [bare for line in document if (bare := line.strip())]
     words = [word for line in document for word in WORD.findall(line)]
     if len(words) < settings.min_words:
         return "too_short"

@@ -1,6 +1,8 @@
 r"""Document readers: plain text, WikiExtractor output, JSON lines, web archives, Parquet and TFDS.
 
-A document is a list of paragraphs: non-empty lines, stripped of whitespace. In plain text,
+A document is a list of paragraphs: non-empty lines, stripped of whitespace. Where the vocabulary
+keeps white space, it is a list of lines with their line ends, which put together are the text as it
+is; only in files of text, line ends are read as `\n`. In plain text,
 documents are separated by blank lines, or begin where `document_start` says; in the other formats,
 every record is a document. Line ends
 are `\n`, `\r\n` or `\r`.
@@ -96,7 +98,7 @@ def read_documents(
 
     Args:
       shard: the shard to read.
-      options: reading options; uses `text_field`, `on_bad_utf8` and `max_lost`.
+      options: reading options; uses `text_field`, `on_bad_utf8`, `max_lost`, `keep_whitespace`.
       counts: counter that is incremented for `bytes`, `characters`, `bad_bytes`,
         `removed_characters` (byte order marks and NUL), `other_line_ends` (form feeds, NEL, U+2028,
         U+2029: read as spaces), `cut_documents`, `cut_lines`, the reasons in `LOST`, and
@@ -120,7 +122,8 @@ def read_documents(
         "tfds": _read_tfds,
     }
     num_records = 0
-    for documents in readers[shard.format](_Reading(shard, options, counts, report)):
+    for texts in readers[shard.format](_Reading(shard, options, counts, report)):
+        documents = [_lines(text, options.keep_whitespace) for text in texts]
         lost = {name: counts[name] for name in LOST}
         num_records += len(documents)
         total = num_records + sum(lost.values())
@@ -130,45 +133,46 @@ def read_documents(
             )
         for document in documents:
             counts["characters"] += sum(map(len, document))
-            if any(len(line) > MAX_LINE_CHARS for line in document):
+            if not options.keep_whitespace and any(len(x) > MAX_LINE_CHARS for x in document):
                 document[:] = _cut_lines(document, counts)
         yield documents
 
 
-def _read_text(reading: _Reading) -> Iterator[list[Document]]:
+def _read_text(reading: _Reading) -> Iterator[list[str]]:
     if reading.options.document_start:
         yield from _read_from_starts(reading)
         return
     for text in _blocks(reading, _BLANK_LINE):
-        groups = itertools.groupby(_lines(_text(text, reading.counts)), bool)
-        yield [list(lines) for is_text, lines in groups if is_text]
+        lines = _unix(_text(text, reading.counts)).split("\n")
+        groups = itertools.groupby(lines, lambda line: bool(line.strip()))
+        yield ["\n".join(lines) for is_text, lines in groups if is_text]
 
 
-def _read_from_starts(reading: _Reading) -> Iterator[list[Document]]:
+def _read_from_starts(reading: _Reading) -> Iterator[list[str]]:
     """Reads plain text whose documents begin with a line of a certain form."""
     before, in_text = reading.options.document_starts()
     for text in _blocks(reading, before):
-        text = _text(text, reading.counts).replace("\r\n", "\n").replace("\r", "\n")
-        parts = in_text.split(text)
-        yield [document for part in parts if (document := _paragraphs(part))]
+        parts = in_text.split(_unix(_text(text, reading.counts)))
+        yield [part for part in parts if part.strip()]
 
 
-def _read_wiki(reading: _Reading) -> Iterator[list[Document]]:
+def _read_wiki(reading: _Reading) -> Iterator[list[str]]:
     """Reads the output of WikiExtractor: `<doc id=… title=…>`, text, `</doc>`."""
     for text in _blocks(reading, _BEFORE_WIKI_PAGE):
-        documents: list[Document] = []
-        for line in _lines(_text(text, reading.counts)):
-            if line.startswith("<doc ") or (line and not documents):
+        documents: list[list[str]] = []
+        for line in _unix(_text(text, reading.counts)).split("\n"):
+            bare = line.strip()
+            if bare.startswith("<doc ") or (bare and not documents):
                 documents.append([])
-            if line and line != "</doc>" and not line.startswith("<doc "):
+            if documents and bare != "</doc>" and not bare.startswith("<doc "):
                 documents[-1].append(line)
-        yield documents
+        yield ["\n".join(lines) for lines in documents]
 
 
-def _read_jsonl(reading: _Reading) -> Iterator[list[Document]]:
+def _read_jsonl(reading: _Reading) -> Iterator[list[str]]:
     field, number = reading.options.text_field, 0
     for text in _blocks(reading, _UNIX_LINE_END):
-        documents: list[Document] = []
+        documents: list[str] = []
         for line in text.removesuffix("\n").split("\n"):
             number += 1
             if not line.strip():
@@ -180,7 +184,7 @@ def _read_jsonl(reading: _Reading) -> Iterator[list[Document]]:
                 continue
             value = record.get(field) if isinstance(record, dict) else record
             if isinstance(record, dict) and isinstance(value, str):
-                documents.append(_paragraphs(_text(mended(value), reading.counts)))
+                documents.append(_text(mended(value), reading.counts))
             else:
                 reason = "missing_texts" if value is None else "malformed_records"
                 expected = f"text in the field {field!r} (--text_field names another)"
@@ -196,10 +200,10 @@ def _lose(reading: _Reading, reason: str, number: int, line: str, expected: str)
     reading.counts.lose(reason, f"{where}: expected {expected}, got {_shown(line)}")
 
 
-def _read_warc(reading: _Reading) -> Iterator[list[Document]]:
+def _read_warc(reading: _Reading) -> Iterator[list[str]]:
     """Reads the pages of a web archive; records without any are counted."""
     shard, counts = reading.shard, reading.counts
-    documents: list[Document] = []
+    documents: list[str] = []
     size = reported = 0
     with open_stream(shard.path) as (stream, file):
         for page in read_pages(stream, shard.path):
@@ -210,7 +214,7 @@ def _read_warc(reading: _Reading) -> Iterator[list[Document]]:
             text = _decode(page.text, reading)
             num_bytes = len(text.encode("utf-8", "replace"))
             counts["bytes"] += num_bytes
-            documents.append(_paragraphs(_text(text, counts)))
+            documents.append(_text(text, counts))
             size += num_bytes
             if size >= BATCH_BYTES:
                 yield documents
@@ -221,7 +225,7 @@ def _read_warc(reading: _Reading) -> Iterator[list[Document]]:
     reading.report(shard.num_bytes - reported)
 
 
-def _read_parquet(reading: _Reading) -> Iterator[list[Document]]:
+def _read_parquet(reading: _Reading) -> Iterator[list[str]]:
     import pyarrow
     import pyarrow.parquet as pq
 
@@ -241,7 +245,7 @@ def _read_parquet(reading: _Reading) -> Iterator[list[Document]]:
     reading.report(shard.num_bytes)
 
 
-def _read_tfds(reading: _Reading) -> Iterator[list[Document]]:
+def _read_tfds(reading: _Reading) -> Iterator[list[str]]:
     import tensorflow_datasets as tfds
 
     shard, field = reading.shard, reading.options.text_field
@@ -258,7 +262,7 @@ def _read_tfds(reading: _Reading) -> Iterator[list[Document]]:
     reading.report(shard.num_bytes)
 
 
-def _records(reading: _Reading, values: list[str | bytes | None]) -> list[Document]:
+def _records(reading: _Reading, values: list[str | bytes | None]) -> list[str]:
     """Documents of a batch of records; missing texts are counted."""
     documents = []
     for value in values:
@@ -272,7 +276,7 @@ def _records(reading: _Reading, values: list[str | bytes | None]) -> list[Docume
             value = _decode(value, reading)
         elif not isinstance(value, str):
             raise DataError(f"{reading.shard.path}: expected text, got {type(value).__name__}")
-        documents.append(_paragraphs(_text(value, reading.counts)))
+        documents.append(_text(value, reading.counts))
         reading.counts["bytes"] += len(value.encode("utf-8", "replace"))
     return documents
 
@@ -310,14 +314,16 @@ def _text(text: str, counts: Counts) -> str:
     return text
 
 
-def _paragraphs(text: str) -> Document:
-    return [line for line in _lines(text) if line]
+def _unix(text: str) -> str:
+    """The text with the line ends of Unix."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def _lines(text: str) -> list[str]:
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return [line.strip() for line in text.split("\n")]
+def _lines(text: str, keep_whitespace: bool) -> Document:
+    """The stripped lines of a text that are not empty, or all lines, with their line ends."""
+    if keep_whitespace:
+        return text.splitlines(keepends=True) if text.strip() else []
+    return [bare for line in _unix(text).split("\n") if (bare := line.strip())]
 
 
 def _cut_lines(document: Document, counts: Counts) -> Iterable[str]:

@@ -4,6 +4,9 @@ Special tokens have the same ids as in the published vocabularies. They are cont
 text `<sep>` is never tokenized as SEP. A few punctuation marks are user-defined symbols, as in the
 published vocabularies. Memory is bounded: large corpora are sampled by line.
 
+A vocabulary that keeps white space has line breaks, tabs and runs of spaces as user-defined
+symbols, and all characters of the sample; a mark in the file says that texts are not cleaned.
+
 The time of training grows with the length of all distinct words, not of the text. In text without
 spaces, such as DNA, proteins or Chinese, every line is a word of its own, so a smaller sample and
 fewer candidates are used there: as many as the size of the vocabulary needs.
@@ -21,6 +24,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import sentencepiece
@@ -36,6 +40,11 @@ from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.progress import Progress
+from official.xlnet.tokenization.sentencepiece_proto import (
+    WHITESPACE_PIECES,
+    make_whitespace_kept,
+    parse_model,
+)
 from official.xlnet.tokenization.special_tokens import (
     NUM_SPECIAL,
     SPECIAL_PIECES,
@@ -68,6 +77,7 @@ def train_vocabulary(
     *,
     lowercase: bool = False,
     keep_accents: bool = False,
+    keep_whitespace: bool = False,
     sample_bytes: int = SampleOptions.sample_bytes,
     seed: int = SampleOptions.seed,
     progress: bool = SampleOptions.progress,
@@ -84,6 +94,10 @@ def train_vocabulary(
       size: vocabulary size V, including the 9 special tokens.
       lowercase: whether to lower-case the text; use the same value for tokenization.
       keep_accents: whether to keep accents; use the same value for tokenization.
+      keep_whitespace: whether texts are tokenized as they are, with line breaks, tabs, runs of
+        spaces, quotes and accents, for code, verse or notes. The vocabulary itself says so to all
+        that read it; ids give back a text exactly, except characters that the sample lacks and
+        `▁`, which stands for a space.
       sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
       seed: random seed of the sample.
       progress: whether to show a progress bar, if standard error is a terminal.
@@ -119,11 +133,12 @@ def train_vocabulary(
         text_field=text_field,
         on_bad_utf8=on_bad_utf8,
         max_lost=max_lost,
+        keep_whitespace=keep_whitespace,
     )
     inputs = list_of_paths(inputs)
     with only_writer(output_dir):
         sample = read_sample(inputs, sampling, lowercase, keep_accents)
-        model = train_unigram(sample.sentences, size, progress=sampling.progress)
+        model = train_unigram(sample.sentences, size, progress=progress, whitespace=keep_whitespace)
         require_no_owner(output_dir, model, MANIFEST_FILE)
         write_bytes(os.path.join(output_dir, VOCAB_FILE), model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -164,13 +179,15 @@ def read_sample(
     sentences: list[str] = []
     characters: collections.Counter[str] = collections.Counter()
     for line in _sampled_lines(inputs, options):
-        cleaned = clean(line, lowercase, keep_accents)
+        cleaned = clean(line, lowercase, keep_accents, options.keep_whitespace)
         characters.update(cleaned)
+        if options.keep_whitespace:  # Words at the beginning of a line have no space before them.
+            cleaned = "\n" + cleaned
         sentences += re.findall(
             rf"(?s).{{1,{_MAX_LINE_CHARS}}}(?:\s|$)|\S{{1,{_MAX_LINE_CHARS}}}", cleaned
         )
     del characters[" "]
-    if not characters:
+    if not any(map(str.strip, characters)):
         raise DataError(f"no text in {', '.join(inputs)}: expected text to train a vocabulary on")
     return Sample(sentences, characters)
 
@@ -206,7 +223,11 @@ def _sampled_lines(inputs: Sequence[str], options: SampleOptions) -> Iterator[st
 
 
 def train_unigram(
-    sentences: list[str], size: int, allow_fewer: bool = False, progress: bool = False
+    sentences: list[str],
+    size: int,
+    allow_fewer: bool = False,
+    progress: bool = False,
+    whitespace: bool = False,
 ) -> bytes:
     """Trains a SentencePiece unigram model.
 
@@ -215,6 +236,7 @@ def train_unigram(
       size: number of pieces, special tokens included.
       allow_fewer: whether the model may have fewer pieces, where the text has not enough.
       progress: whether to show how long it has been running, on standard error.
+      whitespace: whether the model keeps white space.
 
     Returns:
       The serialized model.
@@ -229,6 +251,9 @@ def train_unigram(
         sentences = [line for line, keep in zip(sentences, chosen, strict=True) if keep]
         seeds = min(seeds, max(_UNSPACED_SEEDS * size, _MIN_UNSPACED_SEEDS))
     number = sum(map(len, sentences))
+    kept: dict[str, Any] = {}
+    if whitespace:
+        kept = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
     try:
         with _elapsed_time(f"training on {number:,} characters", progress):
             sentencepiece.SentencePieceTrainer.train(
@@ -242,12 +267,13 @@ def train_unigram(
                 eos_id=2,
                 pad_id=-1,
                 control_symbols=list(SPECIAL_PIECES[3:]),
-                user_defined_symbols=list(_USER_DEFINED_SYMBOLS),
-                character_coverage=_CHARACTER_COVERAGE,
+                user_defined_symbols=[*_USER_DEFINED_SYMBOLS, *WHITESPACE_PIECES * whitespace],
+                character_coverage=1.0 if whitespace else _CHARACTER_COVERAGE,
                 seed_sentencepiece_size=seeds,
                 max_sentence_length=_MAX_UTF8_BYTES * _MAX_LINE_CHARS,
                 num_threads=_NUM_THREADS,
                 minloglevel=2,
+                **kept,
             )
     except (RuntimeError, ValueError) as error:
         message = str(error)
@@ -262,7 +288,11 @@ def train_unigram(
                 f"expected --size of at least {least[1]}"
             ) from None
         raise DataError(f"SentencePiece cannot train on the text: {message}") from None
-    return model.getvalue()
+    if not whitespace:
+        return model.getvalue()
+    tree = parse_model(model.getvalue())
+    make_whitespace_kept(tree)
+    return tree.SerializeToString(deterministic=True)
 
 
 def _unspaced_share(sentences: list[str], size: int) -> float:

@@ -106,10 +106,11 @@ class _Vocabulary:
     Attributes:
       size: its number of pieces.
       pieces: the pieces.
+      keep_whitespace: see `Tokenizer`.
     """
 
     def __init__(self, tokenizer: Tokenizer):
-        self._model_proto = tokenizer.model_proto
+        self._model_proto, self.keep_whitespace = tokenizer.model_proto, tokenizer.keep_whitespace
         model = parse_model(self._model_proto)
         if model.trainer_spec.model_type != UNIGRAM:
             raise DataError(
@@ -166,7 +167,10 @@ def _candidates(
     so a word that stands alone is not among its pieces.
     """
     size = old.size + 2 * num_pieces + len(sample.characters)
-    domain = parse_model(train_unigram(sample.sentences, size, allow_fewer=True))
+    model_proto = train_unigram(
+        sample.sentences, size, allow_fewer=True, whitespace=old.keep_whitespace
+    )
+    domain = parse_model(model_proto)
     whole = {
         WORD_START + word: np.log(number / words.total())
         for word, number in words.most_common(size)

@@ -172,6 +172,7 @@ def describe(
     """
     vocab_file = os.path.join(vocab, VOCAB_FILE) if file_system.is_dir(vocab) else vocab
     tokenizer = Tokenizer(vocab_file, settings.lowercase, settings.keep_accents)
+    settings = dataclasses.replace(settings, keep_whitespace=tokenizer.keep_whitespace)
     dataclasses.replace(model).fit_vocabulary(tokenizer.vocab_size, vocab_file)
     warn_of_export(tokenizer.model_proto)
     require_no_owner(output_dir, tokenizer.model_proto)

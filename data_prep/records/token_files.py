@@ -6,7 +6,8 @@ Files per shard:
     000000.documents   length and fingerprint of each document (`DOCUMENT`)
     000000.json        completion record: counts and checksums; written last
 
-The highest bit of a token marks the end of a sentence: the token is the last of its line, or ends
+The highest bit of a token marks the end of a sentence: the token is the last of its line (where
+white space is kept, its line breaks), or ends
 in a period, question or exclamation mark and is followed by a new word, or ends in a full stop of a
 script without spaces. In Thai and Lao, which have no full stop, a space ends a sentence. EOD ends
 the last sentence of its document. Tokens are stored in 16 bits if V is at most 2^15, else in 32.
@@ -161,8 +162,10 @@ def _vocabulary(vocab_file: str, lowercase: bool, keep_accents: bool) -> _Vocabu
         tokenizer=tokenizer,
         dtype=token_dtype(tokenizer.vocab_size),
         may_end=np.array([bool(_SENTENCE_END.search(piece)) for piece in pieces]),
-        always_ends=np.array([bool(_NO_SPACE_NEEDED.search(piece)) for piece in pieces]),
-        closes=np.array([piece in CLOSING_MARKS for piece in pieces]),
+        always_ends=np.array(
+            [bool(_NO_SPACE_NEEDED.search(piece)) or piece == "\n" for piece in pieces]
+        ),
+        closes=np.array([piece in (*CLOSING_MARKS, "\n") for piece in pieces]),
         begins_word=np.array(
             [piece.startswith(WORD_START) or begins_unspaced_sentence(piece) for piece in pieces]
         ),
@@ -205,6 +208,8 @@ def _encode(documents: list[Document], vocabulary: _Vocabulary) -> tuple[np.ndar
         sentence-end bit.
       documents: `DOCUMENT` [number of documents with tokens].
     """
+    if vocabulary.tokenizer.keep_whitespace:  # The text as it is.
+        documents = [["".join(document)] for document in documents]
     rows = vocabulary.tokenizer.encode_batch(line for document in documents for line in document)
     if not rows:
         return np.zeros(0, vocabulary.dtype), np.zeros(0, DOCUMENT)

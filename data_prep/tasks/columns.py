@@ -43,7 +43,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(reading: Reading, names: Mapping[str, Any]) -> Columns:
-    """Decides which columns of a table are read, and says so where the settings do not name them.
+    """Decides which columns of a table are read, and says so where some are not, or none is named.
 
     Args:
       reading: the source and reading options; `settings.text_columns` and `settings.label_column`
@@ -63,7 +63,16 @@ def columns_of(reading: Reading, names: Mapping[str, Any]) -> Columns:
             f"{reading.path}: expected a column {column!r}, got {listed(names)}; set task.{key} to "
             "use another column"
         )
+    is_given = bool(settings.text_columns)
     texts = settings.text_columns or _text_columns(reading, names, label)
+    if reading.with_labels or reading.rows is None:
+        labels = f", labels from {label}" if reading.with_labels else ""
+        read = {*texts, *([label] if reading.with_labels else [])}
+        others = [name if name.strip() else "a column without a name" for name in names]
+        others = [name for name in others if name not in read]
+        not_read = f"; not read as text: {listed(others)}" if others else ""
+        if not_read or not is_given:
+            reading.say(f"texts are read from {listed(texts)}{labels}{not_read}")
     by_name = {column.lower(): column for column in reversed(list(names))}
     found = (by_name[name] for name in ID_COLUMNS if name in by_name)
     return Columns(texts, label, next((c for c in found if c not in (*texts, label)), None))
@@ -100,17 +109,12 @@ def _text_columns(reading: Reading, names: Mapping[str, Any], label: str) -> tup
         )
     ]
     found = [column for column in names if column not in (label, *others, *unnamed)]
-    about = [column for column in found if column.lower() in _ABOUT_A_ROW]
-    if len(about) < len(found):
-        found = [column for column in found if column not in about]
-        others += about
+    texts = [column for column in found if column.lower() not in _ABOUT_A_ROW]
+    found = texts or found
     if not found:
         raise DataError(f"{reading.path}: expected a column of text, got {listed(names)}")
     if reading.with_labels:
         reading.settings.text_columns = tuple(found)
-        others += ["a column without a name"] if unnamed else []
-        not_read = f"; not read as text: {listed(others)}" if others else ""
-        reading.say(f"texts are read from {listed(found)}, labels from {label}{not_read}")
     return tuple(found)
 
 

@@ -16,7 +16,10 @@ from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".parquet")
-_NAMES = {"sentence_good": "good", "sentence_bad": "bad"}  # BLiMP's columns.
+_NAMES = (
+    {"sentence_good": "good", "sentence_bad": "bad"},  # BLiMP's columns.
+    {"frame": "context", "completion": "text"},  # Those of cloze norms.
+)
 
 
 def read_text_rows(
@@ -29,7 +32,8 @@ def read_text_rows(
       path: optional table with a header (CSV, TSV, JSON lines, Parquet); or a file with one text
         per line, where a blank line is an empty text.
       needed: columns that must be there, with a string in each row; of pairs, `good` and `bad`,
-        which are BLiMP's `sentence_good` and `sentence_bad`.
+        which are BLiMP's `sentence_good` and `sentence_bad`; of cloze norms, `context` and `text`,
+        which may be `frame` and `completion`.
 
     Returns:
       {column: value} for each row.
@@ -46,8 +50,9 @@ def read_text_rows(
         with open_text(path) as file:
             rows += [{"text": line.rstrip("\n")} for line in file]
     require_data(bool(rows), path or "--text, --input", "at least one text", "none")
+    others = next((names for names in _NAMES if {*names.values()} <= {*needed}), {})
     for number, row in enumerate(rows, start=1):
-        row |= {needed: row[name] for name, needed in _NAMES.items() if name in row}
+        row |= {ours: row[name] for name, ours in others.items() if name in row}
         for name in (name for name in needed if not isinstance(row.get(name), str)):
             columns = f"the columns {', '.join(row)}{did_you_mean(name, row)}"
             got = shown(row[name]) if name in row else columns

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
     from official.xlnet.api.finetuning import finetune
+    from official.xlnet.api.keras_model import load_model
     from official.xlnet.api.prediction import Predictor, evaluate, predict
     from official.xlnet.api.vocabulary import extend_vocabulary
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from official.xlnet.inference.scoring import Scorer, score
     from official.xlnet.modeling.depth.stacked import register_depth
     from official.xlnet.modeling.heads import register_head
+    from official.xlnet.modeling.kernels.product_type import products_in
     from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
     from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
     from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from official.xlnet.runtime.history import read_history
     from official.xlnet.serving.export import export
     from official.xlnet.serving.services.base import register_service
+    from official.xlnet.tasks.preprocessor import Preprocessor
     from official.xlnet.tasks.task import register_task
     from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -72,6 +75,7 @@ register_names()
 _MODULE_OF = {
     "GraphTokenizer": "tokenization.graph.tokenizer",
     "Predictor": "api.prediction",
+    "Preprocessor": "tasks.preprocessor",
     "RelativePositionEncoding": "modeling.layers.relative_position",
     "RelativeSegmentEncoding": "modeling.layers.relative_segment",
     "Sampling": "inference.sampling",
@@ -98,12 +102,14 @@ _MODULE_OF = {
     "generate": "inference.generation",
     "load_config": "checkpoints.any_format",
     "load_encoder": "checkpoints.model_directory",
+    "load_model": "api.keras_model",
     "load_pretrainer": "checkpoints.model_directory",
     "load_tokenizer": "checkpoints.any_format",
     "predict": "api.prediction",
     "prepare": "data_prep.pipelines.prepare",
     "pretrain": "training.pretraining",
     "pretraining_dataset": "data.pretraining_dataset",
+    "products_in": "modeling.kernels.product_type",
     "read_history": "runtime.history",
     "register_attention_init": "modeling.ops.initializers",
     "register_auxiliary": "modeling.objectives.auxiliary",
@@ -123,6 +129,7 @@ _MODULE_OF = {
 __all__ = [
     "GraphTokenizer",
     "Predictor",
+    "Preprocessor",
     "RelativePositionEncoding",
     "RelativeSegmentEncoding",
     "Sampling",
@@ -150,12 +157,14 @@ __all__ = [
     "generate",
     "load_config",
     "load_encoder",
+    "load_model",
     "load_pretrainer",
     "load_tokenizer",
     "predict",
     "prepare",
     "pretrain",
     "pretraining_dataset",
+    "products_in",
     "read_history",
     "register_attention_init",
     "register_auxiliary",

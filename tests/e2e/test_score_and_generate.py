@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from official import xlnet
 from official.xlnet import cli
 
 
@@ -141,6 +142,37 @@ def test_pairs_are_compared_by_group(capsys, world, tmp_path):
         assert (status, rows) == (2, []) and message in error
 
 
+def test_norms_of_completions_correlate(capsys, world, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "frame": ["The cat", "The cat", "", "He saw"],
+            "completion": ["sat.", "and then", "The", "water."],
+            "cloze": [0.5, 0.01, 0, 0.25],
+            "kind": ["a", "a", "b", "a"],
+        }
+    )
+    frame.to_csv(tmp_path / "norms.csv", index=False)
+    flags = ["score", f"--model={world.pretrained}", f"--input={tmp_path / 'norms.csv'}"]
+    status, [*rows, metrics], _ = run(capsys, *flags, "--norms=cloze", "--group=kind")
+    assert status == 0
+    alone = [
+        run(capsys, *flags[:2], f"--text={text}", f"--context={context}")[1][0]["log_likelihood"]
+        for context, text in frame[["frame", "completion"]].to_numpy()
+    ]
+    assert [row["total"] for row in rows] == pytest.approx(alone)
+    assert metrics["spearman"] == pytest.approx(frame["cloze"].corr(pd.Series(alone), "spearman"))
+    assert metrics["groups"]["b"] == {"texts": 1, "pearson": None, "spearman": None}
+    status, _, error = run(capsys, *flags)  # Not without their frames.
+    assert status == 2 and "expected a string 'text', got the columns frame" in error
+    frame.assign(cloze=["0.5", "", "0", "x"]).to_csv(tmp_path / "norms.csv", index=False)
+    for wrong, message in (
+        ("cloze", "row 2, column 'cloze': expected a number, got ''"),
+        ("close", "--norms: expected a column of"),
+    ):
+        status, rows, error = run(capsys, *flags, f"--norms={wrong}")
+        assert (status, rows) == (2, []) and message in error
+
+
 def test_generate_continues_and_fills_in(capsys, world):
     arguments = ["generate", f"--model={world.pretrained}", "--num_tokens=5", "--top_k=20"]
     texts = ["--text=The ____ sat", "--text=Once upon a", "--text=____{2} and ____."]
@@ -158,6 +190,11 @@ def test_blanks_have_candidates(capsys, world):
     status, [row, figures], _ = run(capsys, *arguments, "--candidates=3")
     assert status == 0 and figures == {"texts": 1}
     assert [each["rank"] for each in row["candidates"][0]] == [1, 2, 3]
+    longer = ["--text=____{2} sat", "--candidates=7", "--max_blank_length=2"]
+    status, [row, exact, _], _ = run(capsys, *arguments, *longer)
+    assert len({each["string"] for each in row["candidates"][0]}) == 7
+    tokenizer = xlnet.load_tokenizer(world.pretrained)
+    assert all(len(tokenizer.encode(each["string"])) == 2 for each in exact["candidates"][0])
     status, [row, _], _ = run(capsys, *arguments, "--choices=cat,door mat")
     assert {each["string"] for each in row["candidates"][0]} == {"cat", "door mat"}
 

@@ -43,6 +43,8 @@ def random_model(
 class NumberTokenizer(Tokenizer):
     """Reads `12 13 30` as those ids."""
 
+    keep_whitespace = False
+
     def __init__(self, vocab_size: int):
         self.vocab_size = vocab_size
 

@@ -75,14 +75,14 @@ def test_an_experiment_takes_the_steps_of_keras_is_resumed_and_becomes_a_model(
     tf_keras.utils.set_random_seed(SEED)
     model = task.build_model()
     task.initialize(model)
-    variables = getattr(model, "tuned_variables", model.trainable_variables)
+    variables = model.trainable_variables
     first = [variable.numpy() for variable in variables]
     model.compile(task.create_optimizer(params.trainer.optimizer_config), run_eagerly=True)
     data = task.build_inputs(params.task.train_data)
     if name == "xlnet/pretraining":
         data = xlnet.pretraining_dataset(world.data, BATCH, config=model.config)
     model.fit(data, steps_per_epoch=STEPS, verbose=0)
-    ours = getattr(found, "tuned_variables", found.trainable_variables)
+    ours = found.trainable_variables
     for variable, expected, start in zip(ours, variables, first, strict=True):
         np.testing.assert_allclose(variable, expected, atol=2e-5, err_msg=expected.name)
         assert np.abs(variable - start).max() > 1e-4, expected.name

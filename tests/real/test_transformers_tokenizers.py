@@ -12,6 +12,7 @@ import sysconfig
 import pytest
 import tensorflow as tf
 
+from data_prep.corpus.vocabulary import train_vocabulary
 from official.xlnet.checkpoints.convert.hf_tokenizer import write_vocabulary_files
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.hf_vocabulary import text_settings
@@ -119,3 +120,25 @@ def test_same_ids_there_here_in_the_graph_and_back(version, vocab_file, lines, t
             kept = [row for row in rows if not re.search(r"\d,", row[2])]
             found, expected, texts = zip(*kept, strict=True)
         assert_same_ids(found, expected, texts, folder.name)
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_white_space_that_is_kept_there_and_back(version, tmp_path):
+    folder, paths = tmp_path / "folder", sorted(pathlib.Path(__file__).parent.glob("*.py"))
+    folder.mkdir()
+    train_vocabulary([*map(str, paths)], str(tmp_path), 700, keep_whitespace=True)
+    tokenizer = Tokenizer(str(tmp_path / "spiece.model"))
+    settings = write_vocabulary_files(str(folder), tokenizer.model_proto, False, False)
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    (folder / "config.json").write_text('{"model_type": "xlnet"}')
+    rng, texts = random.Random(0), [path.read_text() for path in paths]
+    parts = ["\n", "\t", "  ", " " * 24, "\r\n", "''", "naïve", "1,", "the", " x"]
+    texts += ["".join(rng.choices(parts, k=rng.randint(0, 9))) for _ in range(500)]
+    texts = [text for text in texts if " " * 25 not in text and "<" not in text]
+    run(version, tmp_path, folders=[str(folder)], lines=texts)
+    expected = tokenizer.encode(texts)
+    assert_same_ids(ids_of(folder), expected, texts, version)
+    (folder / "spiece.model").unlink()  # As transformers 5 saves it.
+    alone = tokenizer_of(folder)
+    assert alone.keep_whitespace and alone.encode(texts) == expected
+    assert GraphTokenizer(alone)(tf.constant(texts)).to_list() == expected

@@ -109,7 +109,13 @@ def read_window(
     config = config or _default_config(manifest)
     key = "objective.kind of a window that is inspected"
     require_one_of(key, config.objective.kind, ("permutation",))
-    _check_lengths(directory, manifest, config)
+    data, needed = config.data, (manifest.seq_len, manifest.reuse_len)
+    require_data(
+        (data.seq_len, data.reuse_len) == needed,
+        directory,
+        f"a configuration with seq_len {needed[0]} and reuse_len {needed[1]}",
+        f"{data.seq_len} and {data.reuse_len}",
+    )
     tokenizer = load_data_tokenizer(manifest, directory)
     path = os.path.join(directory, list(lanes.files)[lane])
     file_system.require_regular(path)
@@ -121,6 +127,7 @@ def read_window(
     ids = features["token_ids"].astype(np.int32)
     scalars = {name: int(features[name]) for name in SCALAR_FEATURES}
     is_reversed = bool(scalars["is_reversed"])
+    step = -1 if is_reversed else 1
     sampled = _sample_targets(ids, is_reversed, scalars["window_id"], epoch, tokenizer, config)
     positions = sampled.target_positions[0].numpy()[sampled.target_mask[0].numpy() > 0]
     is_target = np.zeros(len(ids), bool)
@@ -141,7 +148,7 @@ def read_window(
         window_id=scalars["window_id"],
         epoch=epoch,
         text={
-            name: tokenizer.decode(_reading_order(ids[np.array(part) == name], is_reversed))
+            name: tokenizer.decode(ids[np.array(part) == name][::step].tolist())
             for name in ("reuse", "A", "B")
         },
     )
@@ -184,19 +191,8 @@ def _check_index(directory: str, manifest: Manifest, split: str, lane: int, inde
         ("lane", lane, lanes.num_lanes),
         ("index", index, lanes.windows_per_lane),
     ):
-        if not 0 <= number < limit:
-            raise DataError(
-                f"{directory}: expected --{name} from 0 to {limit - 1} in {split}, got {number}"
-            )
-
-
-def _check_lengths(directory: str, manifest: Manifest, config: XLNetConfig) -> None:
-    """Raises `DataError` if a configuration has other window lengths than the data set."""
-    if (config.data.seq_len, config.data.reuse_len) != (manifest.seq_len, manifest.reuse_len):
-        raise DataError(
-            f"{directory}: expected a configuration with seq_len {manifest.seq_len} and reuse_len "
-            f"{manifest.reuse_len}, got {config.data.seq_len} and {config.data.reuse_len}"
-        )
+        expected = f"--{name} from 0 to {limit - 1} in {split}"
+        require_data(0 <= number < limit, directory, expected, number)
 
 
 def _sample_targets(
@@ -252,7 +248,3 @@ def _parts(reuse_len: int, a_length: int, b_length: int) -> list[str]:
     parts[:reuse_len] = ["reuse"] * reuse_len
     parts[reuse_len + a_length] = parts[-2] = ""
     return parts
-
-
-def _reading_order(ids: np.ndarray, is_reversed: bool) -> list[int]:
-    return (ids[::-1] if is_reversed else ids).tolist()

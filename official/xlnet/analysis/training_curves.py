@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.runtime.history import HISTORY_FILE, read_history
 from official.xlnet.runtime.pictures import new_figure, png
 
@@ -32,8 +32,7 @@ def training_curves(model_dirs: Sequence[str]) -> bytes:
     names = _short_names(model_dirs)
     for number, (directory, name) in enumerate(zip(model_dirs, names, strict=True)):
         history = read_history(directory)
-        if not history:
-            raise DataError(f"{directory}: expected the {HISTORY_FILE} of a training run, got none")
+        require_data(bool(history), directory, f"the {HISTORY_FILE} of a training run", "none")
         steps = np.array([line["step"] for line in history])
         losses = np.array([line["loss"] for line in history])
         width = max(1, len(losses) // _SMOOTHING)

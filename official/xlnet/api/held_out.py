@@ -10,6 +10,7 @@ from absl import logging
 
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
+from official.xlnet.tasks.data_report import classes_of
 
 _FEW = 5  # A class with fewer groups need not be in both parts.
 
@@ -44,10 +45,10 @@ def held_out(
         if len(members) >= _FEW and not any(first <= n < first + len(members) for n in preferred):
             preferred.append(first)
         first += len(members)
-    left = collections.Counter(name for example in examples for name in _classes(example))
+    left = collections.Counter(name for example in examples for name in set(classes_of(example)))
     chosen: set[int] = set()
     for number in preferred:
-        own = collections.Counter(c for n in groups[number] for c in _classes(examples[n]))
+        own = collections.Counter(c for n in groups[number] for c in set(classes_of(examples[n])))
         if all(left[name] > count for name, count in own.items()):
             chosen.update(groups[number])
             left -= own
@@ -93,12 +94,12 @@ def folds(
 
 def _strata(examples: Sequence[Example], seed: int) -> list[list[list[int]]]:
     """Indices of the examples of each group, in random order, by the rarest class of the group."""
-    numbers = collections.Counter(name for example in examples for name in _classes(example))
+    numbers = collections.Counter(name for example in examples for name in set(classes_of(example)))
     strata, groups = collections.defaultdict(list), collections.defaultdict(list)
     for number, example in enumerate(examples):
         groups[_group(example)].append(number)
     for group in random.Random(seed).sample(list(groups.values()), len(groups)):
-        classes = {name for n in group for name in _classes(examples[n])}
+        classes = {name for n in group for name in set(classes_of(examples[n]))}
         strata[min(classes, key=lambda name: (numbers[name], name), default="")].append(group)
     return [strata[name] for name in sorted(strata)]
 
@@ -109,11 +110,3 @@ def _group(example: Example) -> tuple[str, object]:
         if value := getattr(example, name, None):
             return name, value
     return "id", id(example)
-
-
-def _classes(example: Example) -> tuple[str, ...]:
-    """The names of the classes of an example."""
-    label = getattr(example, "label", None) or getattr(example, "tags", None)
-    if isinstance(label, str):
-        return (label,)
-    return tuple(set(label)) if isinstance(label, tuple) else ()

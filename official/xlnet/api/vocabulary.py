@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import sentencepiece
@@ -12,7 +13,8 @@ from data_prep.corpus.vocabulary import read_sample
 from data_prep.settings import SampleOptions
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.convert import open_source
-from official.xlnet.checkpoints.extended_model import check_extensible, write_extended
+from official.xlnet.checkpoints.extended_model import write_extended
+from official.xlnet.configs.validation import require_one_of
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import new_folder
 
@@ -79,8 +81,9 @@ def extend_vocabulary(
     )
     with new_folder(output) as folder:
         source = open_source(model)
-        check_extensible(source)
+        require_one_of("model.network", source.config.model.network, ("xlnet",))
         tokenizer = load_tokenizer(model)
+        sampling = dataclasses.replace(sampling, keep_whitespace=tokenizer.keep_whitespace)
         sample = read_sample(inputs, sampling, tokenizer.lowercase, tokenizer.keep_accents)
         extension = vocabulary_extension.extend_vocabulary(tokenizer, sample, num_pieces)
         write_extended(

@@ -100,8 +100,7 @@ def load_tokenizer(path: str) -> Tokenizer:
     Example:
       >>> tokenizer = load_tokenizer("runs/tiny/model")
     """
-    config = load_config(path)
-    data = config.data
+    data = load_config(path).data
     return Tokenizer(os.path.join(path, VOCAB_FILE), data.lowercase, data.keep_accents)
 
 

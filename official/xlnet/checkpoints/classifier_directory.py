@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Sequence
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import require, require_one_of
-from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
-
-_TASKS = ("classification", "multi_label", "regression")
+from official.xlnet.modeling.models.xlnet_classifier import TASKS, XLNetClassifier
 
 
 def task_configuration(
@@ -24,9 +21,11 @@ def task_configuration(
     Raises:
       ConfigError: an argument is out of range or does not fit the number of logits.
     """
-    num_logits = model.num_classes
-    kind = task or ("regression" if num_logits == 1 and not labels else "classification")
-    require_one_of("task", kind, _TASKS)
+    config, num_logits = copy.deepcopy(model.config), model.num_classes
+    own, labels = config.task, labels or model.config.task.labels
+    is_number = num_logits == 1 and not labels
+    kind = task or own.name or ("regression" if is_number else "classification")
+    require_one_of("task", kind, (own.name,) if own.name else TASKS)
     if kind == "regression":
         require(num_logits == 1, "task", f"classification with {num_logits} logits", kind)
         require(not labels, "labels", "none for regression", list(labels))
@@ -36,27 +35,22 @@ def task_configuration(
         labels = [str(label) for label in labels or range(number)]
         names = f"{number} different names for {num_logits} logits"
         require(len(set(labels)) == len(labels) == number, "labels", names, list(labels))
-    config = copy.deepcopy(model.encoder.config)
-    config.task = TaskConfig(
+    config.task = dataclasses.replace(
+        own,
         name=kind,
         labels=tuple(labels),
-        text_columns=tuple(text_columns),
-        summary=config.task.summary,
-        max_length=max(config.task.max_length, config.data.seq_len),
+        text_columns=tuple(text_columns or own.text_columns or (() if own.name else ("text",))),
+        max_length=max(own.max_length, 0 if model.preprocessor else config.data.seq_len),
     )
     config.check()
     return config
 
 
-def head_parts(model: XLNetClassifier, config: XLNetConfig) -> dict[str, tf_keras.layers.Layer]:
-    """The layers of the task's head, by their attribute.
-
-    The sigmoid of one logit z is the softmax of two: 0 and z.
-    """
-    logits = model.logits
-    if config.task.name == "classification" and model.num_classes == 1:
-        kernel, bias = (tf.pad(x, [[0, 0]] * (x.shape.rank - 1) + [[1, 0]]) for x in logits.weights)
-        logits = tf_keras.layers.Dense(2, dtype="float32")
-        logits.build([None, kernel.shape[0]])
-        logits.set_weights([kernel, bias])
-    return {"summary": model.sequence_summary, "logits": logits}
+def sigmoid_head(model: XLNetClassifier) -> tf.train.Checkpoint:
+    """The head of two classes that a head with one logit is: sigmoid(z) is the softmax of 0, z."""
+    kernel, bias = model.head.logits.weights
+    logits = tf.train.Checkpoint(
+        kernel=tf.Variable(tf.pad(kernel, [[0, 0], [1, 0]])),
+        bias=tf.Variable(tf.pad(bias, [[1, 0]])),
+    )
+    return tf.train.Checkpoint(summary=model.head.summary, logits=logits)

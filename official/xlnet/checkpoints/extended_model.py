@@ -25,17 +25,10 @@ import numpy as np
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.checkpoints.convert.xlnet_format import write_variables
 from official.xlnet.checkpoints.model_directory import PARTS
-from official.xlnet.configs.validation import require
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.tokenizer import write_vocabulary
 
 _EMBEDDING, _BIAS = "encoder/word_embedding/embeddings", "lm_head/bias"
-
-
-def check_extensible(source: Source) -> None:
-    """Raises `ConfigError` if a model has another network than XLNet's."""
-    network = source.config.model.network
-    require(network == "xlnet", "model.network", "xlnet to extend the vocabulary", network)
 
 
 def write_extended(

@@ -23,11 +23,12 @@ from official.xlnet.checkpoints.checkpoint_files import (
     reading_checkpoint,
     variable_names,
 )
-from official.xlnet.checkpoints.classifier_directory import head_parts, task_configuration
+from official.xlnet.checkpoints.classifier_directory import sigmoid_head, task_configuration
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.staging import local_copy, plain_folder
@@ -57,6 +58,8 @@ PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _VARIABLE = re.compile(rf"model/(([^/]+)/(?!.*\.OPTIMIZER_SLOT).*){re.escape(_VALUE)}")
+
+_NEEDED = "that of the model, which has no preprocessor"
 
 # What to say of a model without a part.
 _LACKING = {
@@ -133,9 +136,9 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs)
 def save_pretrained(
     model: Encoder | XLNetPretrainer | XLNetTaskModel | XLNetClassifier,
     model_dir: str,
-    tokenizer: Tokenizer | str,
+    tokenizer: Tokenizer | str | None = None,
     labels: Sequence[str] = (),
-    text_columns: Sequence[str] = ("text",),
+    text_columns: Sequence[str] = (),
     task: str = "",
 ) -> None:
     """Writes a model as a model directory: configuration, vocabulary and weights.
@@ -146,12 +149,14 @@ def save_pretrained(
     Args:
       model: an encoder, a pre-training model, a model of a task or an `XLNetClassifier`.
       model_dir: the directory; made if it is not there.
-      tokenizer: the model's tokenizer, or its vocabulary file.
+      tokenizer: the model's tokenizer, or its vocabulary file. None: that of its preprocessor.
       labels: of an `XLNetClassifier`, the names of its classes in the order of the logits; default:
-        "0", "1", … With one logit, the names of the classes of its sigmoid, no and yes.
-      text_columns: of an `XLNetClassifier`, the names of its texts: one, or two for pairs.
-      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default:
-        `regression` with one logit and no labels, else `classification`.
+        those of its head, or "0", "1", … With one logit, the names of the classes of its sigmoid,
+        no and yes.
+      text_columns: of an `XLNetClassifier`, the names of its texts: one, or two for pairs; default:
+        those of its head, or `text`.
+      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default: that
+        of its head, or `regression` with one logit and no labels, else `classification`.
 
     Raises:
       ConfigError: the tokenizer or the labels do not fit the model, or the directory belongs to a
@@ -166,12 +171,16 @@ def save_pretrained(
         config = task_configuration(model, labels, text_columns, task)
     else:
         config = copy.deepcopy(model.config)
-        given = {"labels": labels, "text_columns": text_columns != ("text",), "task": task}
+        given = {"labels": labels, "text_columns": text_columns, "task": task}
         for name, value in given.items():
             if value:
                 raise ConfigError(
                     f"{name}: expected an XLNetClassifier, got {type(model).__name__}"
                 )
+    if tokenizer is None:
+        preprocessor: Any = getattr(model, "preprocessor", None)
+        require(preprocessor is not None, "tokenizer", _NEEDED, None)
+        tokenizer = preprocessor.tokenizer.plain
     if isinstance(tokenizer, str):
         tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)
     config.model.fit_vocabulary(tokenizer.vocab_size, tokenizer.model_file)
@@ -186,13 +195,12 @@ def save_pretrained(
             f"{model_dir}: expected a directory for this model alone, got that of a run, whose "
             "checkpoints would be lost; choose another one"
         )
-    if isinstance(model, XLNetClassifier):
-        parts = {"encoder": model.encoder, "head": tf.train.Checkpoint(**head_parts(model, config))}
-    else:
-        names = [name for name in PARTS if getattr(model, name, None) is not None]
-        parts = {name: getattr(model, name) for name in names} or {"encoder": model}
-        if "auxiliary" in parts:
-            parts |= model.auxiliary.apart
+    names = [name for name in PARTS if getattr(model, name, None) is not None]
+    parts = {name: getattr(model, name) for name in names} or {"encoder": model}
+    if "auxiliary" in parts:
+        parts |= model.auxiliary.apart
+    if isinstance(model, XLNetClassifier) and model.num_classes < len(config.task.labels):
+        parts["head"] = sigmoid_head(model)
     create_model_dir(model_dir, config, tokenizer.model_file)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
     with plain_folder(model_dir) as folder:
@@ -211,43 +219,36 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
       DataError: the checkpoint is missing, damaged, lacks a variable of a part, has one more, or
         has values that are no finite numbers.
     """
-    with local_copy(model_dir) as directory:
-        _restore(directory, parts)
-
-
-def _restore(model_dir: str, parts: dict[str, tf.Module]) -> None:
-    source = foreign_source(model_dir)
-    if source is not None:
-        _assign(source, parts)
-        return
-    saved = newest_checkpoint(model_dir)
-    if saved is None:
-        raise DataError(
-            f"no checkpoint in {model_dir!r}: expected a model directory, an HF folder or a TF1 "
-            "release"
-        )
-    path = saved.prefix
-    names = variable_names(path)
-    _check_has(parts, [name.removeprefix("model/") for name in names], model_dir)
-    model = tf.train.Checkpoint(**parts)
-    with reading_checkpoint(path) as plain:
-        # Partial first: TensorFlow would warn about every value if the check failed.
-        checkpoint = tf.train.Checkpoint(model=model)
-        checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
+    with local_copy(model_dir) as folder:
+        source = foreign_source(folder)
+        if source is not None:
+            _assign(source, parts)
+            return
+        saved = newest_checkpoint(folder)
+        if saved is None:
+            raise DataError(
+                f"no checkpoint in {folder!r}: expected a model directory, an HF folder or a TF1 "
+                "release"
+            )
+        path = saved.prefix
+        names = variable_names(path)
+        _check_has(parts, [name.removeprefix("model/") for name in names], folder)
+        model = tf.train.Checkpoint(**parts)
+        with reading_checkpoint(path) as plain:
+            # Partial first: TensorFlow would warn about every value if the check failed.
+            checkpoint = tf.train.Checkpoint(model=model)
+            checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
     for match in filter(None, map(_VARIABLE.fullmatch, names)):
         name, part = match.groups()
-        if part in parts:
-            _check_variable(_variable(model, name), part, f"checkpoint {path}: {name}")
-
-
-def _check_variable(variable: Any, part: str, where: str) -> None:
-    """Raises `DataError` unless a model has a variable of a checkpoint, with finite values."""
-    is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
-    expected = f"a variable of the model that {CONFIG_FILE} describes"
-    require_data(is_known, where, expected, "one more")
-    if variable is not None and variable.dtype.is_floating:
-        is_finite = bool(tf.reduce_all(tf.math.is_finite(variable)))
-        require_data(is_finite, where, "finite numbers", "NaN or infinity")
+        if part not in parts:
+            continue
+        variable, where = _variable(model, name), f"checkpoint {path}: {name}"
+        is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
+        expected = f"a variable of the model that {CONFIG_FILE} describes"
+        require_data(is_known, where, expected, "one more")
+        if variable is not None and variable.dtype.is_floating:
+            is_finite = bool(tf.reduce_all(tf.math.is_finite(variable)))
+            require_data(is_finite, where, "finite numbers", "NaN or infinity")
 
 
 def _assign(source: Source, parts: dict[str, tf.Module]) -> None:

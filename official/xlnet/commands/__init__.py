@@ -30,7 +30,7 @@ from typing import Any
 from absl import flags
 
 from data_prep.settings import FORMATS
-from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT, PRODUCTS, STRATEGIES
 from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.errors import ConfigError
 
@@ -145,6 +145,12 @@ MODEL = string("model", REQUIRED, "Model directory.")
 SET = repeated("set", [], "Configuration override key=value; may be repeated.")
 MAX_LOST_ROWS = max_lost("rows", "unusable")
 SHARD = string("shard", None, "Part of the input, 3/16 for the third of sixteen; default: all.")
+PRODUCTS_FLAG = choice(
+    "products",
+    default="float32",
+    values=PRODUCTS,
+    text="Type of the operands of matrix products: bfloat16 is faster on CPUs that multiply it.",
+)
 BEAM_OPTIONS = string("beam_options", "", "Command-line options of Beam and its runner.")
 
 # How a corpus is read: `data_prep.settings.ReadOptions`.

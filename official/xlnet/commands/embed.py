@@ -19,6 +19,7 @@ import numpy as np
 
 from data_prep.tasks.text_rows import read_text_rows
 from official.xlnet.commands import (
+    PRODUCTS_FLAG,
     REQUIRED,
     batch_size,
     choice,
@@ -27,7 +28,7 @@ from official.xlnet.commands import (
     integer,
     string,
 )
-from official.xlnet.data.reading import check_unknown
+from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.vector_files import check_ending, vector_file
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
@@ -57,7 +58,13 @@ FLAGS = flag_table(
         text="Maximum length in tokens; default: data.seq_len of the model.",
         least=1,
     ),
+    integer(
+        "window_stride",
+        default=0,
+        text="Read longer texts in windows, this many tokens apart; 0: they lose their end.",
+    ),
     batch_size("Batch size."),
+    PRODUCTS_FLAG,
 )
 
 _INTEGER = re.compile(r"-?\d+")
@@ -70,6 +77,7 @@ def run() -> dict[str, Any]:
     from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.inference.embedding import TextEmbedder
+    from official.xlnet.modeling.kernels.product_type import products_in
 
     of_parts = FLAGS.pooling in ("words", "none")
     if of_parts and not FLAGS.output.endswith((".jsonl", ".parquet")):
@@ -77,27 +85,39 @@ def run() -> dict[str, Any]:
             f"{FLAGS.output}: expected .jsonl or .parquet for rows of words or tokens"
         )
     check_ending(FLAGS.output)
-    texts = [row["text"] for row in read_text_rows([], FLAGS.input)]
+    progress = Progress(sys.stderr)
+    rows = read_text_rows([], FLAGS.input)
+    texts = [row["text"] for row in rows]
+    if others := [name for name in rows[0] if name != "text"]:
+        progress.keep(f"{FLAGS.input}: texts are read from text; not read: {', '.join(others)}")
     tokenizer, encoder = load_tokenizer(FLAGS.model), load_encoder(FLAGS.model)
     layers = [int(each) if _INTEGER.fullmatch(each) else each for each in FLAGS.layers]
-    embedder = TextEmbedder(encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length)
+    embedder = TextEmbedder(
+        encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length, FLAGS.window_stride
+    )
     size = FLAGS.batch_size * _CHUNK_BATCHES
-    progress, start = Progress(sys.stderr), time.monotonic()
-    with vector_file(FLAGS.output, len(texts), embedder.width) as write:
+    start = time.monotonic()
+    vectors = vector_file(FLAGS.output, len(texts), embedder.width)
+    with products_in(FLAGS.products), vectors as write:
         for first in range(0, len(texts), size):
             chunk = texts[first : first + size]
             if of_parts:
                 write(*_parts(embedder, tokenizer, chunk, first))
             else:
-                rows = [{"text": text} for text in chunk]
-                write(rows, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
+                named = [{"text": text} for text in chunk]
+                write(named, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
             done = first + len(chunk)
             left = (time.monotonic() - start) / done * (len(texts) - done)
             progress.show(f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left")
     progress.keep(f"{len(texts)}/{len(texts)} texts")
-    return {
+    counts = {
         "texts": len(texts),
+        "empty": sum(not text.strip() for text in texts),
         "truncated": embedder.num_truncated,
+    }
+    say_counts(FLAGS.input, {**counts, **tokenizer.counts})
+    return {
+        **counts,
         "width": embedder.width,
         "texts_per_second": per_second(len(texts), start),
         **check_unknown(tokenizer.counts, FLAGS.input),
@@ -113,7 +133,7 @@ def _parts(
     rows, vectors = [], []
     vectors_NTD = embedder(texts, "none", FLAGS.batch_size)[:, :-2]  # Without SEP and CLS.
     for number, (text, vectors_TD) in enumerate(zip(texts, vectors_NTD, strict=True), first + 1):
-        offsets = tokenizer.encode_with_offsets(text)[1][: embedder.max_length - 2]
+        offsets = tokenizer.encode_with_offsets(text)[1][: vectors_NTD.shape[1]]
         spans = ((span, [piece]) for piece, span in enumerate(offsets))
         for (start, end), pieces in (
             word_spans(text, offsets) if FLAGS.pooling == "words" else spans

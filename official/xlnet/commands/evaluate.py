@@ -23,6 +23,7 @@ from typing import Any
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import (
     MAX_LOST_ROWS,
+    PRODUCTS_FLAG,
     REQUIRED,
     boolean,
     choice,
@@ -32,6 +33,7 @@ from official.xlnet.commands import (
     string,
 )
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.reading import say_counts
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import require_apart
@@ -66,6 +68,7 @@ FLAGS = flag_table(
         "for TensorBoard.",
     ),
     MAX_LOST_ROWS,
+    PRODUCTS_FLAG,
 )
 
 
@@ -77,10 +80,17 @@ def run() -> dict[str, Any]:
 @on_local_disk(FLAGS, reads=["model", "data"], writes_directory=["output"])
 def _once() -> dict[str, Any]:
     from official.xlnet.api.prediction import evaluate
+    from official.xlnet.modeling.kernels.product_type import products_in
 
     models = FLAGS.model
     model = models[0] if len(models) == 1 else models
-    return evaluate(model, FLAGS.data, FLAGS.split, FLAGS.mem_len, FLAGS.output, FLAGS.max_lost)
+    with products_in(FLAGS.products):
+        found = evaluate(
+            model, FLAGS.data, FLAGS.split, FLAGS.mem_len, FLAGS.output, FLAGS.max_lost
+        )
+    if "examples" in found:
+        say_counts(FLAGS.data, found)
+    return found
 
 
 @on_local_disk(FLAGS, reads=["data"], writes_directory=["output"])
@@ -126,6 +136,7 @@ def _metrics_of_newest(model: str) -> tuple[dict[str, Any], XLNetConfig]:
     """Metrics of the newest checkpoint of a run, with its step, and the run's configuration."""
     from official.xlnet.api.prediction import evaluate
     from official.xlnet.checkpoints.checkpoint_files import recorded_steps
+    from official.xlnet.modeling.kernels.product_type import products_in
 
     with local_copy(model) as run_dir, tempfile.TemporaryDirectory(prefix="xlnet-") as alone:
         step = recorded_steps(run_dir)[-1]
@@ -133,5 +144,6 @@ def _metrics_of_newest(model: str) -> tuple[dict[str, Any], XLNetConfig]:
             own = os.path.join(os.path.abspath(run_dir), name)
             if os.path.isfile(own) and (not name.startswith("ckpt-") or f"-{step}." in name):
                 os.symlink(own, os.path.join(alone, name))
-        found = evaluate(alone, FLAGS.data, FLAGS.split, FLAGS.mem_len, None, FLAGS.max_lost)
+        with products_in(FLAGS.products):
+            found = evaluate(alone, FLAGS.data, FLAGS.split, FLAGS.mem_len, None, FLAGS.max_lost)
         return {"step": step, **found}, load_config(alone)

@@ -13,7 +13,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from official.xlnet.commands import MODEL, REQUIRED, choice, comma_list, flag_table, integer, string
+from official.xlnet.commands import (
+    MODEL,
+    PRODUCTS_FLAG,
+    REQUIRED,
+    choice,
+    comma_list,
+    flag_table,
+    integer,
+    string,
+)
 from official.xlnet.configs.choices import SERVED_HEADS, WEIGHT_STORAGE
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
@@ -57,6 +66,7 @@ FLAGS = flag_table(
         text="Maximum windows per text; longer texts are rejected.",
         least=1,
     ),
+    PRODUCTS_FLAG,
 )
 
 
@@ -67,17 +77,19 @@ def run() -> dict[str, Any]:
         bucket.isascii() and bucket.isdecimal() and len(bucket) < 10 for bucket in FLAGS.buckets
     ):
         raise ConfigError(f"--buckets: expected integers, got {','.join(FLAGS.buckets)}")
+    from official.xlnet.modeling.kernels.product_type import products_in
     from official.xlnet.serving.export import export
 
-    return export(
-        FLAGS.model,
-        FLAGS.output,
-        FLAGS.version,
-        head=FLAGS.head,
-        max_length=FLAGS.max_length,
-        lengths=[int(bucket) for bucket in FLAGS.buckets],
-        weights=FLAGS.weights,
-        text_columns=FLAGS.text_columns,
-        max_characters=FLAGS.max_characters,
-        max_windows=FLAGS.max_windows,
-    )
+    with products_in(FLAGS.products):
+        return export(
+            FLAGS.model,
+            FLAGS.output,
+            FLAGS.version,
+            head=FLAGS.head,
+            max_length=FLAGS.max_length,
+            lengths=[int(bucket) for bucket in FLAGS.buckets],
+            weights=FLAGS.weights,
+            text_columns=FLAGS.text_columns,
+            max_characters=FLAGS.max_characters,
+            max_windows=FLAGS.max_windows,
+        )

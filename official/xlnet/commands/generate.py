@@ -15,7 +15,7 @@ from typing import Any
 
 from data_prep.tasks.text_rows import read_text_rows
 from official.xlnet.commands import MODEL, TEXTS, comma_list, flag_table, integer, number, seed
-from official.xlnet.data.reading import check_unknown
+from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.tokenization.blanks import has_blank
@@ -32,7 +32,7 @@ FLAGS = flag_table(
         most=1000,
     ),
     integer(
-        "candidates", 0, "For each blank, the most probable pieces instead of one.", most=10_000
+        "candidates", 0, "For each blank, this many of the most probable strings.", most=10_000
     ),
     comma_list("choices", [], "For the blank of each text, these strings by their probability."),
     number("temperature", 1.0, "Sampling temperature; 0 is greedy decoding.", 0, 1e6),
@@ -50,26 +50,30 @@ def run() -> dict[str, Any]:
     from official.xlnet.inference.language_model import load_language_model
     from official.xlnet.inference.sampling import Sampling
 
-    texts = [row["text"] for row in read_text_rows(FLAGS.text, FLAGS.input)]
+    rows = read_text_rows(FLAGS.text, FLAGS.input)
+    texts = [row["text"] for row in rows]
     if FLAGS.choices or FLAGS.candidates:
-        return _candidates(texts)
+        return _candidates(rows)
     sampling = Sampling(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed)
     model, tokenizer = load_language_model(FLAGS.model), load_tokenizer(FLAGS.model)
     outputs = generate(model, texts, FLAGS.num_tokens, sampling, tokenizer, FLAGS.max_blank_length)
-    lines = [{"text": text, "output": output} for text, output in zip(texts, outputs, strict=True)]
+    lines = [{**row, "output": output} for row, output in zip(rows, outputs, strict=True)]
     write_json_lines(FLAGS.output, lines)
     filled = sum(map(has_blank, texts))
     counts = {"continued": len(texts) - filled, "filled": filled}
+    counts["empty"] = sum(not text.strip() for text in texts)
+    say_counts(FLAGS.input or "--text", {"texts": len(texts), **counts, **tokenizer.counts})
     return {**counts, **check_unknown(tokenizer.counts, "texts")}
 
 
-def _candidates(texts: list[str]) -> dict[str, Any]:
+def _candidates(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Writes the candidates for blanks; returns the number of `texts`."""
     from official.xlnet.inference.cloze import blank_candidates
 
-    found = blank_candidates(FLAGS.model, texts, FLAGS.choices or FLAGS.candidates)
+    texts, wanted = [row["text"] for row in rows], FLAGS.choices or FLAGS.candidates
+    found = blank_candidates(FLAGS.model, texts, wanted, max_length=FLAGS.max_blank_length)
     lines = [
-        {"text": text, "candidates": [[each._asdict() for each in blank] for blank in blanks]}
-        for text, blanks in zip(texts, found, strict=True)
+        {**row, "candidates": [[each._asdict() for each in blank] for blank in blanks]}
+        for row, blanks in zip(rows, found, strict=True)
     ]
     return {"texts": write_json_lines(FLAGS.output, lines)}

@@ -27,6 +27,7 @@ from official.xlnet import __version__
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.commands import (
     BEAM_OPTIONS,
+    PRODUCTS_FLAG,
     REQUIRED,
     SHARD,
     batch_size,
@@ -40,7 +41,7 @@ from official.xlnet.commands import (
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.graph_names import columns_of_inputs
-from official.xlnet.data.reading import check_unknown
+from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.text_files import write_json_lines, write_resumed
 from official.xlnet.errors import ConfigError, require_extra
 from official.xlnet.files.arguments import split_options
@@ -62,6 +63,7 @@ FLAGS = flag_table(
     number("timeout", 60.0, "Timeout per attempt, in seconds.", 0.001, 100_000),
     integer("retries", 5, "Maximum retries per request.", most=1000),
     SHARD,
+    PRODUCTS_FLAG,
     BEAM_OPTIONS,
 )
 
@@ -79,6 +81,8 @@ def run() -> dict[str, Any]:
 
 @on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def _one_by_one() -> dict[str, Any]:
+    from official.xlnet.modeling.kernels.product_type import products_in
+
     predictor = _local() if FLAGS.model else _remote()
     first, stop = _rows_of_shard(predictor)
     start = time.monotonic()
@@ -88,13 +92,16 @@ def _one_by_one() -> dict[str, Any]:
         return predictor.predict(itertools.islice(predictor.examples(), first + kept, stop))
 
     kept = 0
-    if predictor.identity is None or is_stream(FLAGS.output):
-        rows = write_json_lines(FLAGS.output, rows_after(0))
-    else:
-        identity = [__version__, predictor.identity, sha256_of(FLAGS.input), FLAGS.shard]
-        rows, kept = write_resumed(FLAGS.output, rows_after, identity, predictor.unit)
+    with products_in(FLAGS.products):  # Predictions are made as they are written.
+        if predictor.identity is None or is_stream(FLAGS.output):
+            rows = write_json_lines(FLAGS.output, rows_after(0))
+        else:
+            identity = [__version__, predictor.identity, sha256_of(FLAGS.input)]
+            identity += [FLAGS.shard, FLAGS.products]
+            rows, kept = write_resumed(FLAGS.output, rows_after, identity, predictor.unit)
     rate = per_second(rows - kept, start)
     unknown = check_unknown(predictor.counts, FLAGS.input) if FLAGS.model else {}
+    say_counts(FLAGS.input, {"rows": rows, **predictor.counts})
     resumed = {"resumed_rows": kept} if kept else {}
     return {"rows": rows, "rows_per_second": rate, **resumed, **predictor.counts, **unknown}
 

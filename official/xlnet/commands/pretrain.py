@@ -14,6 +14,7 @@ from official.xlnet.commands import (
     DEVICES,
     REQUIRED,
     SET,
+    comma_list,
     config,
     flag_table,
     integer,
@@ -24,7 +25,12 @@ from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flag_table(
     config(REQUIRED),
-    string("data", REQUIRED, "Data set of `xlnet prepare`."),
+    comma_list(
+        "data",
+        REQUIRED,
+        "Data set of `xlnet prepare`; or several, separated by commas, each with its share of a "
+        "batch: a:3,b:1. The first is evaluated.",
+    ),
     string("model_dir", REQUIRED, "Output model directory."),
     integer(
         "steps",

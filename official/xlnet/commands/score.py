@@ -1,10 +1,12 @@
 """Scores texts: log-likelihood under a factorization order, per token, per word and in total.
 
-Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats) and `total`.
+Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats) and their sum,
+`log_likelihood` or `total`.
 --input may be a table with a column `text`; its other columns come back. --words writes a row for
 each word, with its surprisal. --context, or a column `context`, is given and not scored. --pairs
 compares the columns `good` and `bad` of a table (BLiMP's `sentence_good` and `sentence_bad`), or
-what the predictions of a SyntaxGym suite (.json) say.
+what the predictions of a SyntaxGym suite (.json) say. --norms correlates the log-likelihood of
+completions (columns `context` and `text`, or `frame` and `completion`) with a column.
 
 Example:
   xlnet score --model=runs/model --text='The cat sat.'
@@ -20,7 +22,7 @@ import numpy as np
 from data_prep.tasks.text_rows import read_suite, read_text_rows
 from official.xlnet.commands import MODEL, TEXTS, boolean, choice, flag_table, integer, seed, string
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
-from official.xlnet.data.reading import check_unknown
+from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.row_files import ENDINGS, check_row_ending, write_rows
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, DataError
@@ -51,7 +53,8 @@ FLAGS = flag_table(
     choice("unit", "nats", UNITS, "Unit of surprisal, for --words."),
     choice("punctuation", "attached", PUNCTUATION, "Marks with their words or alone, for --words."),
     boolean("pairs", False, "Compare the columns good and bad of --input."),
-    string("group", None, "Column by which --pairs are grouped; default: UID, if there is one."),
+    string("norms", None, "Column of cloze probabilities, or of other norms of --input."),
+    string("group", None, "Column that groups --pairs (default: UID, if there is one) or --norms."),
 )
 
 
@@ -76,19 +79,21 @@ def run() -> dict[str, Any]:
     tokenizer = load_tokenizer(FLAGS.model)
     scorer = Scorer(load_language_model(FLAGS.model, SCORED), tokenizer)
     scores, starts = _scores(scorer, rows)
-    metrics: dict[str, Any] = {}
     if FLAGS.pairs:
         written, metrics = _pairs(rows, scores, formulas)
     else:
         written = _words(rows, scores, starts) if FLAGS.words else _texts(rows, scores)
+        metrics = _norms(rows, scores) if FLAGS.norms else {}
     if is_table:
         write_rows(FLAGS.output, written)
     elif not FLAGS.pairs:
         write_json_lines(FLAGS.output, written)
     num_tokens = sum(len(result.pieces) for result in scores)
+    counts = {"texts": len(rows), "empty": sum(not row["text"].strip() for row in rows)}
+    say_counts(FLAGS.input or "--text", {**counts, **tokenizer.counts})
     total = sum(result.total for result in scores)
     return {
-        "texts": len(rows),
+        **counts,
         "tokens": num_tokens,
         "log_likelihood": total,
         **_error(standard_error(sum(result.order_totals for result in scores))),
@@ -101,13 +106,14 @@ def run() -> dict[str, Any]:
 def _rows() -> tuple[list[dict[str, Any]], list[str]]:
     """The rows to score, of pairs first the good, then the bad ones; and predictions of a suite."""
     if FLAGS.pairs:
-        if not FLAGS.input or FLAGS.text or FLAGS.words:
-            raise ConfigError("--pairs: expected --input, and neither --text nor --words")
+        if not FLAGS.input or FLAGS.text or FLAGS.words or FLAGS.norms:
+            raise ConfigError("--pairs: expected --input, and neither --text, --words nor --norms")
         if suite := read_suite(FLAGS.input):
             return suite
         pairs = read_text_rows([], FLAGS.input, ("good", "bad"))
         return [{**row, "text": row[side]} for side in ("good", "bad") for row in pairs], []
-    rows = read_text_rows(FLAGS.text, FLAGS.input)
+    needed = ("context", "text") if FLAGS.norms else ("text",)
+    rows = read_text_rows(FLAGS.text, FLAGS.input, needed)
     for number, row in enumerate(rows, start=1):
         if not isinstance(row.get("context") or "", str):
             raise DataError(
@@ -136,6 +142,7 @@ def _texts(rows: list[dict[str, Any]], scores: list[Any]) -> list[dict[str, Any]
             **row,
             "tokens": result.pieces,
             "log_likelihoods": result.log_likelihoods.tolist(),
+            "log_likelihood": result.total,
             "total": result.total,
             **_error(result.standard_error),
         }
@@ -178,7 +185,26 @@ def _pairs(
             for row, (good, bad) in zip(rows, totals, strict=False)
         ]
         group = FLAGS.group or "UID" * ("UID" in pairs[0])
-    if group and not all(group in row for row in pairs):
-        raise ConfigError(f"--group: expected a column of {FLAGS.input}, got {group!r}")
-    groups = [row[group] for row in pairs] if group else []
+    groups = _column("group", group, pairs) if group else []
     return pairs, pair_metrics([row["difference"] for row in pairs], groups, FLAGS.seed)
+
+
+def _norms(rows: list[dict[str, Any]], scores: list[Any]) -> dict[str, Any]:
+    """Correlations of the scores with the norms of their texts."""
+    import pandas as pd
+
+    from official.xlnet.inference.pairs import norm_correlations
+
+    given = _column("norms", FLAGS.norms, rows)
+    norms = pd.to_numeric(pd.Series(given, dtype=object), errors="coerce").to_numpy(float)
+    for number in np.flatnonzero(~np.isfinite(norms))[:1]:
+        place = f"{FLAGS.input}, row {number + 1}, column {FLAGS.norms!r}"
+        raise DataError(f"{place}: expected a number, got {given[number]!r}")
+    groups = _column("group", FLAGS.group, rows) if FLAGS.group else []
+    return norm_correlations([result.total for result in scores], norms, groups)
+
+
+def _column(flag: str, name: str, rows: list[dict[str, Any]]) -> list[Any]:
+    if not all(name in row for row in rows):
+        raise ConfigError(f"--{flag}: expected a column of {FLAGS.input}, got {name!r}")
+    return [row[name] for row in rows]

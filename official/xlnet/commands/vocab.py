@@ -53,6 +53,12 @@ FLAGS = flag_table(
         default=False,
         text="Keep accents; requires data.keep_accents in the configuration.",
     ),
+    boolean(
+        "keep_whitespace",
+        default=False,
+        text="Keep texts as they are, with line breaks, tabs, runs of spaces, quotes and accents; "
+        "the vocabulary says so to all commands.",
+    ),
     integer(
         "sample_bytes",
         default=100_000_000,
@@ -87,7 +93,7 @@ def run() -> dict[str, Any]:
 @on_local_disk(FLAGS, reads=["extend"], writes_directory=["output"])
 def _extend() -> dict[str, Any]:
     num_pieces = _size(r"\+\d{1,7}", 1, "the number of pieces to add with --extend, as +N")
-    for name in ("lowercase", "keep_accents"):
+    for name in ("lowercase", "keep_accents", "keep_whitespace"):
         if FLAGS[name].present:
             raise ConfigError(
                 f"--{name}: expected no such flag with --extend: text is normalized as the "
@@ -96,6 +102,7 @@ def _extend() -> dict[str, Any]:
     from official.xlnet.api.vocabulary import extend_vocabulary
 
     options = values_of(FLAGS, SampleOptions)
+    del options["keep_whitespace"]
     return extend_vocabulary(
         FLAGS.extend, FLAGS.input, FLAGS.output, num_pieces, progress=True, **options
     )

@@ -74,7 +74,7 @@ class Section:
                     require(False, f"{self.section}.{key}", expected, value)
 
     def check_with(self, config: Any) -> None:
-        """Raises `ConfigError` if values are incompatible with those of other sections.
+        """Raises `ConfigError` if values are incompatible with other sections.
 
         Args:
           config: the experiment configuration.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from official.xlnet.configs.base import Section
 from official.xlnet.configs.validation import (
@@ -79,12 +80,6 @@ class DataConfig(Section):
             self.reuse_len,
         )
         require(
-            0 < self.num_predict <= self.seq_len - 3,
-            "data.num_predict",
-            f"from 1 to seq_len - 3 = {self.seq_len - 3} (SEP and CLS are never targets)",
-            self.num_predict,
-        )
-        require(
             not self.phrases or self.target_unit == "word",
             "data.target_unit",
             "word with data.phrases",
@@ -95,4 +90,13 @@ class DataConfig(Section):
             "data.num_lanes",
             "an even number with bidirectional data",
             self.num_lanes,
+        )
+
+    def check_with(self, config: Any) -> None:
+        """Raises `ConfigError` if there are more targets than tokens, where targets are drawn."""
+        require(
+            self.num_predict <= self.seq_len - 3 or config.objective.kind == "causal",
+            "data.num_predict",
+            f"from 1 to seq_len - 3 = {self.seq_len - 3} (SEP and CLS are never targets)",
+            self.num_predict,
         )

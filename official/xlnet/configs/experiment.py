@@ -273,7 +273,7 @@ class XLNetConfig:
         return parse_json(json_text(found), WEIGHTS_FILE)
 
     def _check_weights(self, path: str) -> None:
-        """Raises `ConfigError` where a configuration is not that of the weights beside it."""
+        """Raises `ConfigError` if the weights beside a configuration were made with another."""
         record, found = os.path.join(os.path.dirname(path), WEIGHTS_FILE), self._of_weights()
         if file_system.is_file(record):  # Models of earlier versions have none.
             for key, expected in read_json(record, dict[str, Any]).items():

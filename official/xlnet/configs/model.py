@@ -27,7 +27,7 @@ class ModelConfig(Section):
     Attributes:
       network: `xlnet`, or the name of an extension: `bert`, `gpt` or `gpt2`, to compare
         with.
-      vocab_size: vocabulary size, V; 0: that of the vocabulary that the model is trained with. A
+      vocab_size: vocabulary size, V; 0: the size of the training vocabulary. A
         larger number is the number of rows of the word embedding, see `embedding_rows`.
       embedding_rows: number of rows of the word embedding, if it has more than V, e.g. a multiple
         of 128. The rows after V are padding, which is never predicted; 0: V.
@@ -47,7 +47,7 @@ class ModelConfig(Section):
         memory.
       dropout: dropout rate after embeddings, attention output and feed-forward layers.
       activation_dropout: dropout rate after the activation of the feed-forward network ("GELU
-        dropout" in table 7 of the paper); null: that of `dropout`.
+        dropout" in table 7 of the paper); null: the same as `dropout`.
       dropatt: dropout rate of the attention probabilities.
       init_std: standard deviation of the normal initializer.
       attention_init: initialization of attention: `normal`, or the name of an extension:

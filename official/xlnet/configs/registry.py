@@ -1,7 +1,7 @@
 """Registries of implementations that are selected by a configuration key.
 
 A name is registered when its module is imported. Modules of this package are imported when their
-name is first looked up, those of other packages by whoever uses them (`--import=MODULE`).
+name is first looked up, modules of other packages by whoever uses them (`--import=MODULE`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Registry(dict[str, T]):
 
         def add(implementation: T) -> T:
             if not implementation.__module__.endswith(self.modules.get(name, "")):
-                self.load(name)  # That of this package comes first.
+                self.load(name)  # The module of this package comes first.
             if name in self and _place(self[name]) != _place(implementation):
                 raise ConfigError(
                     f"{self.key}: expected an unused name for {_place(implementation)}, got "
@@ -101,7 +101,7 @@ OBJECTIVES = Registry[Any](
 # Functions (function that creates the objective, its sections) to the objective on other inputs.
 INPUT_FORMATS = Registry[Any]("objective.input_format", pairs="modeling.objectives.base")
 AUXILIARY = Registry[Any]("objective.auxiliary")
-# Parts of tasks; `official.xlnet.tasks` enters those of its folders.
+# Parts of tasks; `official.xlnet.tasks` enters the tasks in its folders.
 TASKS = Registry[Any]("task.name")
 HEADS = Registry[Any]("task.name")
 FILE_READERS = Registry[Any]("task.name")

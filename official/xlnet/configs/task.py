@@ -99,7 +99,7 @@ class TaskConfig(Section):
     has_text_columns: ClassVar[bool] = False  # Whether tables have texts and a label by these keys.
 
     def check(self) -> None:
-        """Raises `ConfigError` if a value is out of range, or a key is that of another task."""
+        """Raises `ConfigError` if a value is out of range, or a key belongs to another task."""
         super().check()
         require(
             len(set(self.labels)) == len(self.labels),
@@ -140,7 +140,7 @@ class TaskConfig(Section):
         return self.target_means[0], self.target_scales[0]
 
     def auxiliary_losses(self) -> dict[str, float]:
-        """Returns the weight of each loss beside that of the head, by its name in `TASK_LOSSES`."""
+        """Returns the weight of each loss beside the head's, by its name in `TASK_LOSSES`."""
         return {}
 
     def orders(self, num_texts: int) -> list[list[int]]:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 from official.xlnet.configs.base import Section
+from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
@@ -37,13 +38,15 @@ class TrainingConfig(Section):
       adam_epsilon: constant added to the denominator for numerical stability.
       muon_scale: root mean square of Muon's update of a matrix, in units of the learning rate.
       clip_norm: maximum global gradient norm; 0 disables gradient clipping.
-      layer_decay: layer-wise learning rate decay: ratio of a layer's learning rate to that of
-        the layer above it.
+      layer_decay: layer-wise learning rate decay: ratio of a layer's learning rate to the
+        learning rate of the layer above it.
       decay_embedding: whether the embedding counts as the lowest layer in this decay; false for
         the full learning rate, as in the paper.
       freeze_embeddings: whether the word embedding is frozen: it stays as it is, and the optimizer
         keeps nothing for it.
-      freeze_layers: number of lowest layers that are frozen. See also `task.freeze_encoder`.
+      freeze_layers: number of lowest layers that are frozen.
+      freeze_network: whether the whole encoder is frozen, as with `task.freeze_encoder`, and only
+        the head is trained, or what an objective has besides; without dropout in the encoder.
       accumulate_steps: gradient accumulation steps: the batch is split into this many
         micro-batches, which are computed in sequence before one update.
       parallel_slices: number of micro-batches computed in parallel, each on its own CPU cores;
@@ -53,6 +56,8 @@ class TrainingConfig(Section):
         (CPU only); lowers peak memory, but a step may take twice as long.
       precision: compute precision: `float32`, `mixed_bfloat16`, or, with dynamic loss scaling,
         `mixed_float16`, for GPUs without bfloat16.
+      products: type that the float32 operands of matrix products are rounded to, in training and
+        its evaluations: `float32`, or `bfloat16`, faster on CPUs with the instructions for it.
       jit_compile: whether the training step is compiled with XLA as a whole; None: on a single GPU.
         On TPUs it always is.
       steps_per_execution: number of steps per call of the compiled training function.
@@ -87,6 +92,7 @@ class TrainingConfig(Section):
         "accumulate_steps": COUNT,
         "parallel_slices": COUNT_OR_NONE,
         "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
+        "products": PRODUCTS,
         "steps_per_execution": COUNT,
         "checkpoint_steps": COUNT,
         "keep_checkpoints": COUNT,
@@ -113,10 +119,12 @@ class TrainingConfig(Section):
     decay_embedding: bool = True
     freeze_embeddings: bool = False
     freeze_layers: int = 0
+    freeze_network: bool = False
     accumulate_steps: int = 1
     parallel_slices: int = 1
     release_memory: bool = False
     precision: str = "float32"
+    products: str = "float32"
     jit_compile: bool | None = None
     steps_per_execution: int = 1
     checkpoint_steps: int = 500

@@ -263,7 +263,7 @@ def evaluation_batch_size(
 
 
 @contextlib.contextmanager
-def reading_errors(path: str, split: str) -> Iterator[None]:
+def reading_errors(path: str, split: str, *others: str) -> Iterator[None]:
     """Context manager that converts TensorFlow errors caused by damaged records to `DataError`.
 
     Wrap the code that iterates over the dataset, e.g. `model.fit`. After an error, the checksums
@@ -273,6 +273,7 @@ def reading_errors(path: str, split: str) -> Iterator[None]:
     Args:
       path: directory of the data set.
       split: `train` or `heldout`.
+      *others: further directories whose records are read together with these.
 
     Raises:
       DataError: a record file is damaged, is compressed otherwise or has another number of
@@ -291,12 +292,13 @@ def reading_errors(path: str, split: str) -> Iterator[None]:
         tf.errors.NotFoundError,
         UnicodeDecodeError,  # By TensorFlow, of a message that shows a record's bytes.
     ) as error:
-        check_lanes(path, split)
+        for each in (path, *others):
+            check_lanes(each, split)
         if isinstance(error, UnicodeDecodeError):
             message = error.object.decode(errors="backslashreplace")
         else:
             message = error.message
-        where = f"{path}, split {split}"
+        where = f"{', '.join((path, *others))}, split {split}"
         if _WRONG in message:
             details = message.partition(_WRONG)[2].partition("\n")[0]
             raise DataError(f"{where}: {details.replace('] [', ' ').rstrip(']')}") from error
@@ -455,7 +457,8 @@ def _check_config(manifest: Manifest, path: str, config: XLNetConfig | None) -> 
     settings = manifest.source.get("settings", {})
     for name in TEXT_SETTINGS:
         written, expected = settings.get(name), getattr(config.data, name)
-        if written not in (None, expected):
+        is_of_vocabulary = name == "keep_accents" and settings.get("keep_whitespace")
+        if written not in (None, expected) and not is_of_vocabulary:
             raise DataError(
                 f"{path}: text was tokenized with {name} {written}, "
                 f"but the configuration has data.{name} {expected}"

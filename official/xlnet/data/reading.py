@@ -19,6 +19,9 @@ from official.xlnet.runtime.progress import Progress
 
 MAX_LOST = 0.05
 _WARNED_UNKNOWN_SHARE = 0.01
+# Of the counts of a verb, those that a line says.
+_SAID = {"rows": "rows", "texts": "texts", "examples": "examples", "empty": "empty"}
+_SAID |= {"truncated": "cut", "tokens": "tokens", "unknown_tokens": "of them unknown"}
 
 
 @dataclasses.dataclass
@@ -140,6 +143,17 @@ def check_lost(
             f"{message}; expected at most {max_lost:.3g} of them, see --max_lost{first}"
         )
     logging.warning("%s%s", message, first)
+
+
+def say_counts(source: str, counts: Mapping[str, Any]) -> None:
+    """Says in one line how many texts of a file were read, and what happened to them.
+
+    Args:
+      source: the file.
+      counts: numbers, some of them by a name of `_SAID`.
+    """
+    said = [f"{counts[name]:,} {what}" for name, what in _SAID.items() if counts.get(name)]
+    Progress(sys.stderr).keep(f"{source}: {', '.join(said)}")
 
 
 def check_unknown(counts: Mapping[str, int], source: str, limit: float = 1.0) -> dict[str, float]:

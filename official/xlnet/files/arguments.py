@@ -15,8 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from official.xlnet.errors import ArgumentTypeError, ConfigError, StoppedError
+from official.xlnet.files import file_system
 
 _CUT_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)")  # What pathlib makes of a URL.
+_WEIGHTED = re.compile(r"(.+):([1-9][0-9]{0,2})")
 _LONGEST_NAME = 255  # Of a file, in bytes.
 _LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
 _NUMBERS = {int: numbers.Integral, float: numbers.Real}
@@ -182,6 +184,19 @@ def require_apart(name: str, output: Any, inputs: Sequence[Any]) -> None:
                 f"{name}: expected another {'directory' if os.path.isdir(path) else 'file'} than "
                 f"the input {path}, which would be lost"
             )
+
+
+def weighted(path: str) -> tuple[str, int]:
+    """The path and the weight of `PATH:N`; the weight is 1 without it, or if there is such a file.
+
+    Example:
+      >>> weighted("notes/*.txt:3"), weighted("web.txt")
+      (('notes/*.txt', 3), ('web.txt', 1))
+    """
+    match = _WEIGHTED.fullmatch(path)
+    if match is None or file_system.exists(path):
+        return path, 1
+    return match[1], int(match[2])
 
 
 def split_options(options: str, flag: str) -> list[str]:

@@ -23,7 +23,7 @@ from absl import flags
 
 from official.xlnet.errors import ConfigError, StoppedError, XLNetError
 from official.xlnet.files import file_system
-from official.xlnet.files.arguments import require_apart
+from official.xlnet.files.arguments import require_apart, weighted
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.mirror import Mirror, NotUploadedError, download_all, is_kept
 
@@ -182,6 +182,7 @@ class _Stage:
 
     def fetch(self, url: str) -> None:
         """Copies a file or directory, if there is one, to its local path."""
+        url, _ = weighted(url)
         path = self.path_of(url)
         if file_system.is_file(url):
             os.makedirs(os.path.dirname(path), exist_ok=True)

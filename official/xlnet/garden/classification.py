@@ -45,8 +45,8 @@ class ClassificationConfig(ModelTaskConfig):
 class ClassificationTask(ModelTask):
     """Classification of texts, or of pairs of them, by a model that has been pre-trained.
 
-    Inputs, network and loss are those of `xlnet finetune --task=classification`. Validation reports
-    the loss and the accuracy of each text once, whatever the batch size.
+    Inputs, network and loss are the same as with `xlnet finetune --task=classification`. Validation
+    reports the loss and the accuracy of each text once, whatever the batch size.
     """
 
     def build_model(self) -> XLNetTaskModel:
@@ -95,7 +95,7 @@ class ClassificationTask(ModelTask):
         is_real_U = inputs["weight"] > 0
         losses = tf.boolean_mask(model.head.loss(outputs, inputs), is_real_U)
         model.loss_metric.update_state(losses)
-        for metric in metrics or []:  # Those of the model, and of `build_metrics`.
+        for metric in metrics or []:  # Of the model, and of `build_metrics`.
             if isinstance(metric, tf_keras.metrics.SparseCategoricalAccuracy):
                 metric.update_state(inputs["label"], outputs["logits"], is_real_U)
         return {self.loss: losses}

@@ -39,8 +39,8 @@ class PretrainingConfig(ModelTaskConfig):
 class PretrainingTask(ModelTask):
     """Pre-training with the objective of a recipe.
 
-    The loss is that of `XLNetPretrainer`, in nats per target. Recurrent memory is carried from
-    batch to batch, and is part of checkpoints. A run that is resumed reads its data from the
+    The loss is the same as of `XLNetPretrainer`, in nats per target. Memory is carried from batch
+    to batch, and is part of checkpoints. A run that is resumed reads its data from the
     beginning; `xlnet pretrain` resumes exactly.
     """
 

@@ -185,7 +185,10 @@ def decode(
     with tf.device("CPU:0"):
         stop = tf.Variable(False, trainable=False)
     # A graph for each length, of any number of rows.
-    specs = tf.nest.map_structure(_of_any_rows, (template, draws))
+    specs = tf.nest.map_structure(
+        lambda x: x if x is None else tf.TensorSpec([None, *x.shape[1:]][: x.shape.rank], x.dtype),
+        (template, draws),
+    )
     graph = _graphs[model].get_concrete_function(*specs, stop)
     if threading.current_thread() is not threading.main_thread():
         return graph(template, draws, stop)
@@ -197,10 +200,6 @@ def decode(
         except KeyboardInterrupt:
             stop.assign(True)  # Ends the loop with the token that it is at.
             raise
-
-
-def _of_any_rows(x: tf.Tensor | None) -> tf.TensorSpec | None:
-    return x if x is None else tf.TensorSpec([None, *x.shape[1:]] if x.shape.rank else [], x.dtype)
 
 
 def _decode(model, template, draws, stop):
@@ -217,20 +216,16 @@ def _decode(model, template, draws, stop):
     # Projected distances never change: they stay out of the loop's variables.
     caches = prefill(model.encoder, template.token_ids_BT, order_BC)
 
-    def goes_on(number, token_B, has_ended_B, *_):
-        return (number < template.num_targets) & ~(tf.reduce_all(has_ended_B) | stop)
-
-    def body(number, token_B, has_ended_B, keys, values, tokens, scores):
+    def body(number, token_B, has_ended_B, content, tokens, scores):
         current = tuple(
-            cache._replace(keys=key, values=value)
-            for cache, key, value in zip(caches, keys, values, strict=True)
+            cache._replace(keys=keys, values=values)
+            for cache, (keys, values) in zip(caches, content, strict=True)
         )
         target_B = template.target_position_BC[:, number]
         previous_B = template.target_position_BC[:, tf.maximum(number - 1, 0)]
         if is_causal:  # Targets follow the context and each other.
             previous_B = target_B - 1
         logits_BV, current = step(model, current, order_BC, number, token_B, previous_B, target_B)
-        keys, values = _keys(current), _values(current)
         is_allowed_BV = tf.gather(template.is_allowed_GV, template.group_BC[:, number])
         allowed_BV = tf.where(is_allowed_BV, logits_BV, -np.inf)
         if draws is None:
@@ -241,24 +236,26 @@ def _decode(model, template, draws, stop):
         loss_B = tf.nn.sparse_softmax_cross_entropy_with_logits(token_B, logits_BV)
         tokens, scores = tokens.write(number, token_B), scores.write(number, -loss_B)
         has_ended_B |= token_B == EOD_ID
-        return number + 1, token_B, has_ended_B, keys, values, tokens, scores
+        return number + 1, token_B, has_ended_B, _content(current), tokens, scores
 
     start = (
         tf.constant(0),
         first_B,
         tf.zeros([num_rows], tf.bool),
-        _keys(caches),
-        _values(caches),
+        _content(caches),
         tokens,
         scores,
     )
-    *_, tokens, scores = tf.while_loop(goes_on, body, start, parallel_iterations=1)
+    *_, tokens, scores = tf.while_loop(
+        lambda number, token_B, has_ended_B, *_: (
+            (number < template.num_targets) & ~(tf.reduce_all(has_ended_B) | stop)
+        ),
+        body,
+        start,
+        parallel_iterations=1,
+    )
     return tf.transpose(tokens.stack()), tf.transpose(scores.stack())
 
 
-def _keys(caches: tuple[KeyValueCache, ...]) -> tuple[tf.Tensor, ...]:
-    return tuple(cache.keys for cache in caches)
-
-
-def _values(caches: tuple[KeyValueCache, ...]) -> tuple[tf.Tensor, ...]:
-    return tuple(cache.values for cache in caches)
+def _content(caches: tuple[KeyValueCache, ...]) -> tuple[tuple[tf.Tensor, tf.Tensor], ...]:
+    return tuple((cache.keys, cache.values) for cache in caches)

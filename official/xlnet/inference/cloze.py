@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,18 +13,21 @@ from official.xlnet.configs.validation import AT_LEAST_1, require, require_numbe
 from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.generation import (
-    WORD_BEGIN,
-    WORD_INSIDE,
+    SPACE_OR_WORD,
     allowed_pieces,
+    blank_row,
     check_length,
 )
 from official.xlnet.inference.language_model import SCORED, is_causal, loaded, require_both_sides
 from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.tokenization.blanks import parse_blanks
-from official.xlnet.tokenization.special_tokens import MASK_ID
+from official.xlnet.tokenization.blanks import BlankText, parse_blanks
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
+
+# Sequences of a beam: twice the candidates and some more, after the last piece many times as many.
+_WIDTH, _LAST = 16, 8
+_ROWS = 64  # Sequences that run together.
 
 
 class Candidate(NamedTuple):
@@ -47,6 +50,7 @@ def blank_candidates(
     texts: str | Sequence[str],
     candidates: int | Sequence[str] = 10,
     tokenizer: Tokenizer | None = None,
+    max_length: int = 1,
 ) -> Any:
     """Returns candidates for each blank of each text, the most probable ones first.
 
@@ -55,10 +59,12 @@ def blank_candidates(
         that masks tokens (BERT) will do.
       texts: texts with blanks, written `____`; see `fill_blanks`. Other blanks than the
         one that is asked for are hidden.
-      candidates: number of candidates, each of one word piece; or a list of strings of any length,
-        which are put into texts of one blank and compared as they are tokenized there. A
-        probability is that of all pieces of a string, from left to right.
+      candidates: number of candidates; or a list of strings of any length, which are put into
+        texts of one blank and compared as they are tokenized there. A probability is that of all
+        pieces of a string, from left to right.
       tokenizer: the tokenizer of a loaded model.
+      max_length: without a list, maximum number of word pieces of a candidate in a blank without a
+        length. They are found by a beam search; see docs/scoring_and_generation.md.
 
     Returns:
       For each text, for each of its blanks, its candidates; a single string has no first axis.
@@ -73,7 +79,7 @@ def blank_candidates(
       Candidate(string='cat', probability=0.012, rank=1)
     """
     if isinstance(texts, str):
-        return blank_candidates(model, [texts], candidates, tokenizer)[0]
+        return blank_candidates(model, [texts], candidates, tokenizer, max_length)[0]
     texts = checked_texts(texts)
     model, tokenizer = loaded(model, tokenizer, SCORED)
     if is_causal(model.config):
@@ -84,8 +90,15 @@ def blank_candidates(
         scorer = Scorer(model, tokenizer)
         return [[_ranked(scorer, tokenizer, text, candidates)] for text in texts]
     require_number("candidates", candidates, AT_LEAST_1)
+    require_number("max_length", max_length, AT_LEAST_1)
     is_allowed_GV = allowed_pieces(tokenizer, model.config.model.vocab_size)
-    return [_pieces(model, tokenizer, text, candidates, is_allowed_GV) for text in texts]
+    return [
+        [
+            _best(model, tokenizer, parsed, index, candidates, max_length, is_allowed_GV)
+            for index in range(len(parsed.blanks))
+        ]
+        for parsed in (parse_blanks(tokenizer, text) for text in texts)
+    ]
 
 
 def _ranked(
@@ -97,40 +110,86 @@ def _ranked(
     spans = [[(len(before), len(before) + len(string))] for string in candidates]
     filled = [before + string + after[0] for string in candidates]
     scores = scorer.score(filled, targets=spans, whole_given=True)
-    best_first = sorted(range(len(filled)), key=lambda n: -scores[n].total)
+    return _sorted([(string, each.total) for string, each in zip(candidates, scores, strict=True)])
+
+
+def _sorted(strings: Iterable[tuple[str, float]]) -> list[Candidate]:
+    """Candidates of strings and their log-likelihoods."""
+    best_first = sorted(strings, key=lambda each: -each[1])
     return [
-        Candidate(candidates[n], math.exp(scores[n].total), rank)
-        for rank, n in enumerate(best_first, start=1)
+        Candidate(each, math.exp(log_p), rank) for rank, (each, log_p) in enumerate(best_first, 1)
     ]
 
 
-def _pieces(
-    model: XLNetPretrainer, tokenizer: Tokenizer, text: str, number: int, is_allowed_GV: np.ndarray
-) -> list[list[Candidate]]:
-    """The most probable pieces of each blank of a text."""
-    parsed, ids, places = parse_blanks(tokenizer, text), list[int](), list[int]()
-    for part, blank in zip(parsed.ids, parsed.blanks, strict=False):
-        length = blank.length or 1
-        require_data(length == 1, f"{text:.60}", "blanks of one piece, or given candidates", length)
-        places.append(len(ids) + len(part))
-        ids += [*part, MASK_ID]
-    check_length(model, parsed, [1] * len(places), 1)
-    rows, place_P1 = len(places), tf.constant(places)[:, None]
-    inputs = {"token_ids": tf.constant([ids + parsed.ids[-1]] * rows)}
+def _best(
+    model: XLNetPretrainer,
+    tokenizer: Tokenizer,
+    parsed: BlankText,
+    index: int,
+    number: int,
+    max_length: int,
+    is_allowed_GV: np.ndarray,
+) -> list[Candidate]:
+    """The most probable strings in one of the blanks of a text."""
+    blank, found = parsed.blanks[index], dict[str, float]()
+    for length in [blank.length] if blank.length else range(1, max_length + 1):
+        lengths = [each.length or 1 for each in parsed.blanks]
+        lengths[index] = length
+        check_length(model, parsed, lengths)
+        row = blank_row(parsed, lengths, np.random.default_rng())
+        part = slice(sum(lengths[:index]), sum(lengths[: index + 1]))
+        groups = row.groups[part]
+        if blank.begins_word and length > 1:
+            groups[0] = SPACE_OR_WORD
+        for log_p, ids in _sequences(model, row, row.targets[part], is_allowed_GV[groups], number):
+            string = tokenizer.decode(ids)
+            if not blank.begins_word:  # The tokenizer would not cut at the blank.
+                found[string] = max(log_p, found.get(string, -math.inf))
+            elif tokenizer.encode(string)[-length:] == ids:
+                found[string] = log_p
+    return _sorted(found.items())[:number]
+
+
+def _sequences(
+    model: XLNetPretrainer,
+    row: Any,
+    targets: list[int],
+    is_allowed_PV: np.ndarray,
+    number: int,
+) -> Iterator[tuple[float, list[int]]]:
+    """Yields sequences of pieces at the targets and their log-likelihoods: a beam.
+
+    A target is predicted from the context and the targets before it; other blanks are hidden.
+    """
+    order_T = np.zeros(len(row.token_ids), np.int32)
+    order_T[row.targets] = len(targets) + 1
+    order_T[targets] = np.arange(1, len(targets) + 1)
+    width, log_p_W, ids_WT = 2 * number + _WIDTH, np.zeros(1), np.array([row.token_ids])
+    for place, is_allowed_V in zip(targets, is_allowed_PV, strict=True):
+        # Of the last piece, more: those that the tokenizer would not make are left out.
+        width *= _LAST if place == targets[-1] else 1
+        found_3X = np.zeros([3, 0])  # Log-likelihoods, rows of the beam, pieces.
+        for first in range(0, len(ids_WT), _ROWS):
+            rows = slice(first, first + _ROWS)
+            log_p_RV = log_p_W[rows, None] + _log_p(model, ids_WT[rows], order_T, place)
+            row_X, piece_X = np.nonzero(np.broadcast_to(is_allowed_V, log_p_RV.shape))
+            found_3X = np.c_[found_3X, [log_p_RV[row_X, piece_X], first + row_X, piece_X]]
+            found_3X = found_3X[:, np.argsort(-found_3X[0], kind="stable")[:width]]
+        log_p_W, (row_W, piece_W) = found_3X[0], found_3X[1:].astype(int)
+        ids_WT = ids_WT[row_W]
+        ids_WT[:, place] = piece_W
+    return zip(log_p_W.tolist(), ids_WT[:, targets].tolist(), strict=True)
+
+
+def _log_p(
+    model: XLNetPretrainer, ids_RT: np.ndarray, order_T: np.ndarray, place: int
+) -> np.ndarray:
+    """Log-likelihoods of all pieces at one place of some rows, float32 [R, V]."""
+    place_R1 = tf.fill([len(ids_RT), 1], place)
+    inputs = {"token_ids": tf.constant(ids_RT, tf.int32)}
     if model.config.objective.kind == "denoising":
-        inputs["content_positions"] = place_P1
+        inputs["content_positions"] = place_R1
     else:
-        is_blank_T = np.isin(np.arange(inputs["token_ids"].shape[1]), places)
-        order_PT = 2 * is_blank_T - tf.one_hot(places, len(is_blank_T), dtype=tf.int32)
-        inputs |= {"order": order_PT, "target_positions": place_P1}
-    log_p_PV = finite(tf.nn.log_softmax(model(inputs)["logits"][:, 0]).numpy())
-    groups = [WORD_BEGIN if blank.begins_word else WORD_INSIDE for blank in parsed.blanks]
-    allowed_PV = np.where(is_allowed_GV[groups], log_p_PV, -np.inf)
-    return [
-        [
-            Candidate(tokenizer.decode([int(i)]), math.exp(log_p_V[i]), rank)
-            for rank, i in enumerate(np.argsort(-log_p_V, kind="stable")[:number], start=1)
-            if log_p_V[i] > -np.inf
-        ]
-        for log_p_V in allowed_PV
-    ]
+        order_RT = tf.tile(order_T[None], [len(ids_RT), 1])
+        inputs |= {"order": order_RT, "target_positions": place_R1}
+    return finite(tf.nn.log_softmax(model(inputs)["logits"][:, 0]).numpy())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +15,7 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
+    COUNT_OR_NONE,
     FINITE,
     require,
     require_number,
@@ -29,7 +30,8 @@ from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
 from official.xlnet.runtime.memory import require_memory
-from official.xlnet.tokenization.graph.packing import check_length, needed_lengths, pack, padded
+from official.xlnet.tasks.batching import batches_of_equal
+from official.xlnet.tokenization.graph.packing import check_length, pack, padded
 from official.xlnet.tokenization.graph.ragged import ragged
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
@@ -45,6 +47,7 @@ def embed(
     max_length: int | None = None,
     batch_size: int = 32,
     tokenizer: Tokenizer | None = None,
+    window_stride: int = 0,
 ) -> np.ndarray:
     """Returns the embeddings of texts. To embed often, make a `TextEmbedder` and keep it.
 
@@ -55,10 +58,12 @@ def embed(
         these two, 0 for an empty text; `cls`, the vector of CLS; or `none`, every token's vector.
       layer: hidden state to take: 0 is the word embedding, L the output of the last layer, and
         negative numbers count from it. Of several, the vectors are put side by side.
-      max_length: longest input in tokens, SEP and CLS among them; longer texts lose their end.
-        Default: `data.seq_len`.
+      max_length: longest input in tokens, SEP and CLS among them. Default: `data.seq_len`.
       batch_size: texts of a batch; several batches run side by side.
       tokenizer: the tokenizer of an encoder; that of a model directory is in it.
+      window_stride: longer texts are read in windows that are this many tokens apart, and have the
+        mean over their windows, or, for each token, over the windows that hold it; 0: they lose
+        their end.
 
     Returns:
       float32 [N, D], a row for each text in its order. Without pooling [N, T, D], T tokens of the
@@ -77,7 +82,8 @@ def embed(
         model, tokenizer = load_encoder(model), load_tokenizer(model)
     if tokenizer is None:
         raise ConfigError("tokenizer: expected that of the encoder, got none")
-    return TextEmbedder(model, tokenizer, layer, max_length)(texts, pooling, batch_size)
+    embedder = TextEmbedder(model, tokenizer, layer, max_length, window_stride)
+    return embedder(texts, pooling, batch_size)
 
 
 class TextEmbedder:
@@ -92,11 +98,12 @@ class TextEmbedder:
       tokenizer: its tokenizer.
       layer: see `embed`; layers above are not computed.
       max_length: see `embed`.
+      window_stride: see `embed`.
 
     Attributes:
       max_length: longest input in tokens.
       width: length of a vector.
-      num_truncated: number of texts so far that were longer.
+      num_truncated: number of texts so far that have lost their end.
 
     Example:
       >>> embedder = TextEmbedder(encoder, tokenizer)
@@ -110,6 +117,7 @@ class TextEmbedder:
         tokenizer: Tokenizer,
         layer: int | Sequence[int] = -1,
         max_length: int | None = None,
+        window_stride: int = 0,
     ):
         require_type("encoder", encoder, Encoder)
         num_layers = encoder.config.model.num_layers
@@ -123,6 +131,8 @@ class TextEmbedder:
         max_length = encoder.config.data.seq_len if max_length is None else max_length
         require_number("max_length", max_length, AT_LEAST_1)
         check_length(1, max_length)
+        require_number("window_stride", window_stride, COUNT_OR_NONE)
+        self._window_stride = window_stride
         self._tokenizer, self.max_length, self.num_truncated = tokenizer, max_length, 0
         self._model = dataclasses.replace(encoder.config.model, mem_len=0)
         self.width = encoder.config.model.d_model * len(layers)
@@ -141,9 +151,11 @@ class TextEmbedder:
         require_number("batch_size", batch_size, AT_LEAST_1)
         if isinstance(texts, str):
             return self([texts], pooling, batch_size)[0]
-        ids = ragged(self._tokenizer.encode_batch(checked_texts(texts)))
-        self.num_truncated += int(np.sum(needed_lengths([ids]) > self.max_length))
-        features = pack([ids], self.max_length)
+        ids = self._tokenizer.encode_batch(checked_texts(texts))
+        windows = [
+            (text, start) for text, row in enumerate(ids) for start in self._starts(len(row))
+        ]
+        features = pack([ragged([ids[text][start:] for text, start in windows])], self.max_length)
         sizes = features["token_ids"].row_lengths().numpy().tolist()
         longest = max(sizes, default=0)
         shape = [longest, self.width] if pooling == "none" else [self.width]
@@ -159,23 +171,27 @@ class TextEmbedder:
                 else:
                     result[i] = vectors[row]
 
-        batches = list(self._batches(sizes, batch_size))
+        # The longest first.
+        lengths = [-next(n for n in self._lengths if n >= size) for size in sizes]
+        batches = [(-lengths[rows[0]], rows) for rows in batches_of_equal(lengths, batch_size)]
         for length, _ in batches:
             self._graph(length, pooling)  # Traced here, once, and not by two threads.
         if len(batches) == 1:
             run(batches[0])
         else:
             list(self._threads.map(run, batches))
-        return result
+        if len(windows) == len(ids):
+            return result
+        return _mean_over_windows(result, windows, sizes, list(map(len, ids)))
 
-    def _batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[int]]]:
-        """Batches of texts of one length bucket, longest first: (length, indices of texts)."""
-        lengths = [next(n for n in self._lengths if n >= size) for size in sizes]
-        by_length = sorted(range(len(sizes)), key=lambda i: -lengths[i])
-        for length, group in itertools.groupby(by_length, key=lambda i: lengths[i]):
-            rows = list(group)
-            for first in range(0, len(rows), batch_size):
-                yield length, rows[first : first + batch_size]
+    def _starts(self, num_tokens: int) -> Sequence[int]:
+        """The first tokens of the windows of a text."""
+        room = self.max_length - 2  # Beside SEP and CLS.
+        if num_tokens <= room or not self._window_stride:
+            self.num_truncated += num_tokens > room
+            return [0]
+        stride = min(self._window_stride, room)
+        return range(0, num_tokens - room + stride, stride)
 
     def _new_graph(self, length: int, pooling: str) -> Callable:
         """The encoder and the pooling for inputs of one length, [B, T] to [B, D] or [B, T, D]."""
@@ -205,3 +221,27 @@ class TextEmbedder:
             segment_ids=tf.TensorSpec(shape, tf.int32),
             is_padding=tf.TensorSpec(shape, tf.bool),
         )
+
+
+def _mean_over_windows(
+    vectors_W: np.ndarray, windows: list[tuple[int, int]], sizes: list[int], lengths: list[int]
+) -> np.ndarray:
+    """Vectors of texts, or of their tokens, on the right, SEP and CLS: means over windows.
+
+    Args:
+      vectors_W: vectors of the windows [W, D], or of their tokens [W, T, D].
+      windows: text and first token of each window.
+      sizes: number of tokens of each window, SEP and CLS included.
+      lengths: number of tokens of each text.
+    """
+    shape = [max(lengths) + 2] * (vectors_W.ndim - 2)
+    total = np.zeros([len(lengths), *shape, vectors_W.shape[-1]], np.float32)
+    count = np.zeros([len(lengths), *shape, 1], np.float32)
+    for (text, start), size, vectors in zip(windows, sizes, vectors_W, strict=True):
+        place: Any = text
+        if shape:  # Counted from the right.
+            first, vectors = start - lengths[text] - 2, vectors[-size:]
+            place = text, np.r_[first : first + size - 2, -2:0]
+        total[place] += vectors
+        count[place] += 1
+    return total / np.maximum(count, 1)

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import AT_LEAST_1, require_number
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.inference.cached_decoding import Draws, Template, decode
 from official.xlnet.inference.language_model import (
@@ -29,7 +29,14 @@ from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import BlankText, has_blank, parse_blanks
-from official.xlnet.tokenization.special_tokens import EOD_ID, EOP_ID, NUM_SPECIAL, PAD_ID
+from official.xlnet.tokenization.sentencepiece_proto import WHITESPACE_PIECES
+from official.xlnet.tokenization.special_tokens import (
+    EOD_ID,
+    EOP_ID,
+    MASK_ID,
+    NUM_SPECIAL,
+    PAD_ID,
+)
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 
@@ -37,7 +44,7 @@ Texts = TypeVar("Texts", str, list[str])
 BATCH_SIZE = 8
 _DRAWN, _GREEDY = Sampling(), Sampling(temperature=0.0)
 # What a target may become; see `allowed_pieces`.
-_TEXT_OR_END, WORD_BEGIN, WORD_INSIDE, _IN_BLANK = range(4)
+_TEXT_OR_END, _WORD_BEGIN, _WORD_INSIDE, _IN_BLANK, SPACE_OR_WORD = range(5)
 
 
 @dataclasses.dataclass
@@ -203,7 +210,8 @@ def _continuations(
     for prompt, (ids, _) in zip(prompts, _predict(model, tokenizer, rows, sampling), strict=True):
         ids = ids[: ids.index(EOD_ID)] if EOD_ID in ids else ids
         is_word = bool(ids) and tokenizer.id_to_piece(ids[0]).startswith(WORD_START)
-        texts.append(prompt.rstrip() + " " * is_word + tokenizer.decode(ids))
+        given = prompt if tokenizer.keep_whitespace else prompt.rstrip()
+        texts.append(given + " " * is_word + tokenizer.decode(ids))
     return texts
 
 
@@ -213,7 +221,7 @@ def _filled(
     require_both_sides(model.config, "fill blanks")
     parsed = parse_blanks(tokenizer, text)
     lengths = [blank.length or 1 for blank in parsed.blanks]
-    check_length(model, parsed, lengths, max_length)
+    check_length(model, parsed, [blank.length or max_length for blank in parsed.blanks])
     fillings = None
     for number, blank in enumerate(parsed.blanks):
         if blank.length is None and max_length > 1:
@@ -237,17 +245,9 @@ def _fill(
     sampling: Sampling,
 ) -> list[tuple[list[list[int]], list[np.ndarray]]]:
     """For each choice of lengths: the ids in every blank and their log-likelihoods."""
-    rows = []
-    for lengths in candidates:
-        row = _Row([], [], [], np.random.default_rng(sampling.seed))
-        for ids, blank, length in zip(parsed.ids, parsed.blanks, lengths, strict=False):
-            row.token_ids += ids
-            row.targets += range(len(row.token_ids), len(row.token_ids) + length)
-            row.token_ids += [PAD_ID] * length
-            row.groups += [WORD_BEGIN if blank.begins_word else WORD_INSIDE]
-            row.groups += [_IN_BLANK] * (length - 1)
-        row.token_ids += parsed.ids[-1]
-        rows.append(row)
+    rows = [
+        blank_row(parsed, lengths, np.random.default_rng(sampling.seed)) for lengths in candidates
+    ]
     results = []
     for lengths, (ids, scores) in zip(
         candidates, _predict(model, tokenizer, rows, sampling), strict=True
@@ -256,6 +256,19 @@ def _fill(
         spans = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
         results.append(([ids[span] for span in spans], [scores[span] for span in spans]))
     return results
+
+
+def blank_row(parsed: BlankText, lengths: list[int], random: np.random.Generator) -> _Row:
+    """The tokens of a text whose blanks have these lengths, with `<mask>` in the blanks."""
+    row = _Row([], [], [], random)
+    for ids, blank, length in zip(parsed.ids, parsed.blanks, lengths, strict=False):
+        row.token_ids += ids
+        row.targets += range(len(row.token_ids), len(row.token_ids) + length)
+        row.token_ids += [MASK_ID] * length
+        row.groups += [_WORD_BEGIN if blank.begins_word else _WORD_INSIDE]
+        row.groups += [_IN_BLANK] * (length - 1)
+    row.token_ids += parsed.ids[-1]
+    return row
 
 
 def _predict(
@@ -315,13 +328,14 @@ def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
     """Which pieces each group of targets may become, bool [G, V].
 
     Special tokens are not text, except for the end of a paragraph, and of the document where that
-    ends a continuation. A blank never becomes a bare space. In scripts without spaces, words begin
-    without one.
+    ends a continuation. A blank never becomes a bare space, and only of candidates, which are
+    compared whole, one may come first. In scripts without spaces, words begin without one.
     """
     pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
     follows_space_V = np.array([piece.startswith(WORD_START) for piece in pieces])
     is_unspaced_V = np.array([begins_unspaced_word(piece) for piece in pieces])
-    is_space_V = np.array([piece == WORD_START for piece in pieces])
+    blank = {WORD_START, *WHITESPACE_PIECES}
+    is_space_V = np.array([piece in blank for piece in pieces])
     is_text_V = np.arange(len(pieces)) >= NUM_SPECIAL
     text_or_end_V = is_text_V.copy()
     text_or_end_V[[EOD_ID, EOP_ID]] = True
@@ -331,24 +345,16 @@ def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
             is_text_V & (follows_space_V | is_unspaced_V) & ~is_space_V,
             is_text_V & ~follows_space_V,
             is_text_V & ~is_space_V,
+            is_text_V & (follows_space_V | is_unspaced_V),
         ]
     )
     return np.pad(is_allowed_GV, [(0, 0), (0, vocab_size - len(pieces))])
 
 
-def check_length(
-    model: XLNetPretrainer, parsed: BlankText, lengths: list[int], max_length: int
-) -> None:
+def check_length(model: XLNetPretrainer, parsed: BlankText, lengths: list[int]) -> None:
     """Raises `DataError` where text and blanks are longer than what the model has seen."""
-    config = model.config
-    longest = config.data.seq_len + config.model.mem_len
-    num_context = sum(map(len, parsed.ids))
-    num_blank = sum(
-        length if blank.length else max_length
-        for blank, length in zip(parsed.blanks, lengths, strict=True)
-    )
-    if num_context + num_blank > longest:
-        raise DataError(
-            f"blanks too long: expected text and blanks to have at most {longest} pieces, got "
-            f"{num_context} of text and {num_blank} of blanks"
-        )
+    longest = model.config.data.seq_len + model.config.model.mem_len
+    num_context, num_blank = sum(map(len, parsed.ids)), sum(lengths)
+    expected = f"text and blanks to have at most {longest} pieces"
+    got = f"{num_context} of text and {num_blank} of blanks"
+    require_data(num_context + num_blank <= longest, "blanks too long", expected, got)

@@ -1,4 +1,4 @@
-"""Pairs of texts of which one should be more probable: accuracy, difference, intervals, groups."""
+"""Pairs of texts of which one should be more probable, and norms: metrics, also by group."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from official.xlnet.errors import DataError
 from official.xlnet.inference.scoring import Score
@@ -51,6 +52,35 @@ def pair_metrics(
         metrics["groups"] = {
             name: pair_metrics(values[names == name], seed=seed)
             for name in np.unique(names).tolist()
+        }
+    return metrics
+
+
+def norm_correlations(
+    log_likelihoods: Sequence[float], norms: Sequence[float], groups: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """Returns how log-likelihoods correlate with norms, such as cloze probabilities.
+
+    Args:
+      log_likelihoods: of the texts.
+      norms: a number for each text.
+      groups: the group of each text, if they are to be told apart.
+
+    Returns:
+      `texts`, `pearson` and `spearman`, which are NaN where either side is constant; and `groups`,
+      the same for each group.
+
+    Example:
+      >>> norm_correlations([-9.0, -4.0, -1.0], [0.0, 0.1, 0.7])["spearman"]
+      1.0
+    """
+    frame = pd.DataFrame({"log_likelihood": log_likelihoods, "norm": norms}, dtype=float)
+    metrics: dict[str, Any] = {"texts": len(frame)}
+    metrics |= {method: float(frame.corr(method).iloc[0, 1]) for method in ("pearson", "spearman")}
+    if len(groups):
+        metrics["groups"] = {
+            name: norm_correlations(part["log_likelihood"], part["norm"])
+            for name, part in frame.groupby([str(group) for group in groups])
         }
     return metrics
 

@@ -81,8 +81,10 @@ class Score:
 
     @property
     def total(self) -> float:
-        """Log-likelihood of the text, or of its targets, in nats."""
+        """Log-likelihood of the text, or of its targets, in nats; also `log_likelihood`."""
         return math.fsum(self.log_likelihoods)
+
+    log_likelihood = total  # As in the log-likelihoods of an export.
 
     @property
     def standard_error(self) -> float | None:
@@ -258,7 +260,9 @@ class Scorer:
         several = len(list(windows_of(self._config, len(parts.ids)))) > 1
         why = "for a causal model" if is_causal else "in a text of several windows"
         expected = f"all of the text before the targets given, and nothing after them, {why}"
-        can = parts.in_sequence or not (several or is_causal)
+        # What is given, then the targets, then what is hidden.
+        in_sequence = bool((np.diff(parts.role) >= 0).all())
+        can = in_sequence or not (several or is_causal)
         require_data(can, f"{parts.text:.60}", expected, "other spans")
 
     def _rows_in_order(self, rows: list[Row], whole_given: bool) -> list[np.ndarray]:

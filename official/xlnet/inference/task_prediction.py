@@ -19,7 +19,7 @@ from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import (
@@ -28,7 +28,7 @@ from official.xlnet.modeling.models.xlnet_task_model import (
     bucket_lengths,
 )
 from official.xlnet.runtime.memory import require_memory
-from official.xlnet.tasks.batching import Unit, bucket, collate
+from official.xlnet.tasks.batching import Unit, batches_of_equal, bucket, collate
 from official.xlnet.tasks.task import Prediction, Task
 
 Forward = Callable[[Batch], Batch]
@@ -113,10 +113,10 @@ def _layers(model: XLNetTaskModel) -> Forward:
             outputs = model(_rows_of_replica(batch, replica), training=False)
             return replica.all_gather(outputs, axis=0)
 
-        def infer_all(batch):
-            return strategy.experimental_local_results(strategy.run(infer, (batch,)))[0]
-
-        model._inference = tf.function(infer_all, autograph=False)
+        model._inference = tf.function(
+            lambda batch: strategy.experimental_local_results(strategy.run(infer, (batch,)))[0],
+            autograph=False,
+        )
     return model._inference
 
 
@@ -168,8 +168,13 @@ def _predict(
             units += its_units
             owners += [number] * len(its_units)
         outputs: list[Any] = [None] * len(units)
-        for indices in _by_length(units, lengths, batch_size):
-            length = lengths[bucket(max(units[i].length for i in indices), lengths)]
+        # Of one subtask each, as heads differ.
+        keys = [
+            (int(unit.labels.get("subtask", 0)), lengths[bucket(unit.length, lengths)])
+            for unit in units
+        ]
+        for indices in batches_of_equal(keys, batch_size):
+            _, length = keys[indices[0]]
             arrays = collate([units[i] for i in indices], length, batch_size)
             batch = {name: tf.constant(x) for name, x in arrays.items()}
             batch_outputs = forward(batch)
@@ -194,28 +199,8 @@ def rows_together(task: Task) -> int:
 def require_labels(examples: Sequence[Example]) -> None:
     """Raises a DataError that names the first example without a label."""
     for example in examples:
-        if not getattr(example, "is_labelled", True):
-            raise DataError(f"{example.id}: expected a label to evaluate with, got none")
-
-
-def _by_length(units: list[Unit], lengths: list[int], batch_size: int) -> Iterator[list[int]]:
-    """Indices of units in batches of about equal length; units of one subtask each."""
-    subtasks = [int(unit.labels.get("subtask", 0)) for unit in units]
-    for subtask in sorted(set(subtasks)):
-        members = [i for i in range(len(units)) if subtasks[i] == subtask]
-        members.sort(key=lambda i: units[i].length)
-        start = 0
-        while start < len(members):
-            size = bucket(units[members[start]].length, lengths)
-            stop = start + 1
-            while (
-                stop < len(members)
-                and stop - start < batch_size
-                and bucket(units[members[stop]].length, lengths) == size
-            ):
-                stop += 1
-            yield members[start:stop]
-            start = stop
+        is_labelled = getattr(example, "is_labelled", True)
+        require_data(is_labelled, example.id, "a label to evaluate with", "none")
 
 
 def unit_lengths(config: XLNetConfig) -> list[int]:

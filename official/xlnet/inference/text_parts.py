@@ -37,11 +37,6 @@ class TextParts:
         """Positions of the targets, ascending."""
         return np.flatnonzero(self.role == TARGET)
 
-    @property
-    def in_sequence(self) -> bool:
-        """Whether the text is what is given, then the targets, then what is hidden."""
-        return bool((np.diff(self.role) >= 0).all())
-
 
 def text_parts(
     tokenizer: Tokenizer,

@@ -13,6 +13,7 @@ from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.choices import SERVED_HEADS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SERVICES
+from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.graph_names import graph_names
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.language_model import load_language_model, window_length
@@ -58,8 +59,7 @@ def create_service(
     """
     config = load_config(model_dir)
     head = head or ("task" if config.task.name else "encoder")
-    if head not in SERVED_HEADS:
-        raise ConfigError(f"head: expected one of {', '.join(SERVED_HEADS)}, got {head!r}")
+    require_one_of("head", head, SERVED_HEADS)
     if head == "task" and not config.task.name:
         raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
     tokenizer = load_tokenizer(model_dir)

@@ -14,9 +14,10 @@ from typing import Any
 
 import tensorflow as tf
 import yaml
-from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+from tensorflow_serving.apis import prediction_log_pb2
 
 from official.xlnet.files.atomic import write_bytes
+from official.xlnet.serving.client.endpoint import predict_request
 from official.xlnet.serving.services.base import Service
 
 _IMAGE = "tensorflow/serving:2.20.0"
@@ -133,7 +134,7 @@ def write_warmup(version_dir: str, service: Service) -> int:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     logs = [
         prediction_log_pb2.PredictionLog(
-            predict_log=prediction_log_pb2.PredictLog(request=_request(signature, inputs))
+            predict_log=prediction_log_pb2.PredictLog(request=predict_request(signature, inputs))
         )
         for length in service.settings.lengths
         for signature, inputs in _inputs(service, length).items()
@@ -156,11 +157,3 @@ def _inputs(service: Service, length: int) -> dict[str, dict]:
         "token_ids": service.sample_tokens(length),
         "examples": {"examples": [example.SerializeToString(deterministic=True)]},
     }
-
-
-def _request(signature: str, inputs: dict) -> predict_pb2.PredictRequest:
-    request = predict_pb2.PredictRequest()
-    request.model_spec.signature_name = signature
-    for name, value in inputs.items():
-        request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
-    return request

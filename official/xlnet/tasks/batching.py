@@ -7,7 +7,9 @@ a long text. Sequences are padded on the left.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -93,6 +95,23 @@ def bucket(length: int, lengths: Sequence[int]) -> int:
       1
     """
     return min(int(np.searchsorted(lengths, length)), len(lengths) - 1)
+
+
+def batches_of_equal(keys: Sequence[Any], batch_size: int) -> Iterator[list[int]]:
+    """Yields indices of items in batches of equal keys, ascending.
+
+    Args:
+      keys: the key of each item, e.g. the length that it is padded to.
+      batch_size: largest number of items of a batch.
+
+    Example:
+      >>> list(batches_of_equal([32, 16, 32, 32], batch_size=2))
+      [[1], [0, 2], [3]]
+    """
+    ascending = sorted(range(len(keys)), key=keys.__getitem__)
+    for _, group in itertools.groupby(ascending, key=keys.__getitem__):
+        rows = list(group)
+        yield from (rows[i : i + batch_size] for i in range(0, len(rows), batch_size))
 
 
 def epoch_batches(

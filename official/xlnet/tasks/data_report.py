@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from official.xlnet.tasks.task import Task
 
 DATA_FILE = "data.json"
 _MOST_CLASSES = 12  # Shown in a line.
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
+_LOST = re.compile(r"[^\s\0](?:[^\S ]|  )\s*[^\s\0]")  # White space that cleaning changes.
 _MANY = 20  # Classes that are numbers, above which they are probably amounts.
 
 
@@ -30,7 +33,7 @@ def data_report(
       task: the task, complete.
       train: training examples.
       dev: examples for evaluation.
-      lengths: numbers of tokens of the training inputs, as they are cut.
+      lengths: numbers of tokens of the training inputs, before they are cut.
       counts: counts of truncated and skipped examples, with the name of the split in front.
 
     Returns:
@@ -40,10 +43,12 @@ def data_report(
     known = set(filter(None, map(_text, train)))
     texts = {split: list(map(_text, each)) for split, each in (("train", train), ("dev", dev))}
     of_each = {
-        split: collections.Counter(name for example in each for name in _classes(example))
+        split: collections.Counter(name for example in each for name in classes_of(example))
         for split, each in (("train", train), ("dev", dev))
     }
     cleaned = {hash(task.tokenizer.clean(text)) for text in known}  # Of long texts, too.
+    median, most = np.percentile(lengths, [50, 99], method="higher").tolist()
+    lost = () if task.tokenizer.keep_whitespace else filter(_LOST.search, known)
     labels = task.labels if task.config.task.name == "classification" else ()
     return {
         "columns": list(task.config.task.text_columns),
@@ -55,12 +60,12 @@ def data_report(
         },
         "f1_is_of": labels[1] if len(labels) == 2 else None,
         "texts": {
-            "with_line_breaks": sum("\n" in text.strip() for text in known),
+            "with_lost_white_space": len([*lost]),
             "equal_after_cleaning": len(known) - len(cleaned),
         },
         "lengths": {
-            "median": float(np.median(lengths)),
-            "99%": float(np.percentile(lengths, 99)),
+            "median": median,
+            "99%": most,
             "longest": int(np.max(lengths)),
             "max_length": task.config.task.max_length,
         },
@@ -88,15 +93,17 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield from _about_classes(classes)
     lengths = report["lengths"]
     cut = report["counts"].get("train_truncated", 0)
-    of_all = (
-        f"; {cut / max(train['examples'], 1):.1%} cut at {lengths['max_length']}" if cut else ""
-    )
+    of_all = f"; {cut:,} cut at {lengths['max_length']}" if cut else ""
     yield (
-        f"lengths     median {lengths['median']:g} tokens, 99% {lengths['99%']:g}, longest "
+        f"lengths     median {lengths['median']} tokens, 99% {lengths['99%']}, longest "
         f"{lengths['longest']}{of_all}"
     )
     for key, what in (
-        ("with_line_breaks", "have line breaks, which are read as single spaces"),
+        (
+            "with_lost_white_space",
+            "have line breaks, tabs or runs of spaces, each read as one space; a vocabulary of "
+            "`xlnet vocab --keep_whitespace` keeps them",
+        ),
         ("equal_after_cleaning", "are equal to another one once they are cleaned"),
     ):
         if texts[key]:
@@ -113,7 +120,7 @@ def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
     for names in spellings.values():
         if len(names) > 1:
             yield f"warning     {' and '.join(map(repr, names))} are different classes"
-    if len(classes) > _MANY and all(map(_is_number, classes)):
+    if len(classes) > _MANY and all(map(_NUMBER.fullmatch, classes)):
         yield "warning     the classes are numbers; --task=regression predicts amounts"
 
 
@@ -123,16 +130,10 @@ def _text(example: Example) -> str:
     for name in ("texts", "words", "choices", "question", "context", "query", "document"):
         value = getattr(example, name, ())
         found += [value] if isinstance(value, str) else value
-    return "\t".join(found)
+    return "\0".join(found)
 
 
-def _classes(example: Example) -> tuple[str, ...]:
+def classes_of(example: Example) -> tuple[str, ...]:
+    """The names of the classes of an example; of tags, as often as they occur."""
     label = getattr(example, "label", None) or getattr(example, "tags", None)
     return (label,) if isinstance(label, str) else label if isinstance(label, tuple) else ()
-
-
-def _is_number(name: str) -> bool:
-    try:
-        return bool(np.isfinite(float(name)))
-    except ValueError:
-        return False

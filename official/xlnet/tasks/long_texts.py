@@ -14,6 +14,11 @@ from official.xlnet.tokenization.graph.packing import Features, needed_lengths, 
 from official.xlnet.tokenization.graph.ragged import slices
 
 
+def num_sequences(task: TaskConfig, num_texts: int) -> int:
+    """The number of sequences that an example is packed into, S; see `read`."""
+    return len(task.orders(num_texts)) if task.long_texts == "truncate" else task.max_windows
+
+
 def read(
     columns: Sequence[tf.RaggedTensor], task: TaskConfig, length: int
 ) -> tuple[Features, tf.Tensor]:

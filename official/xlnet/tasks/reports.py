@@ -65,9 +65,8 @@ def class_details(labels: Sequence[str], true: Any, predicted: Any) -> dict[str,
     """
     from sklearn import metrics
 
-    ids = list(range(len(labels)))
-    known = {"labels": labels} if isinstance(true, list) else {"labels": ids}
-    values = metrics.precision_recall_fscore_support(true, predicted, zero_division=0, **known)
+    known = labels if isinstance(true, list) else list(range(len(labels)))
+    values = metrics.precision_recall_fscore_support(true, predicted, labels=known, zero_division=0)
     names = ("precision", "recall", "f1", "support")
     rows = zip(*(column.tolist() for column in values), strict=True)
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,6 +40,7 @@ class Task:
       labels: `task.labels`; for a data set of `multitask`, its own classes.
       counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`, and
         those of tokens, see `Tokenizer.counts`.
+      lengths: numbers of tokens that texts have before they are cut, with how many have each.
     """
 
     metric = "accuracy"
@@ -48,6 +50,7 @@ class Task:
         self.labels = config.task.labels
         self.tokenizer = tokenizer
         self.counts = tokenizer.counts
+        self.lengths: collections.Counter[int] = collections.Counter()
 
     @classmethod
     def complete(cls, config: XLNetConfig, examples: Sequence[Example]) -> None:
@@ -180,6 +183,7 @@ class Task:
           `token_ids` and `segment_ids` of each sequence, int32 [T], without padding.
         """
         task = self.config.task
+        self.lengths.update(needed_lengths(columns).numpy().tolist())
         self.count("truncated", needed_lengths(columns) > task.max_length)
         return rows_of(pack(columns, task.max_length, task.truncation_side))
 

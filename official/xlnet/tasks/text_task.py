@@ -9,6 +9,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.tasks import long_texts
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Task, in_groups
+from official.xlnet.tokenization.graph.packing import needed_lengths
 from official.xlnet.tokenization.graph.ragged import rows_of
 
 
@@ -26,6 +27,7 @@ class TextTask(Task):
         columns = [self.tokens(column) for column in zip(*(e.texts for e in examples), strict=True)]
         features, is_truncated = long_texts.read(columns, task, task.max_length)
         self.count("truncated", is_truncated)
+        self.lengths.update(needed_lengths(columns).numpy().tolist())
         rows = rows_of(features)
         number = len(rows) // len(examples)
         return [[Unit(rows[n * number : (n + 1) * number], own)] for n, own in enumerate(labels)]

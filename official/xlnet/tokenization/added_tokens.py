@@ -54,20 +54,17 @@ def aliases(pieces: Iterable[message.Message]) -> dict[int, int]:
     return {i: piece.id for i, piece in added_pieces(pieces).items() if piece.id != i}
 
 
-def rules(
-    tokens: Iterable[message.Message], lowercase: bool, keep_accents: bool
-) -> tuple[Rules, Rules]:
+def rules(tokens: Iterable[message.Message], *cleaning: bool) -> tuple[Rules, Rules]:
     """The rules that mark the tokens in a text: those before it is cleaned, and those after.
 
     Args:
       tokens: the pieces of the tokens.
-      lowercase: see `clean`.
-      keep_accents: see `clean`.
+      *cleaning: arguments of `clean`.
     """
     raw, cleaned = [], []
     for token in tokens:
         if token.is_normalized:
-            cleaned.append(clean(token.content, lowercase, keep_accents))
+            cleaned.append(clean(token.content, *cleaning))
         else:
             raw.append(token.content)
     before, after = [], []

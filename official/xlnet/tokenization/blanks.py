@@ -3,7 +3,7 @@
 `____` (four or more underscores) is a blank of unknown length, `____{3}` one of exactly 3 word
 pieces. The surrounding text is not changed. Hence a blank after whitespace or at the start of the
 text is filled with pieces that begin a word, and one inside a word (`un____ly`) with pieces that
-continue it.
+continue it. Where the vocabulary keeps white space, only a space makes a piece that begins a word.
 """
 
 from __future__ import annotations
@@ -95,16 +95,23 @@ def parse_blanks(tokenizer: Tokenizer, text: str) -> BlankText:
             raise DataError(
                 f"blank {number} of {text!r}: expected at least 1 piece, got {match[0]}"
             )
-        blanks.append(Blank(length, begins_word=not before or before[-1].isspace()))
-    ids = [tokenizer.encode(parts[0])]
-    ids += [_encode_after_blank(tokenizer, part) for part in parts[1:]]
+        keeps = tokenizer.keep_whitespace
+        after_space = before.endswith(" ") if keeps else before[-1:].isspace()
+        blanks.append(Blank(length, begins_word=not before or after_space))
+    given = [*parts]
+    if tokenizer.keep_whitespace:  # The space before a blank is in its first piece.
+        given[:-1] = [part.removesuffix(" ") for part in parts[:-1]]
+    ids = [tokenizer.encode(given[0])]
+    ids += [_encode_after_blank(tokenizer, part) for part in given[1:]]
     return BlankText(parts, ids, blanks)
 
 
 def _encode_after_blank(tokenizer: Tokenizer, text: str) -> list[int]:
     """Token ids of text after a blank; it starts a new word only if it starts with whitespace."""
+    if tokenizer.keep_whitespace and text.startswith(" "):
+        return tokenizer.encode(text[1:]) or [tokenizer.piece_to_id(WORD_START)]
     ids = tokenizer.encode(text)
-    if not ids or text[0].isspace():
+    if not ids or (text[0].isspace() and not tokenizer.keep_whitespace):
         return ids
     # The tokenizer prepends a space to every text; remove it.
     first = tokenizer.id_to_piece(ids[0])

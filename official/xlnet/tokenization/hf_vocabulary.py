@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import base64
 import functools
-import io
 import json
 import os
 import sys
-import tempfile
 import unicodedata
 from typing import Any
 
@@ -37,6 +35,8 @@ from official.xlnet.tokenization.sentencepiece_proto import (
     UNIGRAM,
     UNKNOWN,
     USER_DEFINED,
+    compiled_rules,
+    make_whitespace_kept,
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import (
@@ -88,7 +88,8 @@ def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:
         raise DataError(f"{where}: expected a unigram model, got {shown(kind.get('type'))}")
     if are_pieces and (model_proto is None or any(i < len(pieces) for i in tokens)):
         try:
-            text = json.dumps([pieces, _charsmap(tree), _splits_words(tree)])
+            kept = any(each.get("type") == "Prepend" for each in _normalizers(tree))
+            text = json.dumps([pieces, _charsmap(tree), _splits_words(tree), kept])
             model = parse_model(_model_of(text))
         except (TypeError, ValueError, RuntimeError) as error:
             raise DataError(f"{where}: expected pieces and a normalizer: {error}") from None
@@ -154,8 +155,8 @@ def _splits_words(tree: dict[str, Any]) -> bool:
 
 @functools.lru_cache(maxsize=4)
 def _model_of(text: str) -> bytes:
-    """The model of a list of pieces with scores, a normalizer and whether words are split."""
-    pieces, charsmap, splits_words = json.loads(text)
+    """The model of pieces with scores, a normalizer, and whether words are split or spaces kept."""
+    pieces, charsmap, splits_words, keeps_whitespace = json.loads(text)
     model = parse_model(b"")
     for i, (piece, score) in enumerate(pieces):
         kind = UNKNOWN if i == UNK_ID else NORMAL
@@ -166,7 +167,10 @@ def _model_of(text: str) -> bytes:
     model.normalizer_spec.name = OF_TOKENIZERS
     model.normalizer_spec.add_dummy_prefix = True
     model.normalizer_spec.remove_extra_whitespaces = splits_words
-    model.normalizer_spec.precompiled_charsmap = _of_characters(base64.b64decode(charsmap))
+    if keeps_whitespace:
+        make_whitespace_kept(model)
+    else:
+        model.normalizer_spec.precompiled_charsmap = _of_characters(base64.b64decode(charsmap))
     return model.SerializeToString()
 
 
@@ -184,22 +188,11 @@ def _of_characters(charsmap: bytes) -> bytes:
         for character in map(chr, range(1, sys.maxunicode + 1))
         if unicodedata.category(character) not in ("Cn", "Co", "Cs") and character != "▁"
     ]
-    written = io.BytesIO()
-    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
-        for old, new in zip(characters, processor.normalize(characters), strict=True):
-            new = "" if unicodedata.category(old)[0] == "M" else new.replace("▁", " ")
-            if new != old:
-                file.write(f"{ord(old):X}\t{' '.join(f'{ord(each):X}' for each in new)}\n")
-        file.flush()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(["a b c d e f g h i j k"] * 50),
-            model_writer=written,
-            vocab_size=20,
-            hard_vocab_limit=False,
-            normalization_rule_tsv=file.name,
-            minloglevel=2,
-        )
-    return parse_model(written.getvalue()).normalizer_spec.precompiled_charsmap
+    found = (
+        (old, "" if unicodedata.category(old)[0] == "M" else new.replace("▁", " "))
+        for old, new in zip(characters, processor.normalize(characters), strict=True)
+    )
+    return compiled_rules((old, new) for old, new in found if new != old)
 
 
 def _add(

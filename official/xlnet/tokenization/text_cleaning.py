@@ -21,13 +21,19 @@ from official.xlnet.files.json_files import mended
 _NON_ASCII_RUN = re.compile("([^\x00-\x7f]{1,16})")
 
 
-def clean(text: str, lowercase: bool = False, keep_accents: bool = False) -> str:
+def clean(
+    text: str,
+    lowercase: bool = False,
+    keep_accents: bool = False,
+    keep_whitespace: bool = False,
+) -> str:
     r"""Normalizes text for SentencePiece.
 
     Args:
       text: any string; lone surrogates, which UTF-8 cannot encode, are replaced by U+FFFD.
       lowercase: whether to lower-case the text.
       keep_accents: whether to skip NFKD and the removal of combining marks.
+      keep_whitespace: whether to change nothing else: white space, quotes and accents stay.
 
     Returns:
       The normalized text.
@@ -36,6 +42,9 @@ def clean(text: str, lowercase: bool = False, keep_accents: bool = False) -> str
       >>> clean("  ``Café''\n ﬁne ")
       '"Cafe" fine'
     """
+    if keep_whitespace:
+        text = mended(text)
+        return text.lower() if lowercase else text
     # The space is the only printable whitespace character.
     if not text.isprintable() or "  " in text or text[:1] == " " or text[-1:] == " ":
         text = " ".join(text.split())
@@ -51,7 +60,10 @@ def clean(text: str, lowercase: bool = False, keep_accents: bool = False) -> str
 
 
 def clean_with_alignment(
-    text: str, lowercase: bool = False, keep_accents: bool = False
+    text: str,
+    lowercase: bool = False,
+    keep_accents: bool = False,
+    keep_whitespace: bool = False,
 ) -> tuple[str, np.ndarray, np.ndarray]:
     r"""Normalizes text and aligns each normalized character to its source.
 
@@ -59,9 +71,10 @@ def clean_with_alignment(
       text: see `clean`.
       lowercase: see `clean`.
       keep_accents: see `clean`.
+      keep_whitespace: see `clean`.
 
     Returns:
-      cleaned: `clean(text, lowercase, keep_accents)`.
+      cleaned: `clean(text, lowercase, keep_accents, keep_whitespace)`.
       start: int64 [len(cleaned)], offset of each character's source in `text`, in code points.
       end: int64 [len(cleaned)], end offset (exclusive). A dropped combining mark belongs to the
         preceding character.
@@ -71,6 +84,10 @@ def clean_with_alignment(
       ('Cafe "', array([0, 1, 2, 3, 5, 7]), array([1, 2, 3, 5, 7, 9]))
     """
     text = mended(text)
+    if keep_whitespace:
+        sizes = [len(character.lower()) if lowercase else 1 for character in text]
+        source = np.repeat(np.arange(len(text)), sizes)
+        return clean(text, lowercase, keep_whitespace=True), source, source + 1
     characters: list[str] = []
     starts: list[int] = []
     ends: list[int] = []

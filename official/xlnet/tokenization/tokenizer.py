@@ -38,7 +38,12 @@ from official.xlnet.tokenization.added_tokens import (
     rules,
 )
 from official.xlnet.tokenization.hf_vocabulary import has_vocabulary, hf_vocabulary
-from official.xlnet.tokenization.sentencepiece_proto import OF_TOKENIZERS, parse_model
+from official.xlnet.tokenization.sentencepiece_proto import (
+    KEEPS_WHITESPACE,
+    OF_TOKENIZERS,
+    WHITESPACE_PIECES,
+    parse_model,
+)
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
     CONTROL_IDS,
@@ -77,12 +82,14 @@ class Tokenizer:
       vocab_size: vocabulary size, V.
       lowercase: whether text is lower-cased.
       keep_accents: whether accents are kept.
+      keep_whitespace: whether texts are tokenized as they are, with their line breaks, tabs and
+        runs of spaces, quotes and accents: a property of the vocabulary, see `train_vocabulary`.
       is_word_start: bool [V], whether a piece begins a word wherever it stands: it starts with `▁`
         or `<`, is an ASCII punctuation mark, or is of a script without spaces between words. The
         bytes of a byte-fallback vocabulary continue a word, except the first byte of kana and Han.
       is_start_after_unspaced: bool [V], whether a piece begins a word after a piece of such a
-        script, as `2024` in `在2024年`.
-      ends_unspaced: bool [V], whether a piece ends in such a script.
+        script, as `2024` in `在2024年`, or of white space that is kept.
+      ends_unspaced: bool [V], whether a piece ends in such a script, or is such white space.
       letter_case: int32 [V], of pieces that begin a word with a letter: 1 for a capital letter, 0
         for a small one; -1 for all other pieces, also where letters have no case.
       num_characters: int64 [V], number of characters of a piece, spaces included; of the bytes of a
@@ -119,14 +126,16 @@ class Tokenizer:
         self.model_proto = read_vocabulary(model_file)
         self.sha256 = hashlib.sha256(self.model_proto).hexdigest()
         _check_record(model_file, self.sha256)
-        self.lowercase = lowercase
-        self.keep_accents = keep_accents
         self.counts: collections.Counter[str] = collections.Counter()
         self._processor = _processor(model_file, self.model_proto)
         model = parse_model(self.model_proto)
+        self.keep_whitespace = model.normalizer_spec.name == KEEPS_WHITESPACE
+        self.lowercase = lowercase
+        self.keep_accents = keep_accents or self.keep_whitespace
+        self._cleaning = lowercase, self.keep_accents, self.keep_whitespace
         tokens = added_pieces(model.pieces)
         self.added_tokens = {token.id: token.content for token in tokens.values()}
-        self.marks = rules(tokens.values(), lowercase, keep_accents)
+        self.marks = rules(tokens.values(), *self._cleaning)
         num_pieces, ids = self._processor.vocab_size(), aliases(model.pieces)
         self.vocab_size = num_pieces - len(ids)
         try:
@@ -153,9 +162,11 @@ class Tokenizer:
             self.num_characters[i] = byte not in _CONTINUATION_BYTES
             self.is_word_start[i] = byte in _FIRST_BYTES_OF_UNSPACED
             self.is_start_after_unspaced[i] = byte not in _CONTINUATION_BYTES
-        self.ends_unspaced = np.array([ends_unspaced(piece) for piece in pieces])
+        blank = WHITESPACE_PIECES if self.keep_whitespace else ()
+        self.ends_unspaced = np.array([ends_unspaced(p) or p in blank for p in pieces])
+        self.is_word_start |= np.isin(pieces, blank)
         self.letter_case = np.array([_letter_case(piece) for piece in pieces], np.int32)
-        splits_commas = model.normalizer_spec.name != OF_TOKENIZERS
+        splits_commas = model.normalizer_spec.name not in (OF_TOKENIZERS, KEEPS_WHITESPACE)
         self._parts = {
             i: self._split_digit_comma(piece)
             for i, piece in enumerate(pieces)
@@ -372,17 +383,17 @@ class Tokenizer:
     def clean(self, text: str) -> str:
         """Normalizes text for SentencePiece and marks added tokens; see `text_cleaning.clean`."""
         before, after = self.marks
-        cleaned = clean(marked(text, before), self.lowercase, self.keep_accents)
+        cleaned = clean(marked(text, before), *self._cleaning)
         return marked(cleaned, after)
 
     def _clean_with_alignment(self, text: str) -> tuple[str, np.ndarray, np.ndarray]:
         """`clean`, and start and end in `text` of each character; see `clean_with_alignment`."""
         before, after = self.marks
         if not after:
-            return clean_with_alignment(text, self.lowercase, self.keep_accents)
+            return clean_with_alignment(text, *self._cleaning)
         found, place = marked(text, before), np.arange(len(text) + 1)
         first, last = realigned(text, found, place, place[1:])
-        cleaned, start, end = clean_with_alignment(found, self.lowercase, self.keep_accents)
+        cleaned, start, end = clean_with_alignment(found, *self._cleaning)
         starts, ends = np.append(first[start], len(text)), last[end - 1]
         with_marks = marked(cleaned, after)
         return with_marks, *realigned(cleaned, with_marks, starts, ends)

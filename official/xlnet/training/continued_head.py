@@ -25,7 +25,7 @@ def goes_on_with_head(
     reason = take_head(config, given, init_from, examples)
     if reason is None:
         given |= set(config.task.of_head)
-        logging.info("the head is that of %s", init_from)
+        logging.info("the run continues with the head of %s", init_from)
     elif reason:
         logging.warning("the head starts anew: %s", reason)
     return reason is None
@@ -47,7 +47,7 @@ def take_head(
     """
     task, saved = config.task, load_config(init_from).task
     if saved.name != task.name:
-        return saved.name and f"that of {init_from} is of the task {saved.name}"
+        return saved.name and f"the head of {init_from} is of the task {saved.name}"
     of_head = {key: getattr(saved, key) for key in saved.of_head}
     defaults = {field.name: field.default for field in dataclasses.fields(task)}
     for key, value in of_head.items():

@@ -36,13 +36,13 @@ def evaluate(
       data_dir: data set with the same vocabulary and sequence lengths; a folder of HF or TF1 reads
         windows of any length.
       split: `heldout` or `train`.
-      mem_len: memory length M in tokens, which may exceed that of training. None: the
+      mem_len: memory length M in tokens, which may be longer than in training. None: the
         `model.mem_len` of training.
 
     Returns:
       A dictionary with
         loss: mean cross entropy, in nats per target.
-        loss_NAME: that of each auxiliary objective that has labels, in nats per label.
+        loss_NAME: loss of each auxiliary objective that has labels, in nats per label.
         unigram_loss: cross entropy of the same targets under the token frequencies of the
           training split (`unigram_distribution`).
         perplexity: exp(loss).

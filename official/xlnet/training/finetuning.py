@@ -101,9 +101,9 @@ def run_finetuning(
         saved = XLNetConfig.load(output).task
         config.task.labels = config.task.labels or saved.labels  # In the order that it knows.
         TASKS[config.task.name].keep(config.task, saved)
-    task, batches, counts = _prepare(config, train, dev, start)
+    task, batches, lengths, counts = _prepare(config, train, dev, start)
     config.training.require_shares(replicas)
-    report = data_report(task, train, dev, batches.unit_lengths, counts)
+    report = data_report(task, train, dev, lengths, counts)
     loop = FineTuningLoop(task, batches, dev, report, output, start.strategy, start.with_head)
     with only_writer(output, loop.is_chief), lost_workers(start.strategy):
         loop.train(inputs, start.init_from)
@@ -133,11 +133,12 @@ def _prepare(
     train: Sequence[Example],
     dev: Sequence[Example],
     start: Start,
-) -> tuple[Task, TrainingBatches, dict[str, float]]:
+) -> tuple[Task, TrainingBatches, list[int], dict[str, float]]:
     """Validates the input, completes the configuration and creates the task and its batches.
 
     Returns:
-      The task, the training batches, and counts of truncated or skipped examples.
+      The task, the training batches, numbers of tokens of the training inputs before they are
+      cut, and counts of truncated or skipped examples.
     """
     if not train or not dev:
         raise DataError(
@@ -161,6 +162,7 @@ def _prepare(
     training = config.training
     units = task.training_units(train)
     batches = TrainingBatches(units, lengths[-1], lengths, training.batch_size, training.seed)
+    uncut = [*task.lengths.elements()] or batches.unit_lengths
     set_num_steps(config, batches.steps_per_epoch, start.scales_warmup)
     config.check()
     lost = {name: task.counts[name] for name in UNUSABLE}
@@ -168,7 +170,7 @@ def _prepare(
     counts = _counts_of("train", task)
     collections.deque(task.units(dev), maxlen=0)  # To count what happens to the examples.
     counts |= _counts_of("dev", task)
-    return task, batches, counts
+    return task, batches, uncut, counts
 
 
 @dataclasses.dataclass

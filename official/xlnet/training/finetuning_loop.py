@@ -29,7 +29,14 @@ _ERRORS = ("loss", "mean_squared_error")  # Metrics for which lower is better.
 # Settings of `training` that say how a run is computed, not what it learns; it may be resumed with
 # other ones.
 _MAY_CHANGE = {
-    *("accumulate_steps", "parallel_slices", "release_memory", "precision", "jit_compile"),
+    *(
+        "accumulate_steps",
+        "parallel_slices",
+        "release_memory",
+        "precision",
+        "products",
+        "jit_compile",
+    ),
     *("steps_per_execution", "checkpoint_steps", "keep_checkpoints", "evaluation_steps"),
     *("on_bad_step", "json_log"),
 }

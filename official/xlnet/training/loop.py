@@ -32,6 +32,7 @@ from official.xlnet.errors import ConfigError, DivergedError, PreemptedError, St
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
+from official.xlnet.modeling.kernels.product_type import log_product_type, products_in
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.runtime.agreement import require_agreement
 from official.xlnet.runtime.distribution import (
@@ -105,7 +106,7 @@ class Loop(tf_keras.callbacks.Callback):
     # What a subclass defines.
 
     def create_model(self, init_from: str | None) -> TrainableModel:
-        """Creates the model, with random weights or those of another model."""
+        """Creates the model, with random weights or the weights of another model."""
         raise NotImplementedError
 
     def batches(self, saved: SavedState | None) -> tf.data.Dataset:
@@ -113,7 +114,7 @@ class Loop(tf_keras.callbacks.Callback):
         raise NotImplementedError
 
     def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Iterable[str]]:
-        """{section: keys} that have to be those of the run that is resumed."""
+        """{section: keys} that must have the same values as in the run that is resumed."""
         raise NotImplementedError
 
     # What a subclass may define.
@@ -159,11 +160,11 @@ class Loop(tf_keras.callbacks.Callback):
     # The run.
 
     def train(self, inputs: Mapping[str, str | None], init_from: str | None) -> None:
-        """Takes the steps that are left, from the newest checkpoint or the first step on.
+        """Runs the remaining training steps, from the newest checkpoint or from the first step.
 
         Args:
           inputs: checksums of what the run is made from; see `check_inputs`.
-          init_from: model that the weights of a new run are those of; None for random weights.
+          init_from: model that provides the initial weights; None for random weights.
 
         Raises:
           ConfigError: the run in `output` has other inputs or settings.
@@ -194,7 +195,7 @@ class Loop(tf_keras.callbacks.Callback):
         with self.strategy.scope():
             model = self.create_model(init_from if saved is None else None)
             optimizer = create_optimizer(training, self.config.model.num_layers)
-            optimizer.build(getattr(model, "tuned_variables", model.trainable_variables))
+            optimizer.build(model.trainable_variables)
         self.state = tf.train.Checkpoint(model=model, optimizer=optimizer, **self.parts)
         if saved is not None:
             model_directory.restore_run(saved.prefix, self.state)
@@ -205,17 +206,18 @@ class Loop(tf_keras.callbacks.Callback):
         )
         self.step = self._start = self._saved_step = int(optimizer.iterations.numpy())
         if self.is_finished():
-            return  # Its configuration stays that of the steps that were taken.
+            return  # Its configuration still describes the steps that were run.
         if self.is_chief:
             model_directory.create_model_dir(self.output, self.config, self._vocab)
         data = self.batches(saved)
         self.log = RunLog(self.output, self.step, training.json_log, self.is_chief)
         self._writer = CheckpointWriter(self.state, self._folder, self._num_kept, self.is_chief)
         self._loss_scale = self._read_loss_scale()
+        log_product_type(training.products)
         self.begin()
         minutes = math.inf if self._minutes is None else self._minutes
         self._deadline = time.monotonic() + 60 * minutes
-        with TerminationSignal() as self._termination:
+        with products_in(training.products), TerminationSignal() as self._termination:
             steps = self._last_step - self.step
             model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self])
             wait_for_workers(self.strategy)  # A scheduler may end all others with the first.

@@ -1,9 +1,9 @@
 """AdamW, LAMB and Muon with warmup, polynomial decay, clipping and layer-wise rate decay.
 
-AdamW is that of tf_keras with two changes. The update runs in TensorFlow's fused Adam kernel, which
+AdamW is tf_keras' with two changes. The update runs in TensorFlow's fused Adam kernel, which
 reads and writes each array once. Layer-wise rate decay scales the update of a variable rather than
 its gradient, because Adam is invariant to the scale of the gradient. The schedule is implemented
-here because that of tf-models-official cannot be deserialized from a saved model.
+here because the schedule of tf-models-official cannot be deserialized from a saved model.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class AdamW(tf_keras.optimizers.AdamW):
         return grads if self.global_clipnorm else super()._clip_gradients(grads)
 
     def _numbers_of_step(self, factor: tf.Tensor) -> _Step:
-        """Those of a step without a usable gradient change nothing."""
+        """Gradients of a step without a usable gradient change nothing."""
         number = tf.cast(self.iterations + 1, tf.float32)
         is_good = tf.math.is_finite(factor)
         power_2 = tf.pow(self.beta_2, number)

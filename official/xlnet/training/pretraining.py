@@ -13,7 +13,7 @@ from official.xlnet.configs.choices import CLUSTER_TIMEOUT
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.errors import DataError
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import checks_arguments, weighted
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.agreement import lost_workers
 from official.xlnet.runtime.distribution import prepare_devices
@@ -31,7 +31,7 @@ _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 @host_state_kept()
 def pretrain(
     config: str | XLNetConfig,
-    data_dir: str,
+    data_dir: str | Sequence[str],
     model_dir: str,
     overrides: Sequence[str] = (),
     steps: int | None = None,
@@ -49,7 +49,9 @@ def pretrain(
     Args:
       config: YAML file, trained model in any format, or a loaded configuration. A run that is
         resumed may change `training` only, except `training.seed`.
-      data_dir: data set directory, written by `xlnet prepare`.
+      data_dir: data set directory, written by `xlnet prepare`; or several, with the same vocabulary
+        and windows, which share the rows of each batch: `["notes:3", "web:1"]`. The first one is
+        evaluated.
       model_dir: model directory to create, or to resume from.
       overrides: `key=value` strings; see `XLNetConfig.load`. A loaded configuration stays as it is.
       steps: step to stop at, counted from the start of the first run. None:
@@ -86,11 +88,13 @@ def pretrain(
     else:
         config = config.changed(overrides)
     distribution = prepare_devices(config.training, strategy, cpu_devices, cluster_timeout)
-    vocab = os.path.join(init_from or data_dir, VOCAB_FILE)
-    records = Records(data_dir, config, vocab if init_from else None)
+    several = [data_dir] if isinstance(data_dir, str) else data_dir
+    paths, shares = zip(*map(weighted, several), strict=True)
+    vocab = os.path.join(init_from or paths[0], VOCAB_FILE)
+    records = [Records(path, config, vocab) for path in paths]
     rows = rows_at_once(config.training, distribution.num_replicas_in_sync)
     require_memory(config.model, rows, config.data.seq_len, training=True)
-    data = RunData(config.training, records, distribution)
+    data = RunData(config.training, records, distribution, shares)
     inputs = {"records": data.checksum, "initial weights": weights_checksum(init_from)}
     loop = PretrainingLoop(
         config,
@@ -104,13 +108,14 @@ def pretrain(
     )
     with (
         only_writer(model_dir, loop.is_chief),
-        reading_errors(data_dir, "train"),
+        reading_errors(paths[0], "train", *paths[1:]),
         lost_workers(distribution),
     ):
         loop.train(inputs, init_from)
         losses = [line["loss"] for line in read_history(model_dir)]
         if not losses:
-            raise DataError(f"{data_dir}: expected windows with targets, got no target in any step")
+            where = ", ".join(paths)
+            raise DataError(f"{where}: expected windows with targets, got no target in any step")
         return {
             "step": loop.step,
             "loss": float(np.mean(losses[-_FINAL_STEPS:])),

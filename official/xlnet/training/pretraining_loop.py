@@ -31,7 +31,7 @@ class PretrainingLoop(Loop):
     Args:
       config: the experiment configuration.
       data: the training and held-out data.
-      is_continued: whether the weights of a new run are those of another model.
+      is_continued: whether a new run starts from the weights of another model.
       **arguments: see `Loop`.
     """
 
@@ -64,13 +64,19 @@ class PretrainingLoop(Loop):
         config, data = self.config, self._data
         replicas = self.strategy.num_replicas_in_sync
         self.log.keep(run_health.plan(config, data.lanes, self._last_step, replicas))
+        for part in data.parts if len(data.parts) > 1 else ():
+            self.log.keep(
+                f"{part.records.path}: {part.rows} of {config.training.batch_size} rows, "
+                f"{self._last_step * part.rows / part.lanes.windows:,.1f} passes over "
+                f"{part.lanes.windows:,} windows"
+            )
         if self.is_chief:
             for warning in run_health.warnings(
                 config, data.lanes, self._last_step, self._is_continued
             ):
                 logging.warning(warning)
-        with reading_errors(data.records.path, "train"):
-            windows = iter(data.records.first_windows(_START_WINDOWS))
+        with reading_errors(data.paths[0], "train", *data.paths[1:]):
+            windows = data.first_windows(_START_WINDOWS)
             first = next(windows)
             p_V = run_health.distribution_of(
                 itertools.chain([first], windows), config.model.vocab_size

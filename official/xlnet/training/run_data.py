@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.checkpoint_files import SavedState
@@ -17,52 +20,123 @@ from official.xlnet.files.json_files import json_text
 from official.xlnet.files.schema import conform
 
 
-class RunData:
-    """Training and held-out data of a run, with the position of the run in the data.
-
-    Args:
-      training: batch size, micro-batches and evaluation.
-      records: the data set.
-      strategy: distribution strategy of the run.
+@dataclasses.dataclass
+class Part:
+    """A data set of a run, and the rows of each batch that read it.
 
     Attributes:
       records: the data set.
-      lanes: manifest entry of the training split.
-      checksum: checksum of the training records.
+      rows: number of rows.
+      first_id: what is added to the ids of its windows, which differ from those of other parts.
+      position: the position of its rows at the start; set by `go_to`.
+    """
+
+    records: Records
+    rows: int
+    first_id: int = 0
+    position: Position = dataclasses.field(default_factory=lambda: Position.start(0))
+
+    def __post_init__(self):
+        """Verifies the record files, before anything is written."""
+        self.lanes = self.records.split("train")
+        self.shape = [self.lanes.num_lanes, self.lanes.windows_per_lane]
+        self.records.verify(self.rows)
+
+    def go_to(self, saved: dict[str, Any] | None, where: str) -> None:
+        """Moves to a position; see `RunData.go_to`."""
+        self.position = Position.start(self.rows)
+        if saved is not None:
+            expected = conform(saved.get("lanes_and_windows"), list[int], where)
+            if self.shape != expected:
+                raise DataError(
+                    f"{self.records.path}: expected the data set that the run started with, with "
+                    f"{expected} lanes and windows per lane, got {self.shape}"
+                )
+            self.position = Position.from_dict(saved["position"]).resized(self.rows)
+        self.schedule = LaneSchedule(self.position, self.shape[1])
+
+    def record(self, steps: int) -> dict[str, Any]:
+        """Returns the position after some steps, as JSON."""
+        position = self.schedule.position(steps).as_dict()
+        return {"position": position, "lanes_and_windows": self.shape}
+
+    def batches(self, **options: Any) -> tf.data.Dataset:
+        """Returns the batches from the position on; for the options see `Records.batches`."""
+        data = self.records.batches(self.rows, position=self.position, **options)
+        if not self.first_id:
+            return data
+        ids = ("window_id", "follows")
+        return data.map(lambda batch: batch | {name: batch[name] + self.first_id for name in ids})
+
+    def windows(self, steps: int) -> list[int]:
+        """Returns the ids of the windows that are read after some steps."""
+        number_B, window_B, _ = self.schedule.step_windows(steps)
+        return (number_B % self.shape[0] * self.shape[1] + window_B + self.first_id).tolist()
+
+
+class RunData:
+    """Training and held-out data of a run, with the position of the run in the data.
+
+    Of several data sets, each has its share of the rows of every batch, so that a row goes on with
+    the text that it has read before. The first one is evaluated.
+
+    Args:
+      training: batch size, micro-batches and evaluation.
+      records: the data set, or several.
+      strategy: distribution strategy of the run.
+      shares: the share of each data set.
+
+    Attributes:
+      records: the data set, or the first.
+      parts: the data sets, with the rows of each.
+      lanes: manifest entry of the training split; of several, with the windows of all.
+      checksum: checksum of the training records, and of the shares of several.
       start_step: step at which the run starts or resumes; set by `go_to`.
-      schedule: the windows of each step from `start_step` on; set by `go_to`.
 
     Raises:
-      ConfigError: replicas and micro-batches cannot share a batch equally, or held-out evaluation
-        is on and the data set has no held-out split.
+      ConfigError: replicas and micro-batches cannot share a batch equally, a batch has too few rows
+        for the data sets, or held-out evaluation is on and there is no held-out split.
     """
 
     def __init__(
         self,
         training: TrainingConfig,
-        records: Records,
+        records: Records | Sequence[Records],
         strategy: tf.distribute.Strategy,
+        shares: Sequence[int] = (1,),
     ):
-        self._batch_size = training.batch_size
-        self.records = records
-        self._strategy = strategy
-        self.lanes = records.split("train")
-        self.checksum = hashlib.sha256(json_text(self.lanes.files).encode()).hexdigest()
-        replicas = strategy.num_replicas_in_sync
-        training.require_shares(replicas, even=records.manifest.bidirectional)
-        records.verify(self._batch_size)  # Before anything is written.
+        every = list(records) if isinstance(records, Sequence) else [records]
+        self._batch_size, self._strategy, self.records = training.batch_size, strategy, every[0]
+        replicas, even = strategy.num_replicas_in_sync, every[0].manifest.bidirectional
+        training.require_shares(replicas, even=even)
+        rows = rows_of(shares, self._batch_size, replicas * (2 if even else 1))
+        self.parts: list[Part] = []
+        for each, own in zip(every, rows, strict=True):
+            self.parts.append(Part(each, own, sum(part.lanes.windows for part in self.parts)))
+        self.lanes = self.parts[0].lanes
+        if len(every) > 1:
+            total = sum(part.lanes.windows for part in self.parts)
+            self.lanes = dataclasses.replace(self.lanes, windows=total)
+        files = [part.lanes.files for part in self.parts]
+        identity = files[0] if len(files) == 1 else [files, list(shares)]
+        self.checksum = hashlib.sha256(json_text(identity).encode()).hexdigest()
         self._heldout_batch_size = self._heldout_steps = 0
         if training.evaluation_steps:
-            heldout = records.manifest.splits.get("heldout")
+            heldout = self.records.manifest.splits.get("heldout")
             if heldout is None:
                 raise ConfigError(
-                    f"training.evaluation_steps: expected 0, as {records.path} has no held-out "
-                    "split (xlnet prepare makes one with a larger data.heldout_fraction), "
+                    f"training.evaluation_steps: expected 0, as {self.records.path} has no "
+                    "held-out split (xlnet prepare makes one with a larger data.heldout_fraction), "
                     f"got {training.evaluation_steps}"
                 )
-            self._heldout_batch_size = records.largest_batch("heldout", self._batch_size, replicas)
-            records.verify(self._heldout_batch_size, "heldout", epochs=1)
-            self._heldout_steps = heldout.windows // self._heldout_batch_size
+            size = self.records.largest_batch("heldout", self._batch_size, replicas)
+            self.records.verify(size, "heldout", epochs=1)
+            self._heldout_batch_size, self._heldout_steps = size, heldout.windows // size
+
+    @property
+    def paths(self) -> list[str]:
+        """Directories of the data sets."""
+        return [part.records.path for part in self.parts]
 
     def go_to(self, step: int, saved: SavedState | None) -> None:
         """Moves to the data position of a step.
@@ -75,45 +149,53 @@ class RunData:
           DataError: the checkpoint is of a data set with other lanes.
         """
         self.start_step = step
-        shape = [self.lanes.num_lanes, self.lanes.windows_per_lane]
-        position = Position.start(self._batch_size)
+        of_each: list[Any] = [None] * len(self.parts)
+        where = ""
         if saved is not None:
-            expected = conform(saved.record.get("lanes_and_windows"), list[int], saved.prefix)
-            if shape != expected:
-                raise DataError(
-                    f"{self.records.path}: expected the data set that the run started with, with "
-                    f"{expected} lanes and windows per lane, got {shape}"
-                )
-            position = Position.from_dict(saved.record["position"]).resized(self._batch_size)
-        self._position = position
-        self.schedule = LaneSchedule(position, shape[1])
+            where = saved.prefix
+            of_each = [saved.record, *conform(saved.record.get("others", []), list[dict], where)]
+        for part, record in zip(self.parts, of_each, strict=True):
+            part.go_to(record, where)
 
     def record(self, step: int) -> dict[str, Any]:
         """Returns the data position at a step, as JSON to be stored with a checkpoint."""
-        return {
-            "position": self.schedule.position(step - self.start_step).as_dict(),
-            "lanes_and_windows": [self.lanes.num_lanes, self.lanes.windows_per_lane],
-        }
+        first, *others = (part.record(step - self.start_step) for part in self.parts)
+        return first | ({"others": others} if others else {})
+
+    def first_windows(self, number: int) -> Iterator[dict[str, tf.Tensor]]:
+        """Yields batches of the first windows of each data set, about `number` by their shares."""
+        for part in self.parts:
+            yield from part.records.first_windows(-(-number * part.rows // self._batch_size))
+
+    def _batches(self, **options: Any) -> tf.data.Dataset:
+        parts = [part.batches(**options) for part in self.parts]
+        if len(parts) == 1:
+            return parts[0]
+        return tf.data.Dataset.zip(tuple(parts)).map(
+            lambda *parts: {
+                name: tf.concat([part[name] for part in parts], axis=0) for name in parts[0]
+            },
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
 
     def training(self) -> tf.data.Dataset:
         """Returns the training batches from `start_step` on, distributed over the replicas."""
         return self._strategy.distribute_datasets_from_function(
-            lambda context: self.records.batches(
-                self._batch_size, input_context=context, position=self._position
-            )
+            lambda context: self._batches(input_context=context)
         )
 
     def batch(self, step: int) -> dict[str, tf.Tensor]:
         """Returns the global batch of a step after `start_step`."""
-        index = step - self.start_step - 1
-        data = self.records.batches(self._batch_size, start_step=index, position=self._position)
-        return next(iter(data))
+        return next(iter(self._batches(start_step=step - self.start_step - 1)))
 
     def windows(self, step: int) -> list[int]:
-        """Returns the ids of the windows in the batch of a step after `start_step`."""
-        number_B, window_B, _ = self.schedule.step_windows(step - self.start_step - 1)
-        lanes = self.lanes
-        return (number_B % lanes.num_lanes * lanes.windows_per_lane + window_B).tolist()
+        """Returns the ids of the windows in the batch of a step after `start_step`.
+
+        Ids of a data set are above those of the data sets before it.
+        """
+        steps = step - self.start_step - 1
+        return [window for part in self.parts for window in part.windows(steps)]
 
     @functools.cached_property
     def heldout(self) -> tuple[tf.data.Dataset, int]:
@@ -124,3 +206,29 @@ class RunData:
             ).repeat()  # Of finite data, several workers would not know the number of rows.
         )
         return data, self._heldout_steps
+
+
+def rows_of(shares: Sequence[int], batch_size: int, unit: int) -> list[int]:
+    """Rows of a batch for each of several data sets, as near to their shares as can be.
+
+    Args:
+      shares: the share of each.
+      batch_size: number of rows of a batch, a multiple of `unit`.
+      unit: the rows of a data set are a multiple of it, and at least that.
+
+    Raises:
+      ConfigError: there are not enough rows.
+
+    Example:
+      >>> rows_of([3, 1], batch_size=16, unit=2)
+      [12, 4]
+    """
+    if batch_size < unit * len(shares):
+        raise ConfigError(
+            f"training.batch_size: expected at least {unit * len(shares)}, {unit} rows for each of "
+            f"{len(shares)} data sets, got {batch_size}"
+        )
+    units = np.ones(len(shares), int)
+    for _ in range(batch_size // unit - len(shares)):
+        units[np.argmin(units / shares)] += 1
+    return (units * unit).tolist()

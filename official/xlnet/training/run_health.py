@@ -107,7 +107,7 @@ def warnings(
       config: the experiment configuration.
       data: manifest entry of the training split.
       steps: number of steps from the start of the run.
-      is_continued: whether the weights are those of another model, which a low learning rate suits.
+      is_continued: whether the weights come from another model, which a low learning rate suits.
     """
     found = []
     passes = _passes(config, data, steps)
@@ -151,7 +151,7 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
     """Counts the targets in the first windows of a data set; warns if they are few.
 
     Args:
-      config: the experiment configuration; `model.vocab_size` is set to that of the data set.
+      config: the experiment configuration; `model.vocab_size` is set to match the data set.
       data_dir: data set directory.
 
     Returns:

@@ -43,22 +43,26 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending):
     assert [path.name for path in output.parent.iterdir()] == [output.name]
 
 
-@pytest.mark.parametrize(("pooling", "ending"), [("none", "parquet"), ("words", "jsonl")])
-def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooling, ending):
+@pytest.mark.parametrize(
+    ("pooling", "ending", "stride"),
+    [("none", "parquet", 0), ("words", "jsonl", 0), ("words", "parquet", 7)],
+)
+def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooling, ending, stride):
     texts = ["The cat sat,", "", "evaluated first " * 30]
     source, output = tmp_path / "texts.txt", tmp_path / f"parts.{ending}"
     source.write_text("\n".join(texts) + "\n")
     settings = {"model": world.pretrained, "input": source, "max_length": 17}
+    settings["window_stride"] = stride
     result = command("embed", output=output, pooling=pooling, layers="0,-1", **settings)
-    assert result["truncated"] == 1
+    assert result["truncated"] == (not stride)
     tokenizer = xlnet.load_tokenizer(world.pretrained)
     embedder = xlnet.TextEmbedder(
-        xlnet.load_encoder(world.pretrained), tokenizer, [0, -1], max_length=17
+        xlnet.load_encoder(world.pretrained), tokenizer, [0, -1], 17, stride
     )
     expected = []
     for number, text in enumerate(texts, start=1):
         vectors = embedder(text, "none")[:-2]
-        offsets = tokenizer.encode_with_offsets(text)[1][:15]
+        offsets = tokenizer.encode_with_offsets(text)[1][: None if stride else 15]
         groups = {}
         for vector, (start, end) in zip(vectors, offsets, strict=True):
             first = text.rfind(" ", 0, start + 1) + 1 if pooling == "words" else (start, end)

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.embedding import TextEmbedder, embed
+from official.xlnet.tasks import long_texts
 from official.xlnet.tokenization.graph.packing import pack_columns
+from official.xlnet.tokenization.graph.ragged import ragged
 from tests.helpers.small_language_model import NumberTokenizer
 from tests.helpers.tiny import VOCAB, tiny_encoder
 
@@ -68,6 +71,35 @@ def test_several_layers_stand_side_by_side_and_cut_texts_are_counted(encoder):
     assert embedder.width == found.shape[1] and embedder.num_truncated == 1
 
 
+@pytest.mark.parametrize("stride", [9, 99])
+@pytest.mark.parametrize("pooling", ["mean", "none"])
+def test_long_texts_have_the_means_over_their_windows(encoder, embedder, pooling, stride):
+    """Those of fine-tuning; for tokens, over the windows that hold them."""
+    texts = TEXTS[1:5]
+    read = TextEmbedder(encoder, TOKENIZER, max_length=MAX_LENGTH, window_stride=stride)
+    found = read(texts, pooling, batch_size=2)
+    task = TaskConfig(long_texts="windows", window_stride=stride, max_windows=5)
+    for text, vectors in zip(texts, found, strict=True):
+        ids = TOKENIZER.encode(text)
+        rows = long_texts.read([ragged([ids])], task, MAX_LENGTH)[0]["token_ids"].to_list()
+        windows = [" ".join(map(str, row[:-2])) for row in rows if row]
+        expected = [embedder(window, pooling) for window in windows]
+        if pooling == "none":
+            of_places = [[] for _ in range(len(ids) + 2)]
+            for number, window in enumerate(expected):
+                first = number * min(stride, MAX_LENGTH - 2)
+                for place, vector in enumerate(window[:-2], first):
+                    of_places[place].append(vector)
+                for place in (-2, -1):
+                    of_places[place].append(window[place])
+            expected = [np.mean(each, axis=0) for each in of_places]
+            assert not vectors[: -len(expected)].any() and len(vectors) == 42
+            np.testing.assert_allclose(vectors[-len(expected) :], expected, atol=1e-5)
+        else:
+            np.testing.assert_allclose(vectors, np.mean(expected, axis=0), atol=1e-5)
+    assert read.num_truncated == 0
+
+
 def test_activations_that_overflow_end_with_a_sentence():
     encoder = tiny_encoder()
     for variable in encoder.variables:
@@ -85,15 +117,24 @@ def test_a_causal_model_reads_as_it_was_trained():
         np.testing.assert_allclose(vector, outputs["content"][0, -1], atol=1e-5)
 
 
-def test_short_texts_do_not_run_at_the_length_of_long_ones(embedder):
+def test_short_texts_do_not_run_at_the_length_of_long_ones(embedder, monkeypatch):
+    batches, graph = [], embedder._graph
+
+    def recorded(length, pooling):
+        def run(**inputs):
+            batches.append((length, np.sum(~inputs["is_padding"].numpy(), axis=1).tolist()))
+            return graph(length, pooling)(**inputs)
+
+        return run
+
+    monkeypatch.setattr(embedder, "_graph", recorded)
+    embedder(TEXTS, batch_size=4)
     sizes = [min(length + 2, MAX_LENGTH) for length in LENGTHS]
-    batches = list(embedder._batches(sizes, 4))
-    assert sorted(row for _, rows in batches for row in rows) == list(range(len(TEXTS)))
-    for length, rows in batches:
-        assert 0 < len(rows) <= 4
-        shortest = max(sizes[row] for row in rows)
-        assert length == min(n for n in embedder._lengths if n >= shortest)
-        assert all(sizes[row] > n for row in rows for n in embedder._lengths if n < length)
+    assert sorted(size for _, found in batches for size in found) == sorted(sizes)
+    for length, found in batches:
+        assert 0 < len(found) <= 4
+        assert length == min(n for n in embedder._lengths if n >= max(found))
+        assert all(size > n for size in found for n in embedder._lengths if n < length)
 
 
 def test_layer_0_is_the_word_embedding(encoder):

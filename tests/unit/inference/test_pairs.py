@@ -5,7 +5,12 @@ import pytest
 from scipy import stats
 
 from official.xlnet.errors import DataError
-from official.xlnet.inference.pairs import pair_metrics, prediction_margin, suite_margins
+from official.xlnet.inference.pairs import (
+    norm_correlations,
+    pair_metrics,
+    prediction_margin,
+    suite_margins,
+)
 from official.xlnet.inference.scoring import Score
 
 
@@ -21,6 +26,20 @@ def test_intervals_are_those_of_the_bootstrap_and_groups_are_apart():
     assert {name: group["pairs"] for name, group in found["groups"].items()} == {"7": 28, "a": 55}
     of_a = [value for value, group in zip(differences, groups, strict=True) if group == "a"]
     assert found["groups"]["a"] == pair_metrics(of_a, seed=3)
+
+
+def test_norms_correlate_as_scipy_says_also_by_group():
+    random = np.random.default_rng(1)
+    norms = random.integers(0, 7, 83) / 7  # With ties.
+    log_p, groups = norms + random.normal(0, 1, 83), [n % 3 for n in range(83)]
+    found = norm_correlations(log_p, norms, groups)
+    parts = {None: slice(None), "0": slice(0, None, 3), "1": slice(1, None, 3)}
+    for name, part in parts.items():
+        of_part = found["groups"][name] if name else found
+        assert of_part["texts"] == len(norms[part])
+        assert of_part["pearson"] == pytest.approx(stats.pearsonr(log_p[part], norms[part])[0])
+        assert of_part["spearman"] == pytest.approx(stats.spearmanr(log_p[part], norms[part])[0])
+    assert np.isnan([norm_correlations([1.0] * n, [2.0] * n)["pearson"] for n in (1, 3)]).all()
 
 
 SURPRISALS = {("1", "good"): 2.0, ("2", "good"): 1.0, ("*", "good"): 3.0, ("2", "bad"): 4.5}

@@ -32,20 +32,21 @@ def said(task, train, dev, **counts):
 
 def test_the_report_counts_what_a_person_asks_for(task):
     train = [(f"text {n}", "ab"[n % 3 == 0]) for n in range(90)]
-    train += [("text 1", "a"), ("two\nlines", "a"), ("text  1", "a")]
+    train += [("text 1", "a"), ("two\nlines", "a"), (" text  1\n", "a")]
     longest = task.config.task.max_length
     report, lines = said(task, train, [("text 5", "a"), ("new", "a")], train_truncated=31)
     assert report["train"] == {"examples": 93, "copies": 1}
     assert report["dev"] == {"examples": 2, "also_in_train": 1}
     assert report["classes"] == {"a": [63, 2], "b": [30, 0]}
-    assert report["texts"] == {"with_line_breaks": 1, "equal_after_cleaning": 1}
+    assert report["texts"] == {"with_lost_white_space": 2, "equal_after_cleaning": 1}
     assert lines == [
         "train       93 examples, 1 of them copies",
         "dev         2 examples; 1 of its texts are in train",
         "classes     a 63, b 30; f1 is that of a",
         "warning     dev has no b",
-        f"lengths     median 5 tokens, 99% 22.46, longest 23; 33.3% cut at {longest}",
-        "texts       1 have line breaks, which are read as single spaces",
+        f"lengths     median 5 tokens, 99% 23, longest 23; 31 cut at {longest}",
+        "texts       2 have line breaks, tabs or runs of spaces, each read as one space; a "
+        "vocabulary of `xlnet vocab --keep_whitespace` keeps them",
         "texts       1 are equal to another one once they are cleaned",
     ]
 

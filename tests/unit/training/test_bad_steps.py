@@ -127,7 +127,10 @@ def make_watch(skip):
     model, records, log = make_model(num_layers=1), mock.Mock(), mock.Mock()
     records.split.return_value.configure_mock(num_lanes=6, windows_per_lane=5, files={})
     data = RunData(model.config.training, records, tf.distribute.get_strategy())
-    data.start_step, data.schedule = 100, LaneSchedule(Position.start(4), windows_per_lane=5)
+    data.start_step, data.parts[0].schedule = (
+        100,
+        LaneSchedule(Position.start(4), windows_per_lane=5),
+    )
     data.batch = lambda step: random_windows(step - 101)
     return run_health.Watch(model, data, log, skip=skip), log
 

@@ -1,13 +1,20 @@
 """The data of a pre-training run."""
 
 import itertools
+import random
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import Records
-from official.xlnet.training.run_data import RunData
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.runtime.history import read_history
+from official.xlnet.training.pretraining import pretrain
+from official.xlnet.training.run_data import RunData, rows_of
+from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
+from tests.helpers.world import command
 
 
 def test_held_out_batches_are_an_epoch_again_and_again(world):
@@ -23,3 +30,78 @@ def test_held_out_batches_are_an_epoch_again_and_again(world):
     )
     np.testing.assert_array_equal(first, second)
     assert np.unique(first).size == records.split("heldout").windows
+
+
+# Several data sets with shares.
+
+
+@pytest.fixture(scope="module")
+def other(world, tmp_path_factory):
+    """A data set of other text and fewer lanes, with the vocabulary and windows of the world's."""
+    folder = tmp_path_factory.mktemp("other")
+    (folder / "text.txt").write_text(as_text(random_documents(random.Random(5), 20)))
+    flags = {"input": folder / "text.txt", "vocab": world.vocab, "config": world.config}
+    command("prepare", "--set=num_lanes=4", output=folder / "data", **flags)
+    return str(folder / "data")
+
+
+def test_rows_follow_the_shares():
+    for shares, size, unit, expected in (
+        ([3, 1], 16, 2, [12, 4]),
+        ([1], 6, 2, [6]),
+        ([1, 100], 8, 4, [4, 4]),
+        ([5, 3, 2], 20, 1, [10, 6, 4]),
+        ([1, 1, 1], 16, 2, [6, 6, 4]),
+    ):
+        assert rows_of(shares, size, unit) == expected
+    with pytest.raises(ConfigError, match="at least 4, 2 rows for each of 2 data sets, got 2"):
+        rows_of([1, 1], 2, 2)
+
+
+def test_each_data_set_is_read_by_its_rows_alone(world, other):
+    config = XLNetConfig.load(world.config)
+    records = [Records(path, config) for path in (world.data, other)]
+    data = RunData(config.training, records, tf.distribute.get_strategy(), [2, 1])
+    data.go_to(0, None)
+    first = records[0].split("train").windows
+    alone = [iter(r.batches(n)) for r, n in zip(records, (4, 2), strict=True)]
+    for step, batch in enumerate(itertools.islice(data.training(), 40), 1):
+        one, two = map(next, alone)
+        for name, value in batch.items():
+            shift = first if name in ("window_id", "follows") else 0
+            expected = np.concatenate(
+                [one[name], two[name].numpy() + shift if shift else two[name]]
+            )
+            np.testing.assert_array_equal(value, expected)
+        assert data.windows(step) == batch["window_id"].numpy().tolist()
+    np.testing.assert_array_equal(data.batch(40)["token_ids"], batch["token_ids"])
+
+
+def test_a_run_on_several_resumes_to_the_bit_and_with_the_same_shares_alone(
+    world, other, tmp_path, capfd
+):
+    paths = [f"{world.data}:2", other]
+    overrides = ["training.num_steps=40", "training.warmup_steps=0", "checkpoint_steps=7"]
+    for steps, name in ((40, "whole"), (23, "parts"), (40, "parts")):
+        pretrain(world.config, paths, str(tmp_path / name), overrides, steps=steps)
+    assert f"{other}: 2 of 6 rows" in capfd.readouterr().err
+    losses = [[x["loss"] for x in read_history(str(tmp_path / n))] for n in ("whole", "parts")]
+    assert losses[0] == losses[1] and len(losses[0]) == 40
+    for changed in ([f"{world.data}:1", other], paths[:1]):
+        with pytest.raises(ConfigError, match="records"):
+            pretrain(world.config, changed, str(tmp_path / "parts"), overrides)
+
+
+def test_data_sets_of_another_vocabulary_are_refused(world, tmp_path):
+    flags = {"input": world.text, "vocab": vocabulary_dir(199), "config": world.config}
+    command("prepare", "--set=vocab_size=0", output=tmp_path / "data", **flags)
+    command(
+        "pretrain",
+        status=2,
+        config=world.config,
+        data=f"{world.data},{tmp_path}/data:3",
+        model_dir=tmp_path / "model",
+    )
+    config = XLNetConfig.load(world.config)
+    with pytest.raises(DataError, match="vocabulary of the records"):
+        pretrain(config, [world.data, str(tmp_path / "data")], str(tmp_path / "model"))

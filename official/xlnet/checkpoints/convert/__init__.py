@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -15,15 +16,15 @@ from official.xlnet.checkpoints.convert.differences import (
 from official.xlnet.checkpoints.convert.hf_format import HfSource, write_hf
 from official.xlnet.checkpoints.convert.model_card import readme
 from official.xlnet.checkpoints.convert.tf1_format import Tf1Source, write_tf1
-from official.xlnet.checkpoints.convert.variable_map import Source, Weights
-from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_xlnet
+from official.xlnet.checkpoints.convert.variable_map import Source, Weights, variables_of
+from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_variables
 from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import new_folder, write_bytes
 from official.xlnet.files.json_files import read_record
 from official.xlnet.tokenization.hf_vocabulary import has_vocabulary
-from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
+from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary, num_pieces
 
 
 @checks_arguments("source", "output")
@@ -69,7 +70,9 @@ def convert(
     weights = Weights(opened, to)
     with new_folder(output) as folder:
         if to == "xlnet":
-            write_xlnet(folder, weights, opened.vocab_file)
+            write_variables(folder, variables_of(to, weights))
+            copy_vocabulary(opened.vocab_file, folder)
+            opened.config.save(folder)
         elif to == "hf":
             write_hf(folder, weights, opened.vocab_file)
         else:
@@ -81,7 +84,7 @@ def convert(
         logging.warning("%s: %s", output, sentence)
     return {
         "variables": len(weights.shapes),
-        "parameters": weights.num_parameters,
+        "parameters": sum(map(math.prod, weights.shapes.values())),
         "left_over": weights.left_over,
         "not_filled": weights.not_filled,
         "differences": found,

@@ -140,7 +140,10 @@ class HfSource:
         self.config = self._read_config()
         if not self.config.model.untie_r:
             self.config.model.untie_r = not self._repeats_biases()
-        self._hide_tied_weight()
+        tied, embedding = self.shapes.get(_TIED), self.shapes.get(_EMBEDDING)
+        # A weight of the LM head that is not the word embedding is reported as left over.
+        if tied and tied == embedding and np.array_equal(self.read(_TIED), self.read(_EMBEDDING)):
+            del self.shapes[_TIED]
 
     def read(self, name: str) -> np.ndarray:
         stored = name.removeprefix(self._prefix)
@@ -256,18 +259,6 @@ class HfSource:
             for same_kind in by_kind
             for name in same_kind[1:]
         )
-
-    def _hide_tied_weight(self) -> None:
-        """Removes the LM head's weight from `shapes` if it is tied to the word embedding.
-
-        Otherwise it is kept, and reported as left over.
-        """
-        if (
-            self.shapes.get(_TIED) is not None
-            and self.shapes[_TIED] == self.shapes.get(_EMBEDDING)
-            and np.array_equal(self.read(_TIED), self.read(_EMBEDDING))
-        ):
-            del self.shapes[_TIED]
 
 
 class _SafetensorsFile:
@@ -391,25 +382,17 @@ def _check_supported(tree: dict[str, Any], path: str) -> None:
 
 
 def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:
-    for name in WEIGHTS_FILES:
-        index = f"{name}.index.json"
+    readers: list[Any] = [_SafetensorsFile, TorchFile]
+    for name, opened in zip(WEIGHTS_FILES, readers, strict=True):
+        where = os.path.join(path, f"{name}.index.json")
         if os.path.exists(os.path.join(path, name)):
-            return [_open_file(path, name)]
-        if os.path.exists(os.path.join(path, index)):
-            where = os.path.join(path, index)
-            names = conform(
-                read_json(where, dict[str, Any]).get("weight_map"),
-                dict[str, str],
-                f"{where}: weight_map",
-            )
+            return [opened(os.path.join(path, name))]
+        if os.path.exists(where):
+            found = read_json(where, dict[str, Any]).get("weight_map")
+            names = conform(found, dict[str, str], f"{where}: weight_map")
             shards = sorted(set(names.values()))
             for shard in shards:
                 if shard not in os.listdir(path):
                     raise DataError(f"{where}: expected names of files beside it, got {shard!r}")
-            return [_open_file(path, shard) for shard in shards]
+            return [opened(os.path.join(path, shard)) for shard in shards]
     raise DataError(f"{path}: expected {' or '.join(WEIGHTS_FILES)} or an index of its shards")
-
-
-def _open_file(path: str, name: str) -> _SafetensorsFile | TorchFile:
-    full = os.path.join(path, name)
-    return _SafetensorsFile(full) if name.endswith(".safetensors") else TorchFile(full)

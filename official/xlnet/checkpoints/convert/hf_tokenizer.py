@@ -21,9 +21,11 @@ from official.xlnet.files.json_files import write_json
 from official.xlnet.tokenization.added_tokens import added_pieces
 from official.xlnet.tokenization.hf_vocabulary import ADDED_JSON, TOKENIZER_JSON
 from official.xlnet.tokenization.sentencepiece_proto import (
+    KEEPS_WHITESPACE,
     OF_TOKENIZERS,
     UNIGRAM,
     USER_DEFINED,
+    USER_DEFINED_SCORE,
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import (
@@ -68,6 +70,12 @@ def write_vocabulary_files(
         _token(each.id, each.content, each.is_normalized, each.is_special)
         for each in sorted(tokens.values(), key=lambda each: each.id)
     ]
+    pre_tokenizer: dict[str, Any] = _METASPACE
+    if model.normalizer_spec.remove_extra_whitespaces:
+        pre_tokenizer = {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "WhitespaceSplit"}, _METASPACE],
+        }
     tree = {
         "version": "1.0",
         "truncation": None,
@@ -77,9 +85,9 @@ def write_vocabulary_files(
             "type": "Sequence",
             "normalizers": _normalizers(model, lowercase, keep_accents),
         },
-        "pre_tokenizer": _pre_tokenizer(model),
+        "pre_tokenizer": None if _keeps_whitespace(model) else pre_tokenizer,
         "post_processor": _template(),
-        "decoder": _METASPACE,
+        "decoder": _DECODER if _keeps_whitespace(model) else _METASPACE,
         "model": {
             "type": "Unigram",
             "unk_id": UNK_ID,
@@ -114,6 +122,14 @@ def without_tokens(model_proto: bytes) -> bytes:
 
 
 _METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+_DECODER = {  # Of texts whose white space is kept.
+    "type": "Sequence",
+    "decoders": [
+        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+        {"type": "Fuse"},
+        {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+    ],
+}
 
 
 def _token(number: int, content: str, is_normalized: bool, is_special: bool) -> dict[str, Any]:
@@ -129,19 +145,29 @@ def _token(number: int, content: str, is_normalized: bool, is_special: bool) -> 
 
 
 def _scores(model: message.Message) -> list[list[Any]]:
-    penalty = 0.0 if model.normalizer_spec.name == OF_TOKENIZERS else _COMMA_PENALTY
+    splits_commas = model.normalizer_spec.name not in (OF_TOKENIZERS, KEEPS_WHITESPACE)
     found = []
     for piece in model.pieces:
         text = piece.piece
         is_split = len(text) > 1 and text[-1] == "," and text[-2].isdigit()
-        found.append([text, piece.score - penalty * is_split])
+        score = piece.score - _COMMA_PENALTY * (is_split and splits_commas)
+        if piece.type == USER_DEFINED and _keeps_whitespace(model):
+            score = USER_DEFINED_SCORE * (len(text.encode()) - 1)
+        found.append([text, score])
     return found
+
+
+def _keeps_whitespace(model: message.Message) -> bool:
+    return model.normalizer_spec.name == KEEPS_WHITESPACE
 
 
 def _normalizers(
     model: message.Message, lowercase: bool, keep_accents: bool
 ) -> list[dict[str, Any]]:
     """HF's normalizers for `text_cleaning.clean` and SentencePiece's own."""
+    if _keeps_whitespace(model):
+        spaces = [{"type": "Prepend", "prepend": "▁"}, _replace({"String": " "}, "▁")]
+        return [*([{"type": "Lowercase"}] if lowercase else []), *spaces]
     is_theirs = model.normalizer_spec.name == OF_TOKENIZERS
     found: list[dict[str, Any]] = [_replace({"String": quotes}, '"') for quotes in ("``", "''")]
     if not keep_accents:
@@ -167,12 +193,6 @@ def _combining() -> str:
     firsts, lasts = (sorted(code for code in codes if code + k not in codes) for k in (-1, 1))
     spans = (f"\\x{{{a:X}}}-\\x{{{b:X}}}" for a, b in zip(firsts, lasts, strict=True))
     return f"[{''.join(spans)}]"
-
-
-def _pre_tokenizer(model: message.Message) -> dict[str, Any]:
-    if not model.normalizer_spec.remove_extra_whitespaces:
-        return _METASPACE
-    return {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, _METASPACE]}
 
 
 def _template() -> dict[str, Any]:

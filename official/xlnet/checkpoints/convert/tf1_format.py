@@ -68,7 +68,12 @@ class Tf1Source:
         self.vocab_file = os.path.join(path, VOCAB_FILE)
         self._checkpoint = CheckpointFile(_find_checkpoint(path))
         self.shapes = self._checkpoint.shapes
-        self.config = _read_config(os.path.join(path, CONFIG_FILE))
+        file = os.path.join(path, CONFIG_FILE)
+        self.config, tree = XLNetConfig(), read_json(file, dict[str, Any])
+        read_settings(self.config, _SETTINGS, tree, file, required=True)
+        read_settings(self.config, {OBJECTIVE_KEY: "objective.kind"}, tree, file)
+        require_one_of(f"{file}: ff_activation", self.config.model.activation, _ACTIVATIONS)
+        check_head_size(self.config.model, tree, file)
         name, scope = _head_of(self.shapes)
         self.config.task = task = dataclasses.replace(self.config.task, name=name)
         if scope:
@@ -157,15 +162,6 @@ def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
     )
 
 
-def _read_config(path: str) -> XLNetConfig:
-    tree, config = read_json(path, dict[str, Any]), XLNetConfig()
-    read_settings(config, _SETTINGS, tree, path, required=True)
-    read_settings(config, {OBJECTIVE_KEY: "objective.kind"}, tree, path)
-    require_one_of(f"{path}: ff_activation", config.model.activation, _ACTIVATIONS)
-    check_head_size(config.model, tree, path)
-    return config
-
-
 def _head_of(shapes) -> tuple[str, str]:
     """`task.name` and `task.scope` of the model's head, e.g. ("classification", "mnli")."""
     heads = []
@@ -185,10 +181,7 @@ def _find_checkpoint(path: str) -> str:
         if name.endswith(".index")
     ]
     release, latest = os.path.join(path, CHECKPOINT), latest_checkpoint(path)
-    if release in prefixes:
-        return release
-    if latest in prefixes:
-        return latest
-    if len(prefixes) != 1:
+    known = [prefix for prefix in (release, latest) if prefix in prefixes] or prefixes
+    if len(prefixes) != 1 and known is prefixes:
         raise DataError(f"{path}: expected {CHECKPOINT}.index, got {len(prefixes)} other indices")
-    return prefixes[0]
+    return known[0]

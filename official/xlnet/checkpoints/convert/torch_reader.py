@@ -61,14 +61,12 @@ class _Dictionary(dict):
         pass
 
 
-def _rebuild_tensor(key: str, offset: int, shape: Any, strides: Any, *_: Any) -> _Tensor:
-    return _Tensor(key, offset, tuple(map(operator.index, shape)), strides)
-
-
 # What names in a pickle mean here. None is a class, whose attributes a pickle could set.
 _GLOBALS: dict[tuple[str, str], Any] = {
     ("collections", "OrderedDict"): lambda: _Dictionary(),
-    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
+    ("torch._utils", "_rebuild_tensor_v2"): lambda key, offset, shape, strides, *_: _Tensor(
+        key, offset, tuple(map(operator.index, shape)), strides
+    ),
     ("torch._utils", "_rebuild_parameter"): lambda tensor, *_: tensor,
     **{("torch", name): name for name in _DTYPES},
 }

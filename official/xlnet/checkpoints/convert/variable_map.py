@@ -13,7 +13,6 @@ conversion:
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Iterator
 from typing import Protocol
@@ -132,12 +131,10 @@ def rows_of(config: XLNetConfig, *forms: str) -> tuple[Row, ...]:
       *forms: names of formats.
     """
     biases = _BIASES_OF_LAYERS if config.model.untie_r else _SHARED_BIASES
-    rows = _EMBEDDINGS + _LAYERS + biases + _LM_HEAD + _head_rows(config.task.name)
+    name = config.task.name
+    head = FORMATS[name].rows if name in FORMATS.names() else ()
+    rows = _EMBEDDINGS + _LAYERS + biases + _LM_HEAD + head
     return tuple(row for row in rows if all(getattr(row, form) for form in forms))
-
-
-def _head_rows(name: str) -> tuple[Row, ...]:
-    return FORMATS[name].rows if name in FORMATS.names() else ()
 
 
 def finite_floats(value: np.ndarray, where: str) -> np.ndarray:
@@ -203,7 +200,12 @@ class Weights:
             names = _expand(theirs, source.config)
             for name in names:
                 if name in source.shapes:
-                    self._check_shape(name, [sizes[letter] for letter in theirs.shape])
+                    expected = [sizes[letter] for letter in theirs.shape]
+                    if (found := list(source.shapes[name])) != expected:
+                        raise DataError(
+                            f"{source.path}: variable {name!r}: expected shape {expected}, got "
+                            f"{found}"
+                        )
                     used.add(name)
                 elif row.xlnet.name not in _OPTIONAL:
                     raise DataError(f"{source.path}: expected a variable {name!r}, got none")
@@ -223,11 +225,6 @@ class Weights:
                     f"configuration, got also a variable {name!r}"
                 )
 
-    @property
-    def num_parameters(self) -> int:
-        """Total number of parameters."""
-        return sum(math.prod(shape) for shape in self.shapes.values())
-
     def read(self, ours: str) -> np.ndarray:
         """Returns the value of a variable, by our name and in our shape, as float32."""
         name, source_shape, shape, layer = self._origins[ours]
@@ -239,13 +236,6 @@ class Weights:
         if ours == _LM_BIAS and self._to != "xlnet" and self.config.model.embedding_rows:
             value[self.config.model.vocab_size :] = _NEVER  # Other formats do not know padding.
         return value
-
-    def _check_shape(self, name: str, expected: list[int]) -> None:
-        found = list(self._source.shapes[name])
-        if found != expected:
-            raise DataError(
-                f"{self._source.path}: variable {name!r}: expected shape {expected}, got {found}"
-            )
 
 
 def variables_of(form: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]]:

@@ -12,11 +12,9 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.convert.tf1_format import CheckpointFile
-from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import copy_vocabulary
 
 _PREFIX, _SUFFIX = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -59,19 +57,6 @@ class XLNetSource:
 
     def read(self, name: str) -> np.ndarray:
         return self._checkpoint.read(self._keys[name])
-
-
-def write_xlnet(folder: str, weights: Weights, vocab_file: str) -> None:
-    """Writes a model directory.
-
-    Args:
-      folder: an existing empty directory.
-      weights: the weights to write.
-      vocab_file: SentencePiece model to copy.
-    """
-    write_variables(folder, variables_of("xlnet", weights))
-    copy_vocabulary(vocab_file, folder)
-    weights.config.save(folder)
 
 
 def write_variables(folder: str, variables: Iterable[tuple[str, np.ndarray]]) -> None:

@@ -1,6 +1,6 @@
 """Networks of BERT, GPT and GPT-2, behind the inputs and outputs of `XLNetEncoder`.
 
-BERT's encoder is that of the Model Garden. GPT's has its blocks with a causal mask, without
+BERT's encoder is the Model Garden's. GPT's has its blocks with a causal mask, without
 segments; GPT-2's has layer normalization before each part of a block, and once more at the end.
 """
 
@@ -92,7 +92,7 @@ class BertEncoder(BertEncoderV2, Encoder):
 
         h_0 = layer norm(word + position + segment);  h_l = block_l(h_{l-1})
 
-    The layers, their initialization and the names of their variables are those of
+    The layers, their initialization and the names of their variables are the same as in
     `official.nlp.modeling.networks.BertEncoderV2`, without its pooler. Positions count from the
     first token that is not padding, so padding may be on either side.
 
@@ -271,7 +271,7 @@ class GptEncoder(BertEncoder):
 
         h_0 = word + position;  h_l = block_l(h_{l-1})
 
-    Arguments, call arguments and outputs are those of `BertEncoder`; `segment_ids` are ignored.
+    Takes and returns the same as `BertEncoder`; `segment_ids` are ignored.
     `model.attention_type` is `uni`.
 
     Example:
@@ -299,7 +299,7 @@ class Gpt2Encoder(GptEncoder):
     The output matrices of attention and of the feed-forward network start at 1/√N of what they
     are in GPT, N = 2 L being the number of residual layers.
 
-    Arguments, call arguments and outputs are those of `GptEncoder`; the last hidden state is
+    Takes and returns the same as `GptEncoder`; the last hidden state is
     `content`.
 
     Example:

@@ -1,1 +1,1 @@
-"""Several fine-tuning runs, of which the best model is kept: repeated, and as a search."""
+"""Several fine-tuning runs that keep the best model: repeated, as a search, or over folds."""

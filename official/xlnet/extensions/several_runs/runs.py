@@ -99,7 +99,7 @@ class Runs:
     def result(self, finished: Run | None, folder: str, config: XLNetConfig, **facts: Any) -> Run:
         """Returns the result of a run, after training unless it is finished.
 
-        The model of the best run of full length is published: it becomes that of the directory.
+        The model of the best run of full length becomes the model of the directory.
 
         Args:
           finished: the run, if it is finished.
@@ -187,11 +187,11 @@ def _as_json(config: XLNetConfig) -> Any:
 
 
 def _publish(directory: str, output: str) -> None:
-    """Makes the model of a run that of the output directory."""
+    """Copies the model of a run to the output directory."""
     for old in glob.glob(os.path.join(glob.escape(output), "ckpt-*")):
         os.remove(old)
     for entry in os.scandir(directory):
-        if entry.is_file() and entry.name != INPUTS_FILE:  # Those of all runs stay.
+        if entry.is_file() and entry.name != INPUTS_FILE:  # The checksums of all runs stay.
             shutil.copy2(entry.path, output)
 
 

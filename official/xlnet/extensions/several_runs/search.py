@@ -3,7 +3,7 @@
 As in Jamieson and Talwalkar (2016), all candidates are trained for a ninth of their length, the
 best third of them for a third, and the best ninth for all of it. Every run has a complete schedule,
 with the rate decayed to its end. Candidate 0 is the configuration itself. It is always among the
-last, so the result is no worse on dev than that of a run without a search.
+last, so the result on dev is at least as good as without a search.
 
 output/              the model directory of the best run, and
 output/recipe.yaml   its settings, for `xlnet finetune --config`
@@ -187,7 +187,7 @@ def _table(runs: Sequence[Run], best: int) -> list[str]:
 
 
 def _length(run: Run, share: int) -> str:
-    """The full length of a candidate, of which `run` was 1/`share`."""
+    """The full length of a candidate whose `run` had 1/`share` of it."""
     if run["epochs"]:
         return f"{run['epochs'] * share:.3g} epochs"
     return f"{run['num_steps'] * share:,} steps"
@@ -228,7 +228,7 @@ def _write_recipe(path: str, config: XLNetConfig, run: Run) -> None:
     """
     task = config.task.as_dict()
     if not task["labels"]:
-        del task["labels"]  # Those of the training data.
+        del task["labels"]  # They come from the training data.
     tree = {
         "model": {
             key: value for key, value in config.model.as_dict().items() if key in _MODEL_KEYS

@@ -7,6 +7,7 @@ import tensorflow as tf
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import MASKED, Head, num_classes
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
+from official.xlnet.modeling.ops.shapes import sizes
 
 
 class SummaryHead(Head):
@@ -56,7 +57,7 @@ class SummaryHead(Head):
         """
         # With memory, there may be vectors of the last segment only.
         is_padding_UST = inputs["is_padding"][:, -content_USTD.shape[1] :]
-        sequences, tokens, width = content_USTD.shape[1:]
+        _, sequences, tokens, width = sizes(content_USTD)
         content_XTD = tf.reshape(content_USTD, [-1, tokens, width])
         is_padding_XT = tf.reshape(is_padding_UST, [-1, tokens])
         summary_XD = self.summary(content_XTD, is_padding_XT, seed)

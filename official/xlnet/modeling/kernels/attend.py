@@ -9,6 +9,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_gpu
+from official.xlnet.modeling.kernels.product_type import multiply
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances
 from official.xlnet.modeling.kernels.rematerialization import computed_once, used_after
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, keep_mask
@@ -88,15 +89,15 @@ def attend(
         p_BNQK = tf.nn.softmax(scores_BNQK)
         if keeps:
             p_BNQK = computed_once(tf.cast(p_BNQK, value_BNKH.dtype))
-        output_BNQH = tf.matmul(drop(p_BNQK, seed), value_BNKH)
+        output_BNQH = multiply(drop(p_BNQK, seed), value_BNKH)
 
         def gradient(d_output_BNQH):
             dots_BNQH = tf.cast(d_output_BNQH, tf.float32) * tf.cast(output_BNQH, tf.float32)
             # Drawing again must not be optimized away to keeping what was drawn first.
             d_output_BNQH, (same_seed,) = used_after(d_output_BNQH, [seed])
-            d_value_BNKH = tf.matmul(drop(p_BNQK, same_seed), d_output_BNQH, transpose_a=True)
+            d_value_BNKH = multiply(drop(p_BNQK, same_seed), d_output_BNQH, transpose_a=True)
             with tf.control_dependencies([d_value_BNKH]):  # One array of this size goes first.
-                d_dropped_BNQK = tf.matmul(d_output_BNQH, value_BNKH, transpose_b=True)
+                d_dropped_BNQK = multiply(d_output_BNQH, value_BNKH, transpose_b=True)
             mean_BNQ = tf.reduce_sum(dots_BNQH, axis=-1)
             d_content, d_segment = score_gradients(
                 p_BNQK, d_dropped_BNQK, mean_BNQ, same_seed, rows, keys

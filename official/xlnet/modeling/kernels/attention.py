@@ -21,6 +21,7 @@ from official.xlnet.modeling.kernels.device_forms import has_gpu
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids, FactorsOfRows
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
+from official.xlnet.modeling.kernels.product_type import multiply
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances, TargetRows
 from official.xlnet.modeling.kernels.rematerialization import computed_once, recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
@@ -164,7 +165,7 @@ def new_cache(
     Args:
       hidden_states: [B, T, D], content rows, T <= C.
       num_slots: number of slots, C.
-      sinusoids: those of the distances between C positions.
+      sinusoids: sinusoids of the distances between C positions.
       key_kernel: W_k, [D, N, H].
       value_kernel: W_v, [D, N, H].
       position_kernel: W_r, [D, N, H].
@@ -282,7 +283,7 @@ def _attend_stream(
     value,
     position,
 ):
-    content_BNXK = tf.matmul(by_content, key, transpose_b=True)
+    content_BNXK = multiply(by_content, key, transpose_b=True)
     terms = ScoreTerms(content_BNXK, stream.positional.scores(by_position, position), segment)
     return attend(terms, value, stream.rows, keys, Pattern(stream.shift, causal), rate, seed)
 

@@ -17,10 +17,12 @@ from factors, and 21.5 million with shifts.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import tensorflow as tf
 
+from official.xlnet.modeling.kernels.product_type import multiply
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.shapes import sizes
 
@@ -66,7 +68,7 @@ class FactoredSinusoids(NamedTuple):
     def of_distances(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Sines and cosines of the distances M + T - 1 … -(T - 1), [R, D / 2] each.
 
-        They are those of the last row and all keys, then of the first row and the keys after it.
+        First the distances of the last row to all keys, then of the first row to the keys after it.
         """
         num_tokens, num_keys = sizes(self.rows)[1], sizes(self.keys)[0]
         later_keys = self.keys[num_keys - num_tokens + 1 :]
@@ -120,11 +122,12 @@ class FactorsOfRows(NamedTuple):
           query_BNXH: (q + r_r) / √H.
           kernel_DNH: projection of sinusoids, W_r: first of sines, then of cosines.
         """
+        project = functools.partial(tf.einsum, "bnxh,cnh->bnxc")
         by_sine, by_cosine = (
-            tf.cast(tf.einsum("bnxh,cnh->bnxc", query_BNXH, half), tf.float32)[..., None, :]
+            tf.cast(multiply(query_BNXH, half, project), tf.float32)[..., None, :]
             for half in tf.split(kernel_DNH, 2, axis=0)
         )
         by_key_BNXFC = tf.cast(by_sine * self.sine + by_cosine * self.cosine, query_BNXH.dtype)
         # F and C are not merged: on a TPU that would cost as much as the shift that is avoided.
-        keys_KFC = tf.cast(self.keys, query_BNXH.dtype)
-        return tf.einsum("bnxfc,kfc->bnxk", by_key_BNXFC, keys_KFC)
+        score = functools.partial(tf.einsum, "bnxfc,kfc->bnxk")
+        return multiply(by_key_BNXFC, self.keys, score)

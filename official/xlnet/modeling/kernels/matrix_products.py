@@ -10,6 +10,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
+from official.xlnet.modeling.kernels.product_type import multiply
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.modeling.ops.shapes import sizes
 
@@ -23,7 +24,7 @@ def product(x_BXI: tf.Tensor, kernel_IO: tf.Tensor | StoredMatrix) -> tf.Tensor:
     """einsum("bxi,io->bxo")."""
     if isinstance(kernel_IO, StoredMatrix):
         return kernel_IO.multiply(x_BXI)
-    return tf.tensordot(x_BXI, kernel_IO, axes=1)
+    return multiply(x_BXI, kernel_IO, tf.tensordot, axes=1)
 
 
 def to_heads(x_BXD: tf.Tensor, kernel_DNH: tf.Tensor | StoredMatrix) -> tf.Tensor:
@@ -44,21 +45,21 @@ def from_heads(x_BNXH: tf.Tensor, kernel_DNH: tf.Tensor | StoredMatrix) -> tf.Te
         projected = kernel_DNH.multiply(merged, transpose=True)
     else:
         kernel = tf.reshape(kernel_DNH, [d_model, heads * d_head])
-        projected = tf.matmul(merged, kernel, transpose_b=True)
+        projected = multiply(merged, kernel, transpose_b=True)
     return tf.reshape(projected, [-1, sizes(x_BNXH)[2], d_model])
 
 
 def distance_scores(query: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
     """Dot products of query rows [..., Q, H] with positions [..., R, H], [..., Q, R].
 
-    Where all leading axes of `position` are 1, as with one head and no reversed rows, the product
-    is that of two matrices: TensorFlow 2.20 with oneDNN gives wrong values, or crashes, when it
+    Where all leading axes of `position` are 1, as with one head and no reversed rows, two
+    matrices are multiplied: TensorFlow 2.20 with oneDNN gives wrong values, or crashes, when it
     broadcasts such an operand (tensorflow issue 117700).
     """
     if all(size == 1 for size in position.shape[:-2]):
         position_RH = tf.reshape(position, sizes(position)[-2:])
-        return tf.tensordot(query, position_RH, [[-1], [-1]])
-    return tf.matmul(query, position, transpose_b=True)
+        return multiply(query, position_RH, tf.tensordot, axes=[[-1], [-1]])
+    return multiply(query, position, transpose_b=True)
 
 
 def inner_width(d_inner: int, dtype: tf.DType = tf.float32) -> int:

@@ -67,7 +67,7 @@ class ConsecutiveRows:
         heads, _, width = sizes(position_BNRH)[1:]
         query_BNTH = tf.pad(query_BNTH, [[0, 0], [0, 0], [0, self.padding], [0, 0]])
         query_BNbcH = tf.reshape(query_BNTH, [-1, heads, self.num_blocks, self.block, width])
-        if self._num_distances != position_BNRH.shape[2]:  # That of more rows.
+        if self._num_distances != position_BNRH.shape[2]:  # A table for more rows.
             position_BNRH = position_BNRH[:, :, : self._num_distances]
         position_BNRH = tf.pad(position_BNRH, [[0, 0], [0, 0], [self.padding, 0], [0, 0]])
         starts = [self.block * b for b in reversed(range(self.num_blocks))]

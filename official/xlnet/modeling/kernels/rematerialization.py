@@ -19,7 +19,7 @@ def recomputed(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
 
     As `tf.recompute_grad`, but in order, without which little memory is saved: everything that is
     computed again waits for the gradient that needs it, even values that depend on no argument; and
-    gradients reach the layer before only when those of the variables have been computed.
+    gradients reach the layer before only after the gradients of the variables.
 
     Args:
       function: maps tensors to one tensor; may use variables. Seeds are among its arguments: XLA

@@ -38,7 +38,8 @@ def threefry_2x32(
     for group in range(5):
         for rotation in _ROTATIONS[group % 2]:
             x0 += x1
-            x1 = _rotate_left(x1, rotation) ^ x0
+            left, right = _word(rotation), _word(32 - rotation)
+            x1 = (tf.bitwise.left_shift(x1, left) | tf.bitwise.right_shift(x1, right)) ^ x0
         x0 += keys[(group + 1) % 3]
         x1 += keys[(group + 2) % 3] + _word(group + 1)
     return x0, x1
@@ -95,9 +96,3 @@ def row_uniform(
 
 def _word(value: int) -> tf.Tensor:
     return tf.constant(value, tf.uint32)
-
-
-def _rotate_left(x: tf.Tensor, bits: int) -> tf.Tensor:
-    return tf.bitwise.bitwise_or(
-        tf.bitwise.left_shift(x, _word(bits)), tf.bitwise.right_shift(x, _word(32 - bits))
-    )

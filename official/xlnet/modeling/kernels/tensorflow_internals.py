@@ -40,7 +40,7 @@ def optimization_barrier(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
 
 
 def without_custom_gradients(trace: Callable[[], T]) -> T:
-    """What a function returns, which traces graphs that nobody differentiates: those of an export.
+    """The result of a function that traces graphs which nobody differentiates, as in an export.
 
     TensorFlow warns of custom gradients when it loads them.
 

@@ -31,7 +31,7 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
 
     Args:
       function: module-level function.
-      *static: its leading arguments that are no tensors. Calls share a kernel where these are
+      *static: its leading, non-tensor arguments. Calls share a kernel where these are
         equal.
     """
     bound = functools.partial(function, *static)
@@ -43,7 +43,9 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
         return tf.function(bound, jit_compile=True, autograph=False)
 
     def call(*tensors):
-        if tf.executing_eagerly() or not _are_static(tensors):
+        # All sizes but that of the first axis, the batch.
+        are_static = all(x.shape[1:].is_fully_defined() for x in tf.nest.flatten(tensors))
+        if tf.executing_eagerly() or not are_static:
             return bound(*tensors)
         kernel = kernel_of(device())
         # Grappler cannot see the shapes that a compiled kernel returns.
@@ -61,7 +63,7 @@ def fused(function: Callable, *static: Hashable) -> Callable:
 
     Args:
       function: module-level function that returns one tensor.
-      *static: its leading arguments that are no tensors.
+      *static: its leading, non-tensor arguments.
     """
     forward, backward = compiled(function, *static), compiled(_gradients, function, *static)
 
@@ -93,11 +95,6 @@ def row_sums(x: tf.Tensor) -> tf.Tensor:
     if has_accelerator():
         return tf.reduce_sum(x, axis=-1)
     return tf.linalg.matvec(x, tf.ones([sizes(x)[-1]], x.dtype))
-
-
-def _are_static(tensors) -> bool:
-    """Whether all sizes but that of the first axis, the batch, are known."""
-    return all(x.shape[1:].is_fully_defined() for x in tf.nest.flatten(tensors))
 
 
 def _gradients(function, *arguments):

@@ -9,7 +9,7 @@ import tensorflow as tf
 def look_up(table_VD: tf.Tensor, token_ids_BT: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Rows of a table, and the table itself for a tied head.
 
-    The gradient of the table is one array: that of the head, to which those of the rows are
+    The gradient of the table is one array: the head's, to which the gradients of the rows are
     added in place. Summed as two gradients of one variable they would cost three more copies in
     memory, but no time that can be measured.
     It is computed last, so that this largest of all gradients does not lie in memory during the

@@ -6,6 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.modeling.kernels.product_type import multiply
 from official.xlnet.modeling.ops.shapes import sizes
 
 
@@ -44,9 +45,8 @@ class LMHead(tf_keras.layers.Layer):
         bias_V = tf.cast(self.bias, tf.float32)
         if self.embedding_rows > self.vocab_size:
             embedding_VD, bias_V = embedding_VD[: self.vocab_size], bias_V[: self.vocab_size]
-        embedding_VD = tf.cast(embedding_VD, query_BPD.dtype)
         _, num_targets, width = sizes(query_BPD)
-        logits = tf.matmul(tf.reshape(query_BPD, [-1, width]), embedding_VD, transpose_b=True)
+        logits = multiply(tf.reshape(query_BPD, [-1, width]), embedding_VD, transpose_b=True)
         logits = tf.cast(logits, tf.float32) + bias_V
         return tf.reshape(logits, [-1, num_targets, self.vocab_size])
 

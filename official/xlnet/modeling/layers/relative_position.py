@@ -119,10 +119,6 @@ class RelativePositionEncoding(LegacyLayer):
         return {**super().get_config(), "clamp_len": self.clamp_len}
 
 
-def _frequencies(width: int) -> np.ndarray:
-    return 10000.0 ** (-np.arange(0, width, 2) / width)
-
-
 def _range(start: Size, stop: Size, step: int = 1) -> tf.Tensor | np.ndarray:
     """Whole numbers in float64: angles in float32 would lose four digits at large distances."""
     if isinstance(start, int) and isinstance(stop, int):
@@ -132,7 +128,7 @@ def _range(start: Size, stop: Size, step: int = 1) -> tf.Tensor | np.ndarray:
 
 def _sinusoids(position_R: tf.Tensor | np.ndarray, width: int) -> Sinusoids:
     """Sine and cosine of positions or distances at every frequency, float32 [R, D / 2] each."""
-    angle_RC = position_R[:, None] * _frequencies(width)
+    angle_RC = position_R[:, None] * 10000.0 ** (-np.arange(0, width, 2) / width)
     if isinstance(angle_RC, np.ndarray):
         return Sinusoids(np.sin(angle_RC).astype(np.float32), np.cos(angle_RC).astype(np.float32))
     return Sinusoids(tf.cast(tf.sin(angle_RC), tf.float32), tf.cast(tf.cos(angle_RC), tf.float32))

@@ -65,7 +65,9 @@ class ResidualNorm(tf_keras.layers.Layer):
         dropout_seed: tf.Tensor | None = None,
     ) -> tf.Tensor:
         seed = dropout_seed_of_call(training, dropout_seed)
-        normalize: Callable = functools.partial(_normalize, _plain_sums, 0.0)
+        # Outside a kernel, a forward pass of base with 1 x 16 tokens takes 4% less time.
+        plain_sums = functools.partial(tf.reduce_sum, axis=-1)
+        normalize: Callable = functools.partial(_normalize, plain_sums, 0.0)
         if training:
             normalize = fused(_normalize, row_sums, self.dropout)
         gamma_D, beta_D = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
@@ -76,11 +78,6 @@ class ResidualNorm(tf_keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "dropout": self.dropout}
-
-
-def _plain_sums(x_BXD: tf.Tensor) -> tf.Tensor:
-    """Row sums outside a kernel: a forward pass of base with 1 x 16 tokens takes 4% less time."""
-    return tf.reduce_sum(x_BXD, axis=-1)
 
 
 def _normalize(sums: Callable, rate: float, x_BXD, change_BXD, gamma_D, beta_D, seed):
@@ -110,10 +107,10 @@ class XLNetBlock(LegacyLayer):
       attention_type: `bi`, or `uni` where no row attends to a later position.
       init_std: standard deviation of the normal initializer.
       recompute_attention: whether the backward pass computes attention probabilities again.
-      activation_dropout: dropout rate behind the activation. Default: that of `dropout`.
+      activation_dropout: dropout rate behind the activation. Default: the same as `dropout`.
       attention_init: see `TwoStreamRelativeAttention`.
 
-    Call arguments: those of `TwoStreamRelativeAttention`.
+    Call arguments: the same as `TwoStreamRelativeAttention`.
 
     Returns:
       Hidden states of both streams, [B, T + P, D]; with `cache` or `return_attention_scores` a

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
 from official.xlnet.errors import ConfigError
-from official.xlnet.modeling.ops.legacy_keras import require_no_keras_3
+from official.xlnet.modeling.ops.legacy_keras import LegacyLayer, require_no_keras_3
 
 _SETS_THE_RATE = (
     tf_keras.callbacks.LearningRateScheduler,
@@ -16,10 +17,10 @@ _SETS_THE_RATE = (
 )
 
 
-class CheckedFit(tf_keras.Model):
+class CheckedFit(LegacyLayer, tf_keras.Model):
     """A Keras model that refuses arguments of `fit` that would have no effect."""
 
-    # `BackupAndRestore` deletes that of the instance, which the next `fit` reads.
+    # `BackupAndRestore` deletes the attribute of the instance, which the next `fit` reads.
     _training_state = None
 
     def __repr__(self) -> str:
@@ -30,8 +31,14 @@ class CheckedFit(tf_keras.Model):
         require_no_keras_3("compile", (args, kwargs))
         super().compile(*args, **kwargs)
 
-    def fit(self, x=None, y=None, *args, callbacks=None, **kwargs):
-        """As in Keras.
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles as a saved model was, with the optimizer's variables."""
+        self.compile(**tf_keras.saving.deserialize_keras_object(config))
+        if isinstance(self.optimizer, tf_keras.optimizers.Optimizer):
+            self.optimizer.build(self.trainable_variables)
+
+    def fit(self, x=None, y=None, *args, callbacks=None, validation_data=None, **kwargs):
+        """As in Keras; lists of texts and numbers are taken, too.
 
         Raises:
           ConfigError: a callback is of Keras 3, or sets the learning rate of an optimizer that
@@ -40,22 +47,37 @@ class CheckedFit(tf_keras.Model):
         require_no_keras_3("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
-        return super().fit(x, y, *args, callbacks=callbacks, **kwargs)
+        kwargs |= {"callbacks": callbacks, "validation_data": _arrays(validation_data)}
+        return super().fit(_arrays(x), _arrays(y), *args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
-        return super().evaluate(x, y, *args, **kwargs)
+        return super().evaluate(_arrays(x), _arrays(y), *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """As in Keras; lists of texts are taken, too."""
+        return super().predict(_arrays(x), *args, **kwargs)
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are weights without labels."""
         _check_weights(x, y, **kwargs)
-        return super().train_on_batch(x, y, *args, **kwargs)
+        return super().train_on_batch(_arrays(x), _arrays(y), *args, **kwargs)
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
-        return super().test_on_batch(x, y, *args, **kwargs)
+        return super().test_on_batch(_arrays(x), _arrays(y), *args, **kwargs)
+
+
+def _arrays(x: Any) -> Any:
+    """Arrays for lists of texts or numbers, which Keras does not take beside arrays."""
+    if isinstance(x, dict):
+        return {name: _arrays(value) for name, value in x.items()}
+    if isinstance(x, tuple):
+        return tuple(map(_arrays, x))
+    is_column = isinstance(x, list) and x and isinstance(x[0], str | int | float)
+    return np.asarray(x) if is_column else x
 
 
 def _check_callbacks(callbacks: Any, optimizer: Any) -> None:

@@ -16,7 +16,7 @@ from official.xlnet.runtime.cores import num_parallel_slices
 def accumulate(gradients: Callable, task: ObjectiveBatch, seed: tf.Tensor, num_slices: int):
     """Sums what `gradients(slice of task, seed)` returns over `num_slices` slices of rows.
 
-    Peak memory is that of one slice. Where gradients are sums over rows, as with a loss that is
+    Peak memory is as for one slice. Where gradients are sums over rows, as with a loss that is
     divided by the target count of the whole batch, the result does not depend on the slicing.
 
     Args:
@@ -70,7 +70,7 @@ def in_parallel(gradients: Callable, num_slices: int) -> Callable:
 
     A small network keeps several cores busy this way, each with a slice of its own, where the
     parts of a single operation are too small to share (`distribution.limit_threads`). Sums and
-    dropout are those of `accumulate`.
+    dropout are the same as with `accumulate`.
     """
     if num_slices == 1:
         return gradients

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.checked_fit import CheckedFit
-from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3, require_legacy_keras
+from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3
 
 _OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
 
@@ -29,7 +28,7 @@ class Mean(tf_keras.metrics.Mean):
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class NumTargets(tf_keras.metrics.Sum):
-    """A sum that files of Keras do not hold, as those of earlier versions do not."""
+    """Sum metric excluded from saved files, as in files of earlier versions."""
 
     def save_own_variables(self, store):
         """Saves nothing."""
@@ -49,14 +48,11 @@ class TrainableModel(CheckedFit):
       config: the configuration, which a saved model keeps.
     """
 
-    config: Any
-    encoder: Any
-
     def __init__(self, precision: str, **kwargs):
         if precision != "float32":
             kwargs.setdefault("dtype", precision)
         super().__init__(**kwargs)
-        # Metrics are those of all replicas already; Keras would add them up for each worker.
+        # Metrics cover all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
         self.loss_metric = Mean("loss")
         # In a plain object, so no part of the model's state, which older checkpoints lack.
@@ -70,14 +66,11 @@ class TrainableModel(CheckedFit):
     def freeze(self) -> None:
         """Freezes what `training` says of the built encoder; it keeps no moments of it."""
         training, encoder = self.config.training, self.encoder
+        encoder.trainable = not (training.freeze_network or self.config.task.freeze_encoder)
         if training.freeze_embeddings:
             encoder.word_embedding.trainable = False
         for block in encoder.blocks[: training.freeze_layers]:
             block.trainable = False
-
-    def __call__(self, inputs, *args, **kwargs):
-        require_legacy_keras(inputs)
-        return super().__call__(inputs, *args, **kwargs)
 
     def compile(
         self,
@@ -127,12 +120,6 @@ class TrainableModel(CheckedFit):
         with self.distribute_strategy.scope():
             _ = self.optimizer.iterations
 
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles as a saved model was, with the optimizer's variables."""
-        self.compile(**tf_keras.saving.deserialize_keras_object(config))
-        if isinstance(self.optimizer, tf_keras.optimizers.Optimizer):
-            self.optimizer.build(self.trainable_variables)
-
     def with_layer_losses(self, loss_sum: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """A sum of losses with the costs that layers added to the last call (`Layer.add_loss`).
 
@@ -147,7 +134,7 @@ class TrainableModel(CheckedFit):
         return self.optimizer.get_scaled_loss(loss) if self.has_loss_scale else loss
 
     def unscaled_gradients(self, gradients: Sequence[tf.Tensor | None]):
-        """Gradients of the loss, from those of `scaled_loss`."""
+        """Gradients of the loss, from the gradients of `scaled_loss`."""
         if not self.has_loss_scale:
             return gradients
         return self.optimizer.get_unscaled_gradients(gradients)

@@ -1,39 +1,50 @@
-"""Sequence classifier as a plain Keras model: token ids in, logits out."""
+"""Text classifier as a plain Keras model: texts or token ids in, logits out."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_type
-from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
-from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call
-from official.xlnet.modeling.models.checked_fit import CheckedFit
+from official.xlnet.configs.sections import HeadSections
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.validation import (
+    AT_LEAST_1,
+    require_number,
+    require_one_of,
+    require_type,
+)
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.heads import create_head
+from official.xlnet.modeling.heads.summary_head import SummaryHead
+from official.xlnet.modeling.models.xlnet_task_model import EncoderWithHead
 from official.xlnet.modeling.networks import Encoder
-from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
-from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
+
+TASKS = ("classification", "multi_label", "regression")
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class XLNetClassifier(CheckedFit):
+class XLNetClassifier(EncoderWithHead):
     """XLNet encoder, sequence summary and a dense layer: logits = W · summary + b.
 
     A plain Keras model: `compile` takes any optimizer, loss and metrics of `tf_keras`; `fit`,
     `evaluate`, `predict` and `save` work as for any other model. With `num_classes=1` it is a model
-    for regression or for one probability.
+    for regression or for one probability. `load_model` makes it from a folder.
 
     Args:
       encoder: the encoder; it is trained too, unless `encoder.trainable` is False.
-      num_classes: number of logits, C.
+      num_classes: number of logits of a new head, C. None: the head of the encoder's task,
+        `classification`, `multi_label` or `regression`; its numbers are in the units of the labels.
+      preprocessor: turns texts into inputs, a `Preprocessor`. None: inputs are token ids.
 
     Call arguments:
-      inputs: the inputs that a call of `Tokenizer` returns: a dictionary of `token_ids` int32
-        [B, T], `segment_ids` int32 [B, T] and `is_padding` bool [B, T]. Or its `token_ids` alone,
-        which the other two follow from.
-      training: whether dropout is applied.
+      inputs: with a preprocessor, texts: strings [B], or a tuple or dictionary of them. Or the
+        inputs that a call of `Tokenizer` or of the preprocessor returns: a dictionary of
+        `token_ids` int32 [B, T], `segment_ids` int32 [B, T] and `is_padding` bool [B, T]. Or its
+        `token_ids` alone, which the other two follow from.
+      training: whether dropout is applied; in a frozen encoder it never is.
 
     Returns:
       Logits, float32 [B, C].
@@ -46,55 +57,49 @@ class XLNetClassifier(CheckedFit):
       >>> model.fit(tokenizer(["A fine film.", "Dull."]), tf.constant([1, 0]))
     """
 
-    def __init__(self, encoder: Encoder, num_classes: int, **kwargs):
+    def __init__(
+        self,
+        encoder: Encoder,
+        num_classes: int | None = None,
+        preprocessor: tf_keras.layers.Layer | None = None,
+        **kwargs,
+    ):
         kwargs.setdefault("name", "xlnet_classifier")
         super().__init__(**kwargs)
         require_type("encoder", encoder, Encoder)
-        require_number("num_classes", num_classes, AT_LEAST_1)
-        self.encoder = encoder
-        self.num_classes = num_classes
-        self.sequence_summary = SequenceSummary(
-            encoder.model, encoder.config.task.summary, name="sequence_summary"
-        )
-        self.logits = tf_keras.layers.Dense(
-            num_classes,
-            kernel_initializer=normal(encoder.model.init_std),
-            dtype="float32",
-            name="logits",
-        )
+        self.encoder, self.preprocessor = encoder, preprocessor
+        self.config, task = copy.deepcopy(encoder.config), encoder.config.task
+        if num_classes is None:
+            require_one_of("encoder: task.name without num_classes", task.name, TASKS)
+            self.head = create_head(HeadSections(encoder.model, task))
+        else:
+            require_number("num_classes", num_classes, AT_LEAST_1)
+            task = TaskConfig(summary=task.summary, max_length=task.max_length)
+            self.config.task = task
+            self.head = SummaryHead(HeadSections(encoder.model, task), num_classes, name="head")
+        self.num_classes = num_classes or max(1, len(task.labels))
         self.build(None)
 
-    def build(self, input_shape=None):
-        width = self.encoder.model.d_model
-        for layer in (self.encoder, self.sequence_summary, self.logits):
-            if not layer.built:
-                with tf.name_scope(layer.name):
-                    layer.build([None, None, width])
-        self.built = True
-
-    @property
-    def trainable_weights(self):
-        """All but what only pre-training reads."""
-        unused = {id(variable) for variable in self.encoder.only_pretrained}
-        return [weight for weight in super().trainable_weights if id(weight) not in unused]
-
-    def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):
-        require_legacy_keras(inputs)
-        inputs = by_name(inputs)
-        token_ids_BT = tf.cast(inputs["token_ids"], tf.int32)
-        inputs = with_defaults({**inputs, "token_ids": token_ids_BT})
-        seed = dropout_seed_of_call(training, None)
-        content_BTD = self.encoder(inputs, training=training)["content"]
-        return self.logits(self.sequence_summary(content_BTD, inputs["is_padding"], seed))
+    def call(self, inputs: Any, training: bool | None = None, dropout_seed=None) -> tf.Tensor:
+        if tf.convert_to_tensor(tf.nest.flatten(inputs)[0]).dtype == tf.string:
+            if self.preprocessor is None:
+                raise ConfigError(
+                    "inputs: expected token ids, as the model has no preprocessor, got strings; "
+                    "`load_model` makes a model with one"
+                )
+            inputs = self.preprocessor(inputs)
+        return super().call(inputs, training, dropout_seed)["logits"]
 
     def get_config(self) -> dict[str, Any]:
+        parts = {"encoder": self.encoder, "preprocessor": self.preprocessor}
         return {
             "name": self.name,
-            "encoder": tf_keras.saving.serialize_keras_object(self.encoder),
-            "num_classes": self.num_classes,
+            "num_classes": None if self.config.task.name else self.num_classes,
+            **{k: tf_keras.saving.serialize_keras_object(part) for k, part in parts.items()},
         }
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        encoder = tf_keras.saving.deserialize_keras_object(config["encoder"])
-        return cls(**{**config, "encoder": encoder})
+        load = tf_keras.saving.deserialize_keras_object
+        parts = ("encoder", "preprocessor")
+        return cls(**{k: load(x) if k in parts else x for k, x in config.items()})

@@ -91,7 +91,9 @@ class XLNetPretrainer(TrainableModel):
     def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):
         inputs = by_name(inputs)
         of_encoder = {name: x for name, x in inputs.items() if name != "content_positions"}
-        outputs = self.encoder(of_encoder, training=training, return_word_embedding=True)
+        # A frozen encoder is used as it is, without dropout.
+        is_trained = training and self.encoder.trainable
+        outputs = self.encoder(of_encoder, training=is_trained, return_word_embedding=True)
         embedding_VD = outputs.pop("word_embedding")
         rows_BPD = prediction_rows(outputs, inputs)
         if rows_BPD is not None:
@@ -101,7 +103,7 @@ class XLNetPretrainer(TrainableModel):
     def make_permutation(self, batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
         """The factorization order, or mask, and the targets of a batch, made on the device.
 
-        The draw is that of `config.objective`, a function of seed, epoch and window. A batch with
+        `config.objective` draws them, as a function of seed, epoch and window. A batch with
         `perm_mask` brings its own (`objectives.permutation_lm`).
 
         Raises:

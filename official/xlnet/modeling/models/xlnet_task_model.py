@@ -12,13 +12,15 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS, TASK_LOSSES
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.modeling.kernels.stateless_dropout import fold_in
+from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call, fold_in
+from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.models.gradient_accumulation import (
     accumulate,
     in_parallel,
     num_slices_of,
 )
 from official.xlnet.modeling.models.trainable_model import TrainableModel
+from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
 from official.xlnet.modeling.networks.sequences import TOKEN_INPUTS, read_sequences
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
@@ -26,8 +28,61 @@ from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 Batch = dict[str, tf.Tensor]
 
 
+class EncoderWithHead(CheckedFit):
+    """A model of an encoder and a head, whichever way it is trained.
+
+    Attributes:
+      config: the configuration; `config.task` is that of the head.
+      encoder: the encoder.
+      head: the head.
+    """
+
+    @property
+    def with_memory(self) -> bool:
+        """Whether the sequences of a unit are one long text, read with memory."""
+        return self.head.config.task.long_texts == "memory"
+
+    @property
+    def trainable_weights(self) -> list[tf.Variable]:
+        """All that a task, or a loss beside it, reads and that is not frozen."""
+        are_read = bool(self.config.task.auxiliary_losses())
+        unused = {id(weight) for weight in self.encoder.only_pretrained if not are_read}
+        return [weight for weight in super().trainable_weights if id(weight) not in unused]
+
+    def build(self, input_shape=None):
+        for layer in (self.encoder, self.head):
+            if not layer.built:
+                with tf.name_scope(layer.name):
+                    layer.build([None, None, None, self.encoder.model.d_model])
+        self.built = True
+
+    def call(
+        self,
+        inputs: Batch | tf.Tensor,
+        training: bool | None = None,
+        dropout_seed: tf.Tensor | None = None,
+    ) -> Any:
+        """The outputs of the head for the features of a call; see `XLNetTaskModel`."""
+        inputs = _features(inputs)
+        seed = dropout_seed_of_call(training, dropout_seed)
+        seeds = [None, None] if seed is None else [fold_in(seed, 0), fold_in(seed, 1)]
+        # A frozen encoder is used as it is, without dropout.
+        training = training and self.encoder.trainable
+
+        def read(window, number):
+            seed = seeds[0]
+            if seed is not None and self.with_memory:
+                seed = fold_in(seed, number)
+            outputs = self.encoder({**window, "dropout_seed": seed}, training=training)
+            return outputs["content"], outputs.get("memory")
+
+        pooled = self.head.config.task.pooled_segments
+        content_USTD = read_sequences(read, inputs, self.with_memory, pooled)
+        return self.head(content_USTD, inputs, seeds[1])
+
+
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class XLNetTaskModel(TrainableModel):
+class XLNetTaskModel(EncoderWithHead, TrainableModel):
     """Encoder and head.
 
     Args:
@@ -60,60 +115,23 @@ class XLNetTaskModel(TrainableModel):
         config.check()
         super().__init__(config.training.precision, **kwargs)
         self.config, model, policy = config, config.model, self.dtype_policy
-        self.with_memory = config.task.long_texts == "memory"
-        mem_len = model.mem_len if self.with_memory else 0
-        new_encoder = NETWORKS[model.network]
-        self.encoder = new_encoder(config, reuse_len=0, mem_len=mem_len, dtype=policy)
+        self.encoder = task_encoder(config, policy)
         self.head = create_head(HeadSections(model, config.task), dtype=policy)
         for name in config.task.auxiliary_losses():
             setattr(self, name, TASK_LOSSES[name](model, config.objective.kind, dtype=policy))
         self.build(None)
 
     def build(self, input_shape=None):
-        with tf.name_scope(self.encoder.name):
-            self.encoder.build()
-        with tf.name_scope(self.head.name):
-            self.head.build([None, None, None, self.config.model.d_model])
+        super().build(input_shape)
         for loss, _ in self.auxiliary_losses:
             loss.build()
-        self.encoder.trainable = not self.config.task.freeze_encoder
         self.freeze()
-        self.built = True
 
     @property
     def auxiliary_losses(self) -> list[tuple[tf_keras.layers.Layer, float]]:
         """The losses beside that of the head, with their weights."""
         weights = self.config.task.auxiliary_losses()
         return [(getattr(self, name), weight) for name, weight in weights.items()]
-
-    @property
-    def tuned_variables(self) -> list[tf.Variable]:
-        """What training changes: all that a task, or a loss beside it, reads."""
-        if self.auxiliary_losses:
-            return list(self.trainable_variables)
-        unused = {id(variable) for variable in self.encoder.only_pretrained}
-        return [variable for variable in self.trainable_variables if id(variable) not in unused]
-
-    def call(self, inputs: Batch | tf.Tensor, training: bool | None = None, dropout_seed=None):
-        inputs = _features(inputs)
-        seeds = [None, None]
-        if training:
-            if dropout_seed is None:
-                dropout_seed = tf.random.uniform([2], tf.int32.min, tf.int32.max, tf.int32)
-            seeds = [fold_in(dropout_seed, 0), fold_in(dropout_seed, 1)]
-        # A frozen encoder is used as it is, without dropout.
-        training = training and self.encoder.trainable
-
-        def read(window, number):
-            seed = seeds[0]
-            if seed is not None and self.with_memory:
-                seed = fold_in(seed, number)
-            outputs = self.encoder({**window, "dropout_seed": seed}, training=training)
-            return outputs["content"], outputs.get("memory")
-
-        pooled = self.config.task.pooled_segments
-        content_USTD = read_sequences(read, inputs, self.with_memory, pooled)
-        return self.head(content_USTD, inputs, seeds[1])
 
     def train_step(self, batch: Batch) -> Batch:
         """One update.
@@ -133,7 +151,7 @@ class XLNetTaskModel(TrainableModel):
         seed = tf.constant([self.config.training.seed, 1], tf.int32)
         seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
         seed = fold_in(seed, replica.replica_id_in_sync_group)
-        variables = self.tuned_variables
+        variables = self.trainable_variables
         count = tf.reduce_sum(self.head.num_items(batch) * batch["weight"])
         global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
 
@@ -202,9 +220,15 @@ class XLNetTaskModel(TrainableModel):
         return [self.loss_metric, self.targets_metric]
 
 
+def task_encoder(config: XLNetConfig, dtype=None) -> Encoder:
+    """A new encoder as a task needs it: with memory only where it reads long texts with it."""
+    mem_len = config.model.mem_len if config.task.long_texts == "memory" else 0
+    return NETWORKS[config.model.network](config, reuse_len=0, mem_len=mem_len, dtype=dtype)
+
+
 def _features(inputs: Batch | tf.Tensor) -> Features:
     """The features of a batch [U, S, …], with those that follow from `token_ids`."""
-    features = Features.of(by_name(inputs))
+    features = Features.of({name: tf.convert_to_tensor(x) for name, x in by_name(inputs).items()})
     if len(features["token_ids"].shape) == 2:
         of_tokens = {name: features[name][:, None] for name in TOKEN_INPUTS if name in features}
         features = Features(features | of_tokens)

@@ -62,7 +62,8 @@ def checked_inputs(
         _require_ids(token_ids, vocab_size)
     for name in _OF_TOKENS & inputs.keys():
         shape = inputs[name].shape
-        if shape.rank == 2 and not all(map(_fits, shape, token_ids.shape)):
+        pairs = zip(shape, token_ids.shape, strict=True) if shape.rank == 2 else ()
+        if not all(size in (None, 1, wanted) or wanted in (None, 1) for size, wanted in pairs):
             raise ValueError(
                 f"{name}: expected the shape of token_ids, {token_ids.shape}, got {shape}"
             )
@@ -78,10 +79,6 @@ def _require_ids(token_ids: tf.Tensor, vocab_size: int) -> None:
                 f"token_ids: expected ids from 0 to {vocab_size - 1}, the vocabulary of the model, "
                 f"got ids from {found[0]} to {found[1]}"
             )
-
-
-def _fits(size: int | None, wanted: int | None) -> bool:
-    return size in (None, 1, wanted) or wanted in (None, 1)
 
 
 def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from official.xlnet.modeling.ops.shapes import sizes
+
 TOKEN_INPUTS = ("token_ids", "segment_ids", "is_padding")
 
 # From inputs [U, T] of a sequence, with `memory` and `memory_length` where there is one, and its
@@ -26,10 +28,10 @@ def read_sequences(
       pooled_segments: with memory, `all`, or `last`: S is 1 then.
     """
     if not with_memory:
-        sequences, tokens = inputs["token_ids"].shape[1:]
+        _, sequences, tokens = sizes(inputs["token_ids"])
         rows = {name: tf.reshape(inputs[name], [-1, tokens]) for name in TOKEN_INPUTS}
         vectors_XTD, _ = read(rows, 0)
-        return tf.reshape(vectors_XTD, [-1, sequences, *vectors_XTD.shape[1:]])
+        return tf.reshape(vectors_XTD, [-1, sequences, *sizes(vectors_XTD)[1:]])
     num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
     memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
     memory, vectors_UTD = None, []

@@ -165,7 +165,7 @@ class XLNetEncoder(Encoder):
             [self.model.d_model],
             initializer=normal(self.model.init_std),
         )
-        tf.get_logger().addFilter(_has_other_variables)
+        tf.get_logger().addFilter(_is_news)
         with tf.name_scope(self.word_embedding.name):
             self.word_embedding.build(None)
         for layer in dict.fromkeys([*self.blocks, self.depth]):
@@ -313,8 +313,13 @@ class XLNetEncoder(Encoder):
         return shapes
 
 
-# Keras' warning of a model around an encoder.
-_NO_QUERY = re.compile(r"Gradients do not exist for variables \['[^',]*mask_embedding:0'\]")
+# What TensorFlow says of models that are as they should be: of a Keras model around an encoder, of
+# exports that are written under a temporary name, and of a graph for each model that predicts.
+_EXPECTED = re.compile(
+    r"Gradients do not exist for variables \['[^',]*mask_embedding:0'\]"
+    r"|Assets written to: .*/\.incomplete-"
+    r"|\d+ out of the last \d+ calls to <bound method TaskNetwork\.forward"
+)
 # Inputs that the attention mask is made from.
 _MASK_INPUTS = (
     "order",
@@ -327,6 +332,6 @@ _MASK_INPUTS = (
 INPUTS = {"token_ids", "is_reversed", "memory", "dropout_seed", *_MASK_INPUTS}
 
 
-def _has_other_variables(record: logging.LogRecord) -> bool:
-    """Filters the warning that an encoder without queries, as in fine-tuning, trains no query."""
-    return not _NO_QUERY.match(record.getMessage())
+def _is_news(record: logging.LogRecord) -> bool:
+    """Filters messages that nobody has to act on."""
+    return not _EXPECTED.match(record.getMessage())

@@ -7,7 +7,7 @@ language model alone, and each stage adds an objective and keeps the earlier one
 
 `objective.auxiliary` names them, `objective.auxiliary_steps` and `objective.auxiliary_weights` have
 the numbers. The stage is a function of the step, so a run resumes exactly, within a stage and
-across stages. An objective that has not begun has weight 0; its loss is logged as that of an
+across stages. An objective that has not begun has weight 0; its loss is logged like the loss of an
 untrained classifier.
 
 All objectives read the same windows and hidden states as the language model does, so a further

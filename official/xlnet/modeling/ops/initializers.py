@@ -1,4 +1,4 @@
-"""Weight initialization: normal, as in the paper's release, and that of attention by its name."""
+"""Weight initialization: normal, as in the paper's release, and attention's by name."""
 
 from __future__ import annotations
 

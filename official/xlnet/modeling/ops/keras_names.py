@@ -21,6 +21,7 @@ MODULES = {
     "Mean": "modeling.models.trainable_model",
     "Muon": "training.optimization",
     "NumTargets": "modeling.models.trainable_model",
+    "Preprocessor": "tasks.preprocessor",
     "RelativeBiases": "modeling.layers.relative_attention",
     "RelativePositionEncoding": "modeling.layers.relative_position",
     "RelativeSegmentEncoding": "modeling.layers.relative_segment",

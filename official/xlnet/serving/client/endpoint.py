@@ -129,6 +129,20 @@ class Endpoint(abc.ABC):
         return DataError(f"{self.address}: model {self.name!r}: {message}")
 
 
+def predict_request(signature: str, inputs: Inputs) -> predict_pb2.PredictRequest:
+    """A request for a model on TF Serving, which is not named yet.
+
+    Args:
+      signature: name of the signature.
+      inputs: inputs by name, array-like [B, …].
+    """
+    request = predict_pb2.PredictRequest()
+    request.model_spec.signature_name = signature
+    for name, value in inputs.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+    return request
+
+
 class GrpcEndpoint(Endpoint):
     """gRPC client of TF Serving's PredictionService."""
 
@@ -152,11 +166,8 @@ class GrpcEndpoint(Endpoint):
         return {n: list(s.inputs) for n, s in signatures.signature_def.items() if s.inputs}
 
     def _predict(self, inputs):
-        request = predict_pb2.PredictRequest()
+        request = predict_request(self.signature, inputs)
         request.model_spec.name = self.name
-        request.model_spec.signature_name = self.signature
-        for name, value in inputs.items():
-            request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
         outputs = self._call(self._stub.Predict, request).outputs
         try:
             return {name: tf.make_ndarray(value) for name, value in outputs.items()}

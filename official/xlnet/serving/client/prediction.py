@@ -13,7 +13,7 @@ import numpy as np
 from official.xlnet.configs.registry import INPUTS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.serving.client.endpoint import Endpoint
 
 _CONCURRENT_REQUESTS = 4
@@ -95,10 +95,8 @@ def check_outputs(outputs: dict[str, np.ndarray], rows: int, address: str) -> No
       DataError: an output has another number of rows, or labels and probabilities do not match.
     """
     for name, value in outputs.items():
-        if value.ndim == 0 or len(value) != rows:
-            raise DataError(
-                f"{address}: output {name!r}: expected {rows} rows, got the shape {value.shape}"
-            )
+        where, has_rows = f"{address}: output {name!r}", value.ndim > 0 and len(value) == rows
+        require_data(has_rows, where, f"{rows} rows", f"the shape {value.shape}")
     for name in [name for name in outputs if name.endswith("labels")]:
         labels = outputs[name]
         probabilities = outputs.get(f"{name.removesuffix('labels')}probabilities")
@@ -108,11 +106,12 @@ def check_outputs(outputs: dict[str, np.ndarray], rows: int, address: str) -> No
             and labels.ndim == 2
             and labels.shape[1] == probabilities.shape[-1]
         )
-        if not (fits and all(isinstance(label, str | bytes) for label in labels.flat)):
-            raise DataError(
-                f"{address}: output {name!r}: expected texts, one for each probability, got "
-                f"{labels.dtype} of the shape {labels.shape}"
-            )
+        require_data(
+            fits and all(isinstance(label, str | bytes) for label in labels.flat),
+            f"{address}: output {name!r}",
+            "texts, one for each probability",
+            f"{labels.dtype} of the shape {labels.shape}",
+        )
 
 
 def row_of(outputs: dict[str, np.ndarray], row: int) -> dict[str, Any]:

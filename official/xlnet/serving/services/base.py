@@ -11,6 +11,7 @@ REST API.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.choices import WEIGHT_STORAGE
 from official.xlnet.configs.registry import SERVICES
+from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.inference.network.length_buckets import Tensors
@@ -67,10 +69,7 @@ class Settings:
                 f"buckets: expected ascending lengths from {shortest} on, got "
                 + ", ".join(map(str, self.lengths))
             )
-        if self.weights not in WEIGHT_STORAGE:
-            raise ConfigError(
-                f"weights: expected one of {', '.join(WEIGHT_STORAGE)}, got {self.weights}"
-            )
+        require_one_of("weights", self.weights, WEIGHT_STORAGE)
 
     @property
     def num_texts(self) -> int:
@@ -142,9 +141,10 @@ class Service(tf.Module):
 
     def signatures(self) -> dict[str, Any]:
         """Returns the concrete function of each signature, by name."""
-        texts = self._function(self.serve_texts).get_concrete_function(**self.text_specs())
-        tokens = self._function(self.serve_tokens).get_concrete_function(**self.token_specs())
-        examples = self._function(lambda examples: texts(**self.texts_of(examples)))
+        function = functools.partial(tf.function, autograph=False)
+        texts = function(self.serve_texts).get_concrete_function(**self.text_specs())
+        tokens = function(self.serve_tokens).get_concrete_function(**self.token_specs())
+        examples = function(lambda examples: texts(**self.texts_of(examples)))
         spec = tf.TensorSpec([None], tf.string, name="examples")
         return {
             "serving_default": texts,
@@ -183,9 +183,6 @@ class Service(tf.Module):
         if self.takes_may_start:
             inputs["may_start"] = tf.ones(shape, tf.bool)
         return inputs
-
-    def _function(self, function):
-        return tf.function(function, autograph=False)
 
     def serve_texts(self, **texts: tf.Tensor) -> Tensors:
         """Validates the text inputs of a request and computes the outputs."""

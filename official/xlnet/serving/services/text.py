@@ -18,10 +18,8 @@ class TextService(TaskService):
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)
         self.num_texts = settings.num_texts
-        if self._task.long_texts != "truncate":
-            self.sequences = self._task.max_windows
-        elif len(self._task.orders(self.num_texts)) > 1:
-            self.sequences = len(self._task.orders(self.num_texts))
+        number = long_texts.num_sequences(self._task, self.num_texts)
+        self.sequences = number if number > 1 or self._task.long_texts != "truncate" else None
 
     @staticmethod
     def answer(logits_BC: tf.Tensor, labels: tuple[str, ...]) -> Tensors:

@@ -47,8 +47,7 @@ class MultiTaskHead(Head):
         super().build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):
-        together = content_USTD, inputs
-        apart = together
+        apart = together = content_USTD, inputs
         if self.config.task.rankings:
             tokens = {name: _with_one_sequence(inputs[name]) for name in _OF_TOKENS}
             apart = _with_one_sequence(content_USTD), tokens
@@ -139,7 +138,7 @@ class MultiTaskService(TextService):
 
     def signatures(self):
         alone = {
-            name: self._function(functools.partial(self._serve_one, number))
+            name: tf.function(functools.partial(self._serve_one, number), autograph=False)
             for number, name in enumerate(self._names)
         }
         return super().signatures() | {

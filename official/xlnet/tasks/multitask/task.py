@@ -71,8 +71,7 @@ class MultiTask(Task):
         if not config.task.target_means:
             config.task.target_means, config.task.target_scales = zip(*targets, strict=True)
         module = config.task.answer_module
-        modules = {config.task.part(name).answer_module for name in config.task.subtasks}
-        if module not in modules:
+        if all(config.task.part(name).answer_module != module for name in config.task.subtasks):
             raise DataError(
                 f"multitask data: expected a data set with two text columns and classes, which "
                 f"task.answer_module={module} compares, got none"
@@ -105,8 +104,11 @@ class MultiTask(Task):
             rng = np.random.default_rng([seed, _JOINING, epoch])
             drawn = []
             for name, of_part in parts.items():
-                if callable(of_part):
-                    joined = [_with_label(unit) for unit in of_part(epoch)]
+                if callable(of_part):  # Rankings, whose label says nothing.
+                    joined = [
+                        Unit(x.sequences, {"label": np.zeros(len(x.sequences), np.float32)})
+                        for x in of_part(epoch)
+                    ]
                 else:
                     joined = _joined(of_part, task.num_candidates, rng)
                 drawn += [self._finish(unit, name) for unit in joined]
@@ -179,8 +181,3 @@ def _joined(units: list[Unit], size: int, rng: np.random.Generator) -> list[Unit
         sequences = [unit.sequences[0] for unit in members] + [{}] * (size - len(members))
         joined.append(Unit(sequences, {"label": label}))
     return joined
-
-
-def _with_label(unit: Unit) -> Unit:
-    """A unit of a ranking, whose label says nothing, with the arrays of all units."""
-    return Unit(unit.sequences, {"label": np.zeros(len(unit.sequences), np.float32)})

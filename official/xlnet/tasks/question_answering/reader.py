@@ -93,26 +93,22 @@ def _rows(reading: Reading) -> Iterator[tuple[QuestionExample, bool]]:
 
 def _questions(reading: Reading) -> list[tuple[QuestionExample, bool]]:
     """The questions of a file of SQuAD."""
+    path = reading.path
     try:
-        return _of_articles(reading)
+        tree = conform(read_json(path), dict[str, Any], path)
+        articles = conform(tree.get("data"), list[dict[str, Any]], f"{path}: data")
+        return [
+            _example(reading, qa, context)
+            for article in articles
+            for paragraph in _list(article, "paragraphs", path)
+            for context in [conform(paragraph.get("context"), str, f"{path}: context")]
+            for qa in _list(paragraph, "qas", path)
+        ]
     except DataError as error:
         raise DataError(
-            f"{reading.path}: expected SQuAD's JSON, one object of the form {_FORM}, with an "
-            f"article and a paragraph for each row of a flat file: {error}"
+            f"{path}: expected SQuAD's JSON, one object of the form {_FORM}, with an article and a "
+            f"paragraph for each row of a flat file: {error}"
         ) from None
-
-
-def _of_articles(reading: Reading) -> list[tuple[QuestionExample, bool]]:
-    path = reading.path
-    tree = conform(read_json(path), dict[str, Any], path)
-    articles = conform(tree.get("data"), list[dict[str, Any]], f"{path}: data")
-    return [
-        _example(reading, qa, context)
-        for article in articles
-        for paragraph in _list(article, "paragraphs", path)
-        for context in [conform(paragraph.get("context"), str, f"{path}: context")]
-        for qa in _list(paragraph, "qas", path)
-    ]
 
 
 def _list(tree: dict[str, Any], key: str, path: str) -> list[dict[str, Any]]:

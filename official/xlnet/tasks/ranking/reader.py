@@ -83,11 +83,16 @@ def read_trec(reading: Reading) -> Iterator[RankingExample]:
         os.path.join(reading.path, name)
         for name in ("run", "qrels", "queries.tsv", "documents.tsv")
     )
+    judged, depth = {}, reading.settings.rerank_depth or None
+    if reading.with_labels or not os.path.exists(run):
+        judged = _read_columns(judgements, 4, score_column=3, most=_HIGHEST_GRADE)
+    candidates, grades = judged, judged if reading.with_labels else {}
     if os.path.exists(run):
-        candidates = _top(read_run(run), reading.settings.rerank_depth)
-    else:
-        candidates = read_judgements(judgements)
-    grades = read_judgements(judgements) if reading.with_labels else {}
+        scores_of = _read_columns(run, 6, score_column=4, most=MAX_NUMBER)
+        candidates = {
+            query: {document: scores[document] for document in ranking_order(scores)[:depth]}
+            for query, scores in scores_of.items()
+        }
     queries = _read_texts(query_file, candidates)
     documents = _read_texts(document_file, {d for ranked in candidates.values() for d in ranked})
     for query, ranked in candidates.items():
@@ -131,44 +136,6 @@ def _id(row: Row, column: str, otherwise: str) -> str:
     return otherwise if row.get(column) in (None, "") else text(row, column)
 
 
-def read_run(path: str) -> dict[str, dict[str, float]]:
-    """Reads a TREC run file with lines `query Q0 document rank score tag`.
-
-    Args:
-      path: path of the file.
-
-    Returns:
-      {query: {document: score}}.
-
-    Raises:
-      DataError: a line is invalid.
-    """
-    return _read_columns(path, 6, score_column=4, most=MAX_NUMBER)
-
-
-def read_judgements(path: str) -> dict[str, dict[str, float]]:
-    """Reads TREC relevance judgements (qrels) with lines `query 0 document grade`.
-
-    Args:
-      path: path of the file.
-
-    Returns:
-      {query: {document: grade}}.
-
-    Raises:
-      DataError: a line is invalid.
-    """
-    return _read_columns(path, 4, score_column=3, most=_HIGHEST_GRADE)
-
-
-def _top(run: dict[str, dict[str, float]], depth: int) -> dict[str, dict[str, float]]:
-    """Returns the `depth` best documents of every query, best first; 0: all."""
-    return {
-        query: {document: scores[document] for document in ranking_order(scores)[: depth or None]}
-        for query, scores in run.items()
-    }
-
-
 def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:
     """Reads the texts of some ids from a file of tab-separated ids and texts."""
     texts: dict[str, str] = {}
@@ -188,6 +155,11 @@ def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:
 def _read_columns(
     path: str, num_columns: int, score_column: int, most: float
 ) -> dict[str, dict[str, float]]:
+    """Reads a TREC file: `query Q0 document rank score tag` of runs, `query 0 document grade`.
+
+    Returns:
+      {query: {document: score or grade}}.
+    """
     table: dict[str, dict[str, float]] = {}
     for line_number, line in _lines(path):
         fields = line.split()

@@ -23,7 +23,6 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.schema import shown
 from official.xlnet.tokenization.graph.characters import PagedTable, whitespace
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
-from official.xlnet.tokenization.sentencepiece_proto import parse_model
 from official.xlnet.tokenization.special_tokens import UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
@@ -48,7 +47,7 @@ class OffsetTokenizer(tf.Module):
             )
         self._graph = graph_tokenizer
         self._tracking = tensorflow_text.SentencepieceTokenizer(
-            parse_model(tokenizer.model_proto).SerializeToString(), out_type=tf.int32
+            graph_tokenizer.sentencepiece.model_proto, out_type=tf.int32
         )
         pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
         spaces = [piece.count(WORD_START) for piece in pieces]
@@ -56,7 +55,8 @@ class OffsetTokenizer(tf.Module):
         self._visible = tf.constant(tokenizer.num_characters - spaces, tf.int32)
         self._follows = tf.constant(tokenizer.num_characters == 0)
         is_space = np.zeros(sys.maxunicode + 1, np.int32)
-        is_space[[*map(ord, whitespace())]] = 1
+        self._keeps_whitespace = tokenizer.keep_whitespace
+        is_space[[*map(ord, whitespace())]] = not tokenizer.keep_whitespace
         self._is_space = PagedTable(is_space)
 
     def __call__(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
@@ -89,8 +89,10 @@ class OffsetTokenizer(tf.Module):
         base, size = tf.gather(splits, row), tf.gather(source_start.row_lengths(), row)
         starts = tf.concat([source_start.values, [0]], axis=0)
         ends = tf.concat([source_end.values, [0]], axis=0)
+        # White space at the end, where it is kept, has no character after it.
+        num_visible = tf.gather(tf.math.segment_sum(length, row), row)
         start_of = tf.where(
-            first < size,
+            (first < size) & (start < num_visible),
             tf.gather(starts, base + tf.minimum(first, size)),
             tf.gather(text_end, row),
         )
@@ -111,7 +113,8 @@ class OffsetTokenizer(tf.Module):
             tf.where(is_space, -1, position), row, tf.cast(points.nrows(), tf.int32)
         )
         keep = ~is_space | (~after_space & (position < tf.gather(last_visible, row)))
-        keep &= ~self._is_second_quote(points.values, row)
+        if not self._keeps_whitespace:
+            keep &= ~self._is_second_quote(points.values, row)
         points = points.with_values(tf.where(is_space, _SPACE, points.values))
         mask = points.with_values(keep)
         kept = tf.ragged.boolean_mask(points, mask)

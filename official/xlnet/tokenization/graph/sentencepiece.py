@@ -11,7 +11,9 @@ support user-defined symbols. It is therefore given an extended vocabulary witho
   unknown characters; its id is mapped to `<unk>` afterwards, and consecutive `<unk>` are merged;
 * blocks of unassigned and of caseless Unicode characters (about a million) share one replacement
   character;
-* user-defined symbols get the score that the library uses for them.
+* user-defined symbols get the score that the library uses for them;
+* line breaks and tabs, which it takes for spaces, are other characters where the vocabulary keeps
+  white space.
 
 Vocabularies of other types (BPE, characters, words) have no such ties: `SentencepieceTokenizer`
 gives the ids of the library.
@@ -30,16 +32,18 @@ import tensorflow_text
 from official.xlnet.errors import DataError
 from official.xlnet.tokenization.graph.characters import character_blocks
 from official.xlnet.tokenization.sentencepiece_proto import (
+    KEEPS_WHITESPACE,
     NORMAL,
     UNIGRAM,
     UNKNOWN_PENALTY,
     USER_DEFINED,
+    USER_DEFINED_SCORE,
     obstacle_to_export,
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
-_USER_DEFINED_SCORE = 0.1  # Score per byte beyond the first; as in the library.
+_SPACES = "\t\n\v\f\r"  # What `FastSentencepieceTokenizer` takes for a space.
 
 
 class GraphSentencePiece(tf.Module):
@@ -49,6 +53,8 @@ class GraphSentencePiece(tf.Module):
       replaced: int32 [number of code points], code points that the caller has to replace by
         `stand_in` before tokenization.
       stand_in: replacement code point for `replaced`.
+      whitespace: {code point of white space that is kept: what it is for the operations}.
+      model_proto: the vocabulary with these code points.
     """
 
     def __init__(self, model_proto: bytes):
@@ -67,10 +73,13 @@ class GraphSentencePiece(tf.Module):
         model = parse_model(model_proto)
         self._is_unigram = model.trainer_spec.model_type == UNIGRAM
         self._vocab_size = len(model.pieces)
+        self.whitespace: dict[int, str] = {}
+        self.model_proto = model.SerializeToString()
         self.stand_in, self.replaced = 0, np.array([], np.int32)
         if not self._is_unigram:
-            proto = model.SerializeToString()
-            self._tokenizer = tensorflow_text.SentencepieceTokenizer(proto, out_type=tf.int32)
+            self._tokenizer = tensorflow_text.SentencepieceTokenizer(
+                self.model_proto, out_type=tf.int32
+            )
             return
         pieces = {p.piece for p in model.pieces if p.type in (NORMAL, USER_DEFINED)}
         own_piece, alike = _unknown_characters(pieces, model_proto)
@@ -80,7 +89,13 @@ class GraphSentencePiece(tf.Module):
         lowest = min(np.float32(p.score) for p in model.pieces if p.type == NORMAL)
         for piece in model.pieces:
             if piece.type == USER_DEFINED:
-                piece.score = _USER_DEFINED_SCORE * (len(piece.piece.encode()) - 1)
+                piece.score = USER_DEFINED_SCORE * (len(piece.piece.encode()) - 1)
+        if model.normalizer_spec.name == KEEPS_WHITESPACE:
+            self.whitespace = dict(zip(map(ord, _SPACES), alike[1:], strict=False))
+            for piece in model.pieces:
+                piece.piece = piece.piece.translate(self.whitespace)
+            own_piece = [character.translate(self.whitespace) for character in own_piece]
+            self.model_proto = model.SerializeToString()
         for character in own_piece + alike[:1]:
             model.pieces.add(piece=character, score=lowest - np.float32(UNKNOWN_PENALTY))
         self._tokenizer = tensorflow_text.FastSentencepieceTokenizer(model.SerializeToString())

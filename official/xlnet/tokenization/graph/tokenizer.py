@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.configs.validation import require_type
+from official.xlnet.configs.validation import require, require_type
 from official.xlnet.tokenization.added_tokens import Rules
 from official.xlnet.tokenization.graph.characters import PagedTable, character_blocks, whitespace
 from official.xlnet.tokenization.graph.packing import pack, padded
@@ -59,6 +59,7 @@ class GraphTokenizer(tf.Module):
         self.sentencepiece = GraphSentencePiece(tokenizer.model_proto)
         characters = [c for block in character_blocks()[1] for c in block if c != _SEPARATOR]
         folds = _folds(characters, tokenizer.lowercase, tokenizer.keep_accents)
+        folds |= {code: [ord(c)] for code, c in self.sentencepiece.whitespace.items()}
         replaced, stand_in = self.sentencepiece.replaced, self.sentencepiece.stand_in
         self.fold = Expansion(folds, replaced, [stand_in])
         self._nul = chr(stand_in)
@@ -76,6 +77,8 @@ class GraphTokenizer(tf.Module):
         Returns:
           Token ids, int32 [B, (number of tokens)]; each row equals `Tokenizer.encode`.
         """
+        expected = "strings; for inputs of Keras there is the layer `Preprocessor`"
+        require(type(text).__name__ != "KerasTensor", "text", expected, text)
         return self.split(self.sentencepiece(self.clean(text)))
 
     def clean(self, text: tf.Tensor) -> tf.Tensor:
@@ -90,6 +93,8 @@ class GraphTokenizer(tf.Module):
         before, after = self.plain.marks
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
         text = _rewritten(text, before)
+        if self.plain.keep_whitespace:
+            return _rewritten(self._clean_any(text), after)
         text = tf.strings.regex_replace(text, f"{self.white_space}+", " ")
         text = tf.strings.regex_replace(text, "^ | $", "")
         text = tf.strings.regex_replace(text, "``|''", '"')

@@ -28,14 +28,16 @@ def test_logits_are_those_of_the_task_model():
     config = tiny_config(name="classification", labels="[a, b, c]", mem_len=0)
     task = XLNetTaskModel(config)
     randomize(task.encoder.variables + task.head.variables, 1)
-    model = XLNetClassifier(task.encoder, CLASSES)
-    model.sequence_summary.set_weights(task.head.summary.get_weights())
-    model.logits.set_weights(task.head.logits.get_weights())
     inputs = packed(LENGTHS)
     expected = task({name: x[:, None] for name, x in inputs.items()})["logits"]
-    logits = model(inputs)
-    assert logits.shape == (4, CLASSES) and logits.dtype == tf.float32
-    np.testing.assert_allclose(logits, expected, atol=1e-6)
+    for number in (CLASSES, None):
+        model = XLNetClassifier(task.encoder, number)
+        model.head.set_weights(task.head.get_weights())
+        logits = model(inputs)
+        assert logits.shape == (4, CLASSES) and logits.dtype == tf.float32
+        np.testing.assert_allclose(logits, expected, atol=1e-6)
+        of_any_length = tf.function(model, input_signature=[tf.TensorSpec([None, None], tf.int32)])
+        np.testing.assert_allclose(of_any_length(inputs["token_ids"]), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(("memory", "num_texts"), [(7, 1), (0, 2), (0, 3), (0, 5)])
@@ -93,6 +95,6 @@ def test_control_flow_of_a_subclass_is_converted_to_a_graph():
     """AutoGraph leaves our own functions as they are, and none of those built on them."""
     model, inputs = Turned(tiny_encoder(num_layers=1, mem_len=0), CLASSES), packed([5, 11])
     for bias in (-30.0, 30.0):
-        model.logits.bias.assign([bias] * CLASSES)
+        model.head.logits.bias.assign([bias] * CLASSES)
         wanted = XLNetClassifier.call(model, inputs) * np.sign(bias) + 3
         np.testing.assert_allclose(model.predict(inputs, verbose=0), wanted, atol=1e-5)

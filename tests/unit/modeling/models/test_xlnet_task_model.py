@@ -42,7 +42,7 @@ def model_of(kind="permutation", training=(), **task):
     randomize(model.variables, seed=4)
     model.reset_metrics()  # Which are variables, too.
     optimizer = create_optimizer(config.training, config.model.num_layers)
-    optimizer.build(model.tuned_variables)  # Or `fit` would trace the step twice.
+    optimizer.build(model.trainable_variables)  # Or `fit` would trace the step twice.
     model.compile(optimizer)
     return model
 
@@ -59,11 +59,11 @@ def test_the_loss_is_the_weighted_mean_and_a_step_changes_what_is_tuned():
         model = model_of()
         vars(model.config.training).update(slices)
         wanted = weighted_loss(model, batch)
-        before, mask = values(model.tuned_variables), model.encoder.mask_embedding.numpy()
+        before, mask = values(model.trainable_variables), model.encoder.mask_embedding.numpy()
         metrics = model.train_step(batch)
         assert float(metrics["loss"]) == pytest.approx(wanted, rel=1e-4)
         np.testing.assert_array_equal(model.encoder.mask_embedding, mask)
-        assert_all_differ(before, model.tuned_variables)
+        assert_all_differ(before, model.trainable_variables)
         results.append(values(model.variables))
     for sliced in results[1:]:
         assert_all_close(sliced, results[0], atol=2e-4)
@@ -106,6 +106,25 @@ def test_a_frozen_encoder_stays_as_it_is():
     model.train_step(batch_of(1, 23))
     assert_all_equal(model.encoder.variables, before)
     assert_all_differ(head, model.head.variables)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "lamb", "muon"])
+def test_a_frozen_encoder_is_bit_identical_and_has_no_moments_or_dropout(optimizer):
+    """In pre-training and in fine-tuning, by the key of both."""
+    frozen = {"freeze_network": True, "optimizer": optimizer}
+    pretrainer = make_model(**frozen, dropout=0.5)
+    for model, batch in (
+        (model_of(training=frozen), batch_of(1, 23)),
+        (pretrainer, random_windows(1, batch=4)),
+    ):
+        before, others = values(model.encoder.variables), values(model.trainable_variables)
+        model.train_step(batch)
+        assert_all_equal(model.encoder.variables, before)
+        assert_all_differ(others, model.trainable_variables)
+        assert sum(map(np.size, values(model.optimizer.variables))) < 3 * sum(map(np.size, others))
+    ids = tf.constant([[17, 42, 9], [11, 25, 33]])
+    outputs = [pretrainer(ids, training=training)["content"] for training in (True, False)]
+    assert_all_equal(*[[each] for each in outputs])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""The type that operands of matrix products are rounded to: float32, or bfloat16.
+
+CPUs with the instructions `avx512_bf16` or `amx_bf16` multiply bfloat16 two to five times as fast
+as float32, and sum in float32. In `products_in("bfloat16")` every product of the network rounds its
+operands to bfloat16; sums over rows, softmax, norms, residuals, moments and weights stay float32.
+That is what TPUs do with float32 by default. With `mixed_bfloat16` everything between the products
+is bfloat16 too, which is slower than float32 on a CPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+
+import tensorflow as tf
+from absl import logging
+
+from official.xlnet.configs.choices import PRODUCTS
+from official.xlnet.modeling.kernels.device_forms import has_accelerator
+
+CPU_FLAGS = "/proc/cpuinfo"  # Of Linux.
+_type = tf.float32
+
+
+@contextlib.contextmanager
+def products_in(name: str) -> Iterator[None]:
+    """What is traced inside rounds the float32 operands of its matrix products to a type.
+
+    The type is that of the whole process: models of other threads compute with it, too. A model
+    that was called before keeps the type of its first call.
+
+    Args:
+      name: `float32` or `bfloat16`.
+
+    Raises:
+      ValueError: another name.
+
+    Example:
+      >>> with products_in("bfloat16"):
+      ...     multiply(tf.constant([[1.001]]), tf.constant([[3.0]])).numpy()
+      array([[3.]], dtype=float32)
+    """
+    global _type
+    if name not in PRODUCTS:
+        raise ValueError(f"expected one of {', '.join(PRODUCTS)}, got {name!r}")
+    before, _type = _type, tf.dtypes.as_dtype(name)
+    try:
+        yield
+    finally:
+        _type = before
+
+
+def multiply(
+    a: tf.Tensor, b: tf.Tensor, product: Callable[..., tf.Tensor] = tf.matmul, **how
+) -> tf.Tensor:
+    """A matrix product of the network, in the dtype of `a`.
+
+    Forward and backward pass share the rounded operands. A gradient is float32 before it is added
+    to another one.
+
+    Args:
+      a: the left operand; its dtype is that of the result.
+      b: the right operand, which may be stored in fewer bytes.
+      product: `tf.matmul`, `tf.tensordot` or `tf.einsum` with its equation.
+      **how: further arguments of `product`.
+    """
+    dtype = _type if a.dtype == tf.float32 else a.dtype
+    return tf.cast(product(tf.cast(a, dtype), tf.cast(b, dtype), **how), a.dtype)
+
+
+def log_product_type(name: str) -> None:
+    """Logs if this CPU would be faster with the other type of products than with type `name`."""
+    if has_accelerator():
+        return
+    multiplies = cpu_multiplies_bfloat16()
+    if multiplies and name == "float32":
+        logging.warning(
+            "This CPU multiplies bfloat16 in about half the time of float32: with "
+            "training.products=bfloat16 a step takes about 0.7 times as long (docs/performance.md)."
+        )
+    if not multiplies and name == "bfloat16":
+        logging.warning(
+            "This CPU has no instructions for bfloat16 (avx512_bf16 or amx_bf16): "
+            "training.products=bfloat16 gives the same numbers as on one that has, but is slower "
+            "than float32."
+        )
+
+
+def cpu_multiplies_bfloat16() -> bool:
+    """Whether the CPU has instructions for products of bfloat16, as far as the system says."""
+    try:
+        with open(CPU_FLAGS, encoding="utf-8") as file:
+            return bool(re.search(r"\b(avx512_bf16|amx_bf16)\b", file.read()))
+    except FileNotFoundError:
+        return False
