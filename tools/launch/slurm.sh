@@ -9,7 +9,7 @@
 # GPUs of the job on that node; --strategy=multi_worker finds the tasks through Slurm.
 #
 # Two minutes before the time limit all tasks save a checkpoint and exit with status 75, and the job
-# is queued again. So it is if a task is killed (137, 143), or is lost to the others (76). It resumes
+# is queued again. So it is if a task is killed (137, 143), or is lost to the others (76, 142). It resumes
 # from the last checkpoint.
 #
 #SBATCH --job-name=xlnet
@@ -27,6 +27,6 @@ set -euo pipefail
 status=0
 srun --kill-on-bad-exit=1 xlnet "$@" --strategy=multi_worker || status=$?
 case $status in
-  75 | 76 | 137 | 143) scontrol requeue "$SLURM_JOB_ID" ;;
+  75 | 76 | 137 | 142 | 143) scontrol requeue "$SLURM_JOB_ID" ;;
 esac
 exit "$status"

@@ -17,6 +17,7 @@ from data_prep.tasks.registry import task_settings
 from data_prep.tasks.task_data import read_task
 from official.xlnet.api.held_out import held_out
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.configs.finetuning_defaults import (
     complete_settings,
@@ -70,6 +71,7 @@ def finetune(
     max_lost: float = MAX_LOST,
     new_head: bool = False,
     folds: int = 0,
+    cluster_timeout: float = CLUSTER_TIMEOUT,
 ) -> dict[str, Any]:
     """Fine-tunes a model on a task and writes the best model to a new model directory.
 
@@ -106,6 +108,7 @@ def finetune(
         its task, labels and summary fit, and a line says so or why not.
       folds: number of folds of a cross-validation over `train`, without `dev`; see
         `cross_validate`. 0 for none.
+      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
 
     Returns:
       The metrics on `dev`, counts of truncated or skipped examples, and `baselines`, see
@@ -132,7 +135,7 @@ def finetune(
     if vocab and not model:
         settings.model.fit_vocabulary(num_pieces(vocab), vocab)
     # First of all, as some readers use TensorFlow.
-    distribution = prepare_devices(settings.training, strategy, cpu_devices)
+    distribution = prepare_devices(settings.training, strategy, cpu_devices, cluster_timeout)
     extra = list(_extra_examples(extra_train or {}, settings.task, max_lost))
     train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
     for examples, counts in extra:
@@ -150,8 +153,7 @@ def finetune(
     if saved is not None and saved.task.name == settings.task.name:
         keep_settings(settings, keys, saved)
     else:
-        replicas = distribution.num_replicas_in_sync
-        complete_settings(settings, keys, len(train_examples), replicas)
+        complete_settings(settings, keys, len(train_examples), distribution.num_replicas_in_sync)
     settings.check()
     scales_warmup = "num_steps" in keys or "warmup_steps" not in keys
     start = Start(distribution, model, with_head, vocab, max_lost, scales_warmup)

@@ -71,7 +71,7 @@ def newest_checkpoint(model_dir: str) -> SavedState | None:
     Raises:
       DataError: all checkpoints are damaged.
     """
-    steps = _recorded_steps(model_dir)
+    steps = recorded_steps(model_dir)
     if not steps:
         path = latest_checkpoint(model_dir)
         return None if path is None else SavedState(path, {})
@@ -91,7 +91,7 @@ def newest_checkpoint(model_dir: str) -> SavedState | None:
 
 def has_records(model_dir: str) -> bool:
     """Whether a directory holds checkpoints that a pre-training run wrote."""
-    return bool(_recorded_steps(model_dir))
+    return bool(recorded_steps(model_dir))
 
 
 def latest_checkpoint(directory: str) -> str | None:
@@ -204,7 +204,7 @@ class CheckpointWriter:
     def _commit(self, prefix: str, record: dict[str, Any]) -> None:
         files = {os.path.basename(path): sha256_of(path) for path in _files(prefix)}
         write_json(f"{prefix}.json", {**record, "files": files}, indent=None)
-        steps = _recorded_steps(self._model_dir)
+        steps = recorded_steps(self._model_dir)
         losses = _heldout_losses(self._model_dir)
         best = sorted(losses, key=losses.__getitem__)[:1]
         kept = sorted({*steps[-self._num_kept :], *best})
@@ -220,7 +220,7 @@ class CheckpointWriter:
 
     def _remove_unfinished(self) -> None:
         """Removes the partial files of a run that was killed while saving."""
-        recorded = {f"ckpt-{step}" for step in _recorded_steps(self._model_dir)}
+        recorded = {f"ckpt-{step}" for step in recorded_steps(self._model_dir)}
         if not recorded and latest_checkpoint(self._model_dir):
             return  # Not written by a training run, so there are no records.
         for name in os.listdir(self._model_dir):
@@ -238,16 +238,17 @@ def best_heldout_loss(model_dir: str) -> float:
 def _heldout_losses(model_dir: str) -> dict[int, float]:
     """{step: held-out loss} of the evaluated checkpoints."""
     losses = {}
-    for step in _recorded_steps(model_dir):
+    for step in recorded_steps(model_dir):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             record = read_json(os.path.join(model_dir, f"ckpt-{step}.json"), dict[str, Any])
             losses[step] = float(record["heldout_loss"])
     return losses
 
 
-def _recorded_steps(model_dir: str) -> list[int]:
+def recorded_steps(model_dir: str) -> list[int]:
+    """Steps of the complete checkpoints that a run has in a directory, which may be a URL."""
     try:
-        names = os.listdir(model_dir)
+        names = file_system.names(model_dir)
     except FileNotFoundError:
         return []
     return sorted(int(match[1]) for match in map(_RECORD.match, names) if match)

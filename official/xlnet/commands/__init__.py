@@ -30,8 +30,9 @@ from typing import Any
 from absl import flags
 
 from data_prep.settings import FORMATS
-from official.xlnet.configs.choices import PRODUCTS, STRATEGIES
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT, PRODUCTS, STRATEGIES
 from official.xlnet.data.reading import MAX_LOST
+from official.xlnet.errors import ConfigError
 
 LARGEST_INT = 2**31 - 1
 # Flags whose values are paths, in which `~` is the home directory.
@@ -127,9 +128,23 @@ def batch_size(text: str) -> Flag:
     return integer("batch_size", 32, text, 1, 65_536)
 
 
+def shard_of(shard: str) -> tuple[int, int]:
+    """The part and the number of parts of `--shard`.
+
+    Example:
+      >>> shard_of("3/16")
+      (3, 16)
+    """
+    part, _, parts = shard.partition("/")
+    if part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
+        return int(part), int(parts)
+    raise ConfigError(f"--shard: expected a part of a number of parts, such as 3/16, got {shard}")
+
+
 MODEL = string("model", REQUIRED, "Model directory.")
 SET = repeated("set", [], "Configuration override key=value; may be repeated.")
 MAX_LOST_ROWS = max_lost("rows", "unusable")
+SHARD = string("shard", None, "Part of the input, 3/16 for the third of sixteen; default: all.")
 PRODUCTS_FLAG = choice(
     "products",
     default="float32",
@@ -161,6 +176,13 @@ DEVICES = (
         text="Number of logical CPU devices, for --strategy=mirrored without GPUs.",
         least=1,
         most=256,
+    ),
+    number(
+        "cluster_timeout",
+        default=CLUSTER_TIMEOUT,
+        text="Longest wait for the other workers of --strategy=multi_worker, in seconds.",
+        least=1,
+        most=1_000_000,
     ),
 )
 

@@ -101,6 +101,7 @@ def run() -> dict[str, Any]:
         vocab=FLAGS.vocab,
         strategy=FLAGS.strategy,
         cpu_devices=FLAGS.cpu_devices,
+        cluster_timeout=FLAGS.cluster_timeout,
         num_runs=FLAGS.runs,
         extra_train=dict(map(_file_and_weight, FLAGS.extra_train)),
         search=FLAGS.search,

@@ -61,4 +61,5 @@ def run() -> dict[str, Any]:
         init_from=FLAGS.init_from,
         strategy=FLAGS.strategy,
         cpu_devices=FLAGS.cpu_devices,
+        cluster_timeout=FLAGS.cluster_timeout,
     )

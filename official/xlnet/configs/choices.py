@@ -1,10 +1,11 @@
-"""Allowed values of command-line flags, importable without TensorFlow.
+"""Allowed values and defaults of command-line flags, importable without TensorFlow.
 
 The modules that implement them load TensorFlow; `xlnet VERB --help` must not.
 """
 
 CHECKPOINT_FORMS = ("xlnet", "hf", "tf1")
 STRATEGIES = ("one_device", "mirrored", "multi_worker", "tpu")
+CLUSTER_TIMEOUT = 1800.0  # Seconds to wait for the other workers of a cluster.
 SCORING_ORDERS = ("left_to_right", "random", "pseudo")
 GIVEN_SIDES = ("left", "right", "both")
 PUNCTUATION = ("attached", "alone")

@@ -1,12 +1,18 @@
-"""Writing of JSON lines."""
+"""Writing of JSON lines, of which a long job keeps those that it has written when it is killed."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
-from typing import Any
+import errno
+import fcntl
+import glob
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from typing import IO, Any
 
-from official.xlnet.files.atomic import atomic_write
+from official.xlnet.errors import DataError
+from official.xlnet.files.atomic import atomic_write, raise_with_name
 from official.xlnet.files.json_files import json_text, print_json
 
 
@@ -26,3 +32,70 @@ def write_json_lines(path: str | None, rows: Iterable[dict[str, Any]]) -> int:
             else:
                 file.write(json_text(row).encode() + b"\n")
     return number
+
+
+def write_resumed(
+    path: str, rows_after: Callable[[int], Iterable[dict[str, Any]]], identity: Any, unit: int
+) -> tuple[int, int]:
+    """Writes rows as JSON lines, after those that a killed call with the same identity has left.
+
+    They are written to `.NAME.….partial` beside the file, which is renamed at the end.
+
+    Args:
+      path: the output file, on a disk.
+      rows_after: returns the rows after the first ones, given their number.
+      identity: JSON of everything that the rows depend on.
+      unit: rows are kept in multiples of this number.
+
+    Returns:
+      The numbers of all rows, and of those that were kept.
+
+    Raises:
+      DataError: another process is writing the same.
+    """
+    path_of_file = os.path.realpath(path)
+    folder, name = os.path.split(path_of_file)
+    key = hashlib.sha256(json_text(identity).encode()).hexdigest()[:16]
+    partial = os.path.join(folder, f".{name}.{key}.partial")
+    for other in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.partial")):
+        if other != partial:
+            os.unlink(other)
+    try:
+        with open(partial, "a+b") as file:
+            if not _is_locked(file):
+                raise DataError(f"{path}: another process is writing there; wait for it")
+            number = kept = _keep_lines(file, unit)
+            try:
+                for row in rows_after(kept):
+                    number += 1
+                    file.write(json_text(row).encode() + b"\n")
+                file.flush()
+            except Exception:
+                os.unlink(partial)
+                raise
+            os.replace(partial, path_of_file)
+    except OSError as error:
+        raise_with_name(error, partial, path)
+    return number, kept
+
+
+def _is_locked(file: IO[bytes]) -> bool:
+    """Locks a file for this process; False if another one has locked it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno != errno.EWOULDBLOCK  # Some file systems have no locks.
+    return True
+
+
+def _keep_lines(file: IO[bytes], unit: int) -> int:
+    """Truncates a file after the last multiple of `unit` lines; returns their number."""
+    file.seek(0)
+    number = kept = size = end = 0
+    for line in file:
+        if line.endswith(b"\n"):
+            number, size = number + 1, size + len(line)
+            if number % unit == 0:
+                kept, end = number, size
+    file.truncate(end)
+    return kept

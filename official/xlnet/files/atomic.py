@@ -61,7 +61,7 @@ def replaced(path: str, temporary_dir: str | None = None) -> Iterator[str]:
       path: see `atomic_write`.
       temporary_dir: see `atomic_write`.
     """
-    if _is_stream(path):
+    if is_stream(path):
         yield path
         return
     path_of_file = os.path.realpath(path)
@@ -73,7 +73,7 @@ def replaced(path: str, temporary_dir: str | None = None) -> Iterator[str]:
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-        _raise_with_name(error, temporary, path)
+        raise_with_name(error, temporary, path)
 
 
 @contextlib.contextmanager
@@ -99,12 +99,12 @@ def new_folder(path: str) -> Iterator[str]:
         yield temporary
         os.replace(temporary, path)
     except Exception as error:
-        _raise_with_name(error, temporary, path)
+        raise_with_name(error, temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _raise_with_name(error: Any, temporary: str, path: str) -> NoReturn:
+def raise_with_name(error: Any, temporary: str, path: str) -> NoReturn:
     """Raises an error of a temporary file again, with the name that the user gave."""
     if isinstance(error, OSError) and error.errno:
         # ENOSPC has no file name; copying names both files, and fails at the second one.
@@ -118,7 +118,7 @@ def _raise_with_name(error: Any, temporary: str, path: str) -> NoReturn:
     raise error
 
 
-def _is_stream(path: str) -> bool:
+def is_stream(path: str) -> bool:
     """Whether a path is a pipe, a terminal or another device, or one that the process has open."""
     if os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/")):
         return True  # Even where standard output is a file: others hold it open.

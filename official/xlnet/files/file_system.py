@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import contextvars
 import errno
 import glob as local_glob
 import io
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 15.0
 _BLOCK_BYTES = 8 << 20  # Of a remote file, per request.
+
+_retries = contextvars.ContextVar("retries", default=True)
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 _IN_MEMORY = "memory"  # The scheme of files in the memory of one process.
@@ -317,6 +320,16 @@ class _RemoteFile(io.RawIOBase):
         return bytes(rest)
 
 
+@contextlib.contextmanager
+def without_retries() -> Iterator[None]:
+    """Context manager within which a call to a remote file system fails at its first fault."""
+    token = _retries.set(False)
+    try:
+        yield
+    finally:
+        _retries.reset(token)
+
+
 def _kind(path: str) -> str | None:
     try:
         return _info(path)["type"]
@@ -346,7 +359,7 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(is_fault),
         wait=tenacity.wait_random_exponential(0.5, _LONGEST_PAUSE_SECONDS),
-        stop=tenacity.stop_after_delay(PATIENCE_SECONDS),
+        stop=tenacity.stop_after_delay(PATIENCE_SECONDS if _retries.get() else 0),
         reraise=True,
     )
     try:

@@ -8,6 +8,7 @@ every half minute, and whoever sees it unchanged for five minutes takes it over.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 import threading
@@ -30,6 +31,7 @@ EXPIRY_SECONDS = 300.0
 _LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
 
 _held_directories: dict[str, os.stat_result] = {}  # Of this process, as they were at first.
+_leases: dict[str, tuple[str, float]] = {}  # By path: the lease, and when it was last written.
 
 
 @contextlib.contextmanager
@@ -66,7 +68,11 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
 
 
 def require_in_place(directory: str) -> None:
-    """Raises `DataError` if a directory that is held here was moved, removed or replaced."""
+    """Raises `DataError` if a directory that is held here was replaced, or its lease taken over."""
+    path = os.path.join(directory, LOCK_FILE)
+    lease, written = _leases.get(path, ("", math.inf))
+    if time.monotonic() - written > EXPIRY_SECONDS / 2:
+        _require_own(path, lease)
     own = _held_directories.get(directory)
     if own and not (os.path.exists(directory) and os.path.samestat(own, os.stat(directory))):
         raise DataError(
@@ -100,6 +106,7 @@ def _lease(path: str) -> Iterator[None]:
     if is_taken_over:  # Another process may now remove this lease instead of the expired one.
         time.sleep(EXPIRY_SECONDS / 100)
     _require_own(path, lease)
+    _leases[path] = lease, time.monotonic()
     is_over = threading.Event()
     renewal = threading.Thread(target=_renew, args=(path, lease, is_over), daemon=True)
     renewal.start()
@@ -108,6 +115,7 @@ def _lease(path: str) -> Iterator[None]:
     finally:
         is_over.set()
         renewal.join()
+        del _leases[path]
         if _read(path).startswith(lease):
             file_system.remove(path)
 
@@ -144,10 +152,12 @@ def _renew(path: str, lease: str, is_over: threading.Event) -> None:
     """Writes the lease again and again; ends the process if another one has taken it over."""
     number = 0
     while not is_over.wait(RENEWAL_SECONDS):
+        now, number = time.monotonic(), number + 1
         try:
-            _require_own(path, lease)
-            number += 1
-            write_bytes(path, f"{lease}{number}\n".encode())
+            with file_system.without_retries():  # Or a late one would replace another's lease.
+                _require_own(path, lease)
+                write_bytes(path, f"{lease}{number}\n".encode())
+            _leases[path] = lease, now
         except DataError as error:
             logging.error("%s", error)
             os._exit(2)  # At once: nothing more may be written.

@@ -19,6 +19,7 @@ from absl import logging
 
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
+from official.xlnet.files.locks import require_in_place
 
 PASS_SECONDS = 10.0  # Between two passes; a kill loses what was written since the last one.
 
@@ -82,6 +83,7 @@ class Mirror:
         Args:
           is_last: whether to send them in any case.
         """
+        require_in_place(self._url)
         while not self._try_upload(is_last):
             pass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from official.xlnet.inference.task_prediction import (
     packed_forward,
     predict_examples,
     require_labels,
+    rows_together,
 )
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task
@@ -29,6 +31,8 @@ class Ensemble:
 
     Attributes:
       task: the task, with settings of the first model. `null_threshold` is the mean of all.
+      unit: number of examples that are predicted together: predictions of examples after a multiple
+        of it are the same, to the bit, without those before.
 
     Raises:
       ConfigError: there is no model, or the models are of different tasks, or of one whose
@@ -68,6 +72,7 @@ class Ensemble:
                     f"in {model_dirs[0]}, got task.text_columns = {found!r}"
                 )
         self.task.join(tasks)
+        self.unit = math.lcm(*(rows_together(task) for _, task in self._members))
         self._forwards = [packed_forward(model) for model, _ in self._members]
 
     def predict(self, examples: Iterable[Example]) -> Iterator[Prediction]:

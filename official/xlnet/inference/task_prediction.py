@@ -8,6 +8,7 @@ A property test holds the two equal.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -160,7 +161,7 @@ def _predict(
     batch_size = task.config.training.batch_size
     lengths = unit_lengths(task.config)
     examples = iter(examples)
-    while chunk := [e for _, e in zip(range(batch_size * _CHUNK_BATCHES), examples, strict=False)]:
+    while chunk := list(itertools.islice(examples, rows_together(task))):
         units: list[Unit] = []
         owners: list[int] = []
         for number, its_units in enumerate(task.units(chunk)):
@@ -188,6 +189,11 @@ def _predict(
             of_example[owner].append(output)
         for example, example_outputs in zip(chunk, of_example, strict=True):
             yield task.predict(example, example_outputs)
+
+
+def rows_together(task: Task) -> int:
+    """Number of examples that are sorted by length and predicted together."""
+    return task.config.training.batch_size * _CHUNK_BATCHES
 
 
 def require_labels(examples: Sequence[Example]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 import re
@@ -17,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, PeerLostError
-from official.xlnet.runtime.distribution import num_workers
+from official.xlnet.runtime.distribution import num_workers, sum_over_workers
 from official.xlnet.runtime.progress import Progress
 
 _SAY_SECONDS = 30
@@ -48,7 +47,7 @@ def require_agreement(
     own = np.zeros((number, len(aspects)), np.int64)
     own[_index(strategy)] = [_digest(value) for value in aspects.values()]
     with said_while_waiting(f"waiting for all {number} workers"):
-        found = _table(strategy)(tf.constant(own)).numpy()
+        found = sum_over_workers(strategy, own)
     for name, digests in zip(aspects, found.T, strict=True):
         others = np.flatnonzero(digests != digests[0])
         if len(others):
@@ -115,19 +114,3 @@ def _index(strategy: tf.distribute.Strategy) -> int:
     resolver = strategy.cluster_resolver
     has_chief = "chief" in resolver.cluster_spec().as_dict()
     return 0 if resolver.task_type == "chief" else resolver.task_id + has_chief
-
-
-@functools.cache
-def _table(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Function that sums a table over workers; all replicas of a worker have the same one."""
-    per_worker = strategy.num_replicas_in_sync // num_workers(strategy)
-
-    def add(own: tf.Tensor) -> tf.Tensor:
-        replica = tf.distribute.get_replica_context()
-        is_first = tf.cast(replica.replica_id_in_sync_group % per_worker == 0, tf.int64)
-        return replica.all_reduce(tf.distribute.ReduceOp.SUM, is_first * own)
-
-    def summed(own: tf.Tensor) -> tf.Tensor:
-        return strategy.experimental_local_results(strategy.run(add, args=(own,)))[0]
-
-    return tf.function(summed, autograph=False)

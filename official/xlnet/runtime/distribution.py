@@ -1,31 +1,34 @@
-"""Distribution strategies, Slurm, CPU threading and communication between workers."""
+"""Distribution strategies, CPU threading and communication between workers."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import os
+import signal
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from official.xlnet.configs.choices import STRATEGIES
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
+from official.xlnet.runtime.clusters import find_cluster
 from official.xlnet.runtime.cores import num_cores, num_parallel_slices
 
 # Parameters of glibc's mallopt(3).
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGE_BYTES = 1 << 20  # Blocks above this size are returned as soon as they are freed.
-# Jobs that share a node need ports of their own. Each job has TASKS_ON_A_NODE of them.
-FIRST_PORT, NUM_PORTS, TASKS_ON_A_NODE = 20000, 10000, 16
+_START_SECONDS = 300  # Longest start of TensorFlow once all workers are there.
 
 
 def prepare_devices(
     training: TrainingConfig,
     strategy: str | tf.distribute.Strategy = "one_device",
     cpu_devices: int = 1,
+    cluster_timeout: float = CLUSTER_TIMEOUT,
 ) -> tf.distribute.Strategy:
     """Configures threads, memory and devices of a run; to be called before any use of TensorFlow.
 
@@ -34,6 +37,7 @@ def prepare_devices(
       strategy: distribution strategy by name, see `create_strategy`; or what this function has
         returned already, which is returned again.
       cpu_devices: number of virtual CPU devices; see `create_strategy`.
+      cluster_timeout: longest wait for other workers, in seconds; see `create_strategy`.
 
     Returns:
       The strategy.
@@ -41,12 +45,13 @@ def prepare_devices(
     Raises:
       ConfigError: the strategy is unknown, or the devices are not available or do not support
         `training.precision`.
+      PeerLostError: another worker did not come in time.
     """
     if not isinstance(strategy, str):
         return strategy
     limit_threads(training)
     release_memory(training)
-    distribution = create_strategy(strategy, cpu_devices)
+    distribution = create_strategy(strategy, cpu_devices, cluster_timeout)
     is_tpu = isinstance(distribution, tf.distribute.TPUStrategy)
     if is_tpu and training.precision == "mixed_float16":
         raise ConfigError(
@@ -55,21 +60,25 @@ def prepare_devices(
     return distribution
 
 
-def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
+def create_strategy(
+    name: str, cpu_devices: int = 1, cluster_timeout: float = CLUSTER_TIMEOUT
+) -> tf.distribute.Strategy:
     """Creates a `tf.distribute.Strategy` by name.
 
     Args:
       name: one of `STRATEGIES`. `mirrored` uses all GPUs, or all logical CPU devices if there is
-        no GPU; `multi_worker` reads the cluster from the environment variable TF_CONFIG, or from
-        those of a Slurm job step; `tpu` uses the local TPUs, or those named by TPU_NAME.
+        no GPU; `multi_worker` uses the workers of `find_cluster`; `tpu` uses the local TPUs, or
+        those named by TPU_NAME.
       cpu_devices: number of logical devices to split the CPU into, for testing multi-replica
         training without GPUs.
+      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
 
     Returns:
       The strategy.
 
     Raises:
       ConfigError: the name is unknown, or the devices are not available.
+      PeerLostError: another worker did not come in time.
     """
     if name not in STRATEGIES:
         raise ConfigError(f"strategy: expected one of {', '.join(STRATEGIES)}, got {name!r}")
@@ -80,68 +89,20 @@ def create_strategy(name: str, cpu_devices: int = 1) -> tf.distribute.Strategy:
         return tf.distribute.OneDeviceStrategy(f"device:{kind}:0")
     if name == "mirrored":
         return _mirrored(tuple(device.name for device in tf.config.list_logical_devices(kind)))
-    if name == "multi_worker" and "TF_CONFIG" not in os.environ and not is_slurm_step():
-        torchrun = "; torchrun's variables do not name the other hosts" * ("RANK" in os.environ)
-        raise ConfigError(
-            "strategy: multi_worker expected a cluster, in TF_CONFIG or by srun, got neither"
-            f"{torchrun} (docs/distributed.md)"
-        )
+    cluster = find_cluster(num_gpus, cluster_timeout) if name == "multi_worker" else None
     try:
-        if name == "multi_worker":
-            cluster = slurm_cluster(num_gpus) if is_slurm_step() else None
+        if cluster is not None:
+            # TensorFlow waits for a worker that is killed now, and no thread could end it, as it
+            # holds Python's lock.
+            signal.alarm(_START_SECONDS)
             return tf.distribute.MultiWorkerMirroredStrategy(cluster)
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu="")
         return tf.distribute.TPUStrategy(resolver)
     except (tf.errors.OpError, RuntimeError, ValueError, KeyError) as error:
         message = str(error).strip().partition("\n")[0]
         raise ConfigError(f"strategy: {name} cannot be used here: {message}") from error
-
-
-def is_slurm_step() -> bool:
-    """Whether `srun` started this process and no TF_CONFIG says otherwise."""
-    return "SLURM_STEP_NODELIST" in os.environ and "TF_CONFIG" not in os.environ
-
-
-def slurm_cluster(num_gpus: int) -> tf.distribute.cluster_resolver.ClusterResolver:
-    """Returns the cluster of all tasks of this Slurm job step; each task is a worker.
-
-    Every task uses the GPUs that Slurm lets it see.
-
-    Args:
-      num_gpus: number of GPUs that this process sees.
-
-    Returns:
-      The cluster resolver, for `tf.distribute.MultiWorkerMirroredStrategy`.
-
-    Raises:
-      ConfigError: a variable that `srun` sets is missing, or they contradict each other.
-    """
-    try:
-        tasks = os.environ["SLURM_STEP_NUM_TASKS"]
-        port = FIRST_PORT + int(os.environ["SLURM_JOB_ID"]) * TASKS_ON_A_NODE % NUM_PORTS
-        # The resolver cannot express tasks without GPUs, and would set CUDA_VISIBLE_DEVICES, as
-        # Slurm has done already. One imaginary GPU for each task keeps it from both.
-        resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
-            port_base=port, gpus_per_node=int(tasks), gpus_per_task=1, auto_set_gpu=False
-        )
-        cluster = resolver.cluster_spec()
-        # Not the rank: the resolver sorts nodes by name, where n10 precedes n2.
-        local = port + int(os.environ["SLURM_LOCALID"])
-        address = f"{os.environ['SLURMD_NODENAME']}:{local}"
-        index = cluster.as_dict()["worker"].index(address)
-    except KeyError as error:
-        raise ConfigError(
-            f"strategy: multi_worker expected the environment of srun, got none of {error}"
-        ) from None
-    except (RuntimeError, ValueError) as error:
-        raise ConfigError(f"strategy: multi_worker cannot use this Slurm step: {error}") from None
-    return tf.distribute.cluster_resolver.SimpleClusterResolver(
-        cluster,
-        task_type="worker",
-        task_id=index,
-        num_accelerators={"GPU": num_gpus},
-        rpc_layer="grpc",
-    )
+    finally:
+        signal.alarm(0)
 
 
 @functools.cache
@@ -226,10 +187,7 @@ def on_any_worker(strategy: tf.distribute.Strategy, is_true: bool) -> bool:
     """
     if num_workers(strategy) == 1:
         return is_true
-    flags = strategy.experimental_distribute_values_from_function(
-        lambda _: tf.constant(int(is_true))
-    )
-    return bool(strategy.experimental_local_results(_adder(strategy)(flags))[0])
+    return bool(sum_over_workers(strategy, np.array(is_true, np.int64)))
 
 
 def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
@@ -237,16 +195,30 @@ def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
     on_any_worker(strategy, False)
 
 
+def sum_over_workers(strategy: tf.distribute.Strategy, own: np.ndarray) -> np.ndarray:
+    """Sum of an array over all workers (a collective: every worker has to call it).
+
+    Args:
+      strategy: the distribution strategy.
+      own: the array of this worker, int64 [...].
+    """
+    return _adder(strategy)(tf.constant(own)).numpy()
+
+
 @functools.cache
-def _adder(strategy: tf.distribute.Strategy) -> Callable:
-    """Function that sums a number over replicas; traced once per strategy."""
+def _adder(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Function that sums a tensor over workers; all replicas of a worker have the same one."""
+    per_worker = strategy.num_replicas_in_sync // num_workers(strategy)
 
-    def add(number):
-        # all_reduce needs a tensor placed on the replica's device, which the argument is not.
+    def add(own: tf.Tensor) -> tf.Tensor:
         replica = tf.distribute.get_replica_context()
-        return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(number))
+        is_first = tf.cast(replica.replica_id_in_sync_group % per_worker == 0, tf.int64)
+        return replica.all_reduce(tf.distribute.ReduceOp.SUM, is_first * own)
 
-    return tf.function(lambda numbers: strategy.run(add, args=(numbers,)), autograph=False)
+    def summed(own: tf.Tensor) -> tf.Tensor:
+        return strategy.experimental_local_results(strategy.run(add, args=(own,)))[0]
+
+    return tf.function(summed, autograph=False)
 
 
 def compiles_step(jit_compile: bool | None, strategy: tf.distribute.Strategy) -> bool:

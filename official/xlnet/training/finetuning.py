@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import weights_checksum
-from official.xlnet.checkpoints.checkpoint_files import has_records
+from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example, examples_checksum
@@ -26,7 +26,7 @@ from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
-from official.xlnet.runtime.distribution import wait_for_workers
+from official.xlnet.runtime.agreement import lost_workers, require_agreement
 from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import DATA_FILE, data_report
@@ -105,10 +105,10 @@ def run_finetuning(
     config.training.require_shares(replicas)
     report = data_report(task, train, dev, lengths, counts)
     loop = FineTuningLoop(task, batches, dev, report, output, start.strategy, start.with_head)
-    with only_writer(output, loop.is_chief):
+    with only_writer(output, loop.is_chief), lost_workers(start.strategy):
         loop.train(inputs, start.init_from)
         model = loop.state.model
-        wait_for_workers(start.strategy)  # The best model is written by the chief.
+        require_agreement(start.strategy, lambda: {"best checkpoint": newest_checkpoint(output)})
         model_directory.restore(output, encoder=model.encoder, head=model.head)
         predictions, _ = evaluate_examples(model, task, dev)
         task.finish(dev, predictions)

@@ -34,7 +34,7 @@ from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
 from official.xlnet.modeling.kernels.product_type import log_product_type, products_in
 from official.xlnet.modeling.models.trainable_model import TrainableModel
-from official.xlnet.runtime.agreement import lost_workers, require_agreement
+from official.xlnet.runtime.agreement import require_agreement
 from official.xlnet.runtime.distribution import (
     compiles_step,
     is_chief,
@@ -149,6 +149,10 @@ class Loop(tf_keras.callbacks.Callback):
         """Evaluates if it is due after steps `before` + 1 … `step`; returns whether to save."""
         return False
 
+    def evaluated_on(self) -> Any:
+        """Returns JSON of what evaluations depend on besides inputs; the same on all workers."""
+        return None
+
     def record(self) -> dict[str, Any]:
         """Returns JSON to be stored with a checkpoint."""
         return {}
@@ -179,6 +183,7 @@ class Loop(tf_keras.callbacks.Callback):
                 "vocabulary": Tokenizer(self._vocab).sha256,
                 "last step and time": [self._last_step, self._minutes],
                 "checkpoint to resume from": saved and saved.record,
+                "held-out data and best loss": self.evaluated_on(),
             },
         )
         if saved is None:
@@ -212,8 +217,7 @@ class Loop(tf_keras.callbacks.Callback):
         self.begin()
         minutes = math.inf if self._minutes is None else self._minutes
         self._deadline = time.monotonic() + 60 * minutes
-        signals, workers = TerminationSignal(), lost_workers(self.strategy)
-        with products_in(training.products), signals as self._termination, workers:
+        with products_in(training.products), TerminationSignal() as self._termination:
             steps = self._last_step - self.step
             model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self])
             wait_for_workers(self.strategy)  # A scheduler may end all others with the first.

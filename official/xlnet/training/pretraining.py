@@ -9,11 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import checks_arguments, weighted
 from official.xlnet.files.locks import only_writer
+from official.xlnet.runtime.agreement import lost_workers
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.host import host_state_kept
@@ -37,6 +39,7 @@ def pretrain(
     init_from: str | None = None,
     strategy: str | tf.distribute.Strategy = "one_device",
     cpu_devices: int = 1,
+    cluster_timeout: float = CLUSTER_TIMEOUT,
 ) -> dict[str, float]:
     """Pre-trains a model, or resumes a pre-training run, and writes a model directory.
 
@@ -59,6 +62,7 @@ def pretrain(
       strategy: distribution strategy; see `create_strategy`. A run may be resumed with another
         number of replicas.
       cpu_devices: number of virtual CPU devices; see `create_strategy`.
+      cluster_timeout: longest wait for other workers, in seconds; see `create_strategy`.
 
     Returns:
       A dictionary with
@@ -71,6 +75,7 @@ def pretrain(
     Raises:
       ConfigError: the configuration is invalid or does not match the data set or `model_dir`.
       DataError: the data set or a model directory cannot be read.
+      PeerLostError: another worker was lost, or did not come in time.
       PreemptedError: SIGTERM was received; a checkpoint was saved.
       KeyboardInterrupt: SIGINT was received (Ctrl-C, Stop in a notebook); a checkpoint was saved.
       DivergedError: the loss or gradient norm is not finite.
@@ -82,7 +87,7 @@ def pretrain(
         config = load_config(recipe_path(config), list(overrides))
     else:
         config = config.changed(overrides)
-    distribution = prepare_devices(config.training, strategy, cpu_devices)
+    distribution = prepare_devices(config.training, strategy, cpu_devices, cluster_timeout)
     several = [data_dir] if isinstance(data_dir, str) else data_dir
     paths, shares = zip(*map(weighted, several), strict=True)
     vocab = os.path.join(init_from or paths[0], VOCAB_FILE)
@@ -101,7 +106,11 @@ def pretrain(
         last_step=config.training.num_steps if steps is None else steps,
         minutes=minutes,
     )
-    with only_writer(model_dir, loop.is_chief), reading_errors(paths[0], "train", *paths[1:]):
+    with (
+        only_writer(model_dir, loop.is_chief),
+        reading_errors(paths[0], "train", *paths[1:]),
+        lost_workers(distribution),
+    ):
         loop.train(inputs, init_from)
         losses = [line["loss"] for line in read_history(model_dir)]
         if not losses:

@@ -142,5 +142,12 @@ class PretrainingLoop(Loop):
         self._heldout_loss, self._best_loss = loss, min(self._best_loss, loss)
         return is_best
 
+    def evaluated_on(self) -> Any:
+        splits = self._data.records.manifest.splits
+        return [
+            splits["heldout"].files if "heldout" in splits else {},
+            best_heldout_loss(self.output),
+        ]
+
     def record(self) -> dict[str, Any]:
         return {"heldout_loss": self._heldout_loss, **self._data.record(self.step)}

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from official import xlnet
+from official.xlnet.errors import DataError
 from official.xlnet.files import file_system, locks
 from official.xlnet.runtime.history import read_history
 from tests.helpers.file_systems.object_store import BUCKET, object_store
@@ -205,3 +206,38 @@ def test_a_run_that_is_killed_and_loses_its_network_ends_as_if_nothing_had_been(
         [x["loss"] for x in of] for of in (map(json.loads, lines), read_history(world.pretrained))
     ]
     np.testing.assert_allclose(*losses, rtol=0, atol=1e-5)
+
+
+HOLD = """
+import pathlib, sys, time
+from official.xlnet.files import locks, mirror
+locks.RENEWAL_SECONDS, locks.EXPIRY_SECONDS, mirror.PASS_SECONDS = 0.5, 5, 0.05
+url, folder = sys.argv[1:]
+with locks.only_writer(url), mirror.Mirror(url, folder, True):
+    for number in range(1_000_000):
+        pathlib.Path(folder, "count").write_text(str(number))
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_lease_is_taken_over_and_its_former_holder_uploads_nothing_more(
+    store, end, tmp_path, monkeypatch
+):
+    url = f"{ROOT}/{end.name}"
+    monkeypatch.setattr(locks, "RENEWAL_SECONDS", 0.5)
+    monkeypatch.setattr(locks, "EXPIRY_SECONDS", 5)
+    with subprocess.Popen([sys.executable, "-c", HOLD, url, str(tmp_path)]) as process:
+        while not file_system.exists(f"{url}/count"):
+            assert process.poll() is None
+        with pytest.raises(DataError, match=f"process {process.pid} on"), locks.only_writer(url):
+            pass
+        process.send_signal(end)
+        with locks.only_writer(url):
+            last = file_system.read_bytes(f"{url}/count")
+            process.send_signal(signal.SIGCONT)
+            assert process.wait(60) == (2 if end == signal.SIGSTOP else -end)
+            assert file_system.read_bytes(f"{url}/count") == last
+            assert f"process {os.getpid()} on" in file_system.read_bytes(f"{url}/.lock").decode()
+    assert not file_system.exists(f"{url}/.lock")

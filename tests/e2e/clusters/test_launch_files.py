@@ -36,8 +36,9 @@ def local(text):
     for name, ours in names.items():
         text = text.replace(name, ours)
     return text
-if "TF_CONFIG" in os.environ:
-    os.environ["TF_CONFIG"] = local(os.environ["TF_CONFIG"])
+for name in ("MASTER_ADDR", "MASTER_PORT"):
+    if name in os.environ:
+        os.environ[name] = local(os.environ[name])
 arguments = map(local, sys.argv[1:])
 os.execv(sys.executable, [sys.executable, "-m", "official.xlnet.cli", *arguments])
 """
@@ -60,7 +61,7 @@ sys.exit(max(task.wait() for task in tasks))
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
     """Puts programs, {name: Python code}, first on the PATH, and sets variables."""
-    for name in [name for name in os.environ if name.startswith("SLURM")] + ["TF_CONFIG"]:
+    for name in [name for name in os.environ if name.startswith("SLURM")] + ["TF_CONFIG", "RANK"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     (tmp_path / "bin").mkdir()
@@ -94,14 +95,17 @@ def test_kubernetes_objects_agree():
         *(("v1", "Service"), ("batch/v1", "Job"))
     }
     assert (spec["completionMode"], pod["restartPolicy"]) == ("Indexed", "OnFailure")
-    assert spec["completions"] == spec["parallelism"] == int(environment["NUM_WORKERS"])
+    assert spec["completions"] == spec["parallelism"] == int(environment["WORLD_SIZE"])
     assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}
     assert pod["subdomain"] == service["metadata"]["name"]
     assert service["spec"]["ports"][0]["port"] == container["ports"][0]["containerPort"]
+    assert int(environment["MASTER_PORT"]) + 1 == container["ports"][0]["containerPort"]
+    names = job["metadata"]["name"], service["metadata"]["name"]
+    assert environment["MASTER_ADDR"] == "{}-0.{}".format(*names)
     assert {m["name"] for m in container["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
 
 
-@pytest.mark.parametrize("status", [0, 1, 2, 75, 76, 137])
+@pytest.mark.parametrize("status", [0, 1, 2, 75, 76, 137, 142])
 def test_a_preempted_slurm_job_is_queued_again(status, programs, tmp_path):
     statuses = json.dumps({"srun": status})
     programs(
@@ -150,9 +154,9 @@ def shared(world, tmp_path):
 
 @pytest.mark.slow
 def test_dry_run_of_two_pods(programs, shared):
-    ports = free_ports(2)
-    names = {f"xlnet-{n}.xlnet:2222": f"127.0.0.1:{port}" for n, port in enumerate(ports)}
-    programs({"XLNET_TEST_NAMES": json.dumps(names | {"/shared": str(shared)})}, xlnet=TRAINING)
+    (port,) = free_ports(1)
+    names = {"xlnet-0.xlnet": "127.0.0.1", "2221": str(port - 1), "/shared": str(shared)}
+    programs({"XLNET_TEST_NAMES": json.dumps(names)}, xlnet=TRAINING)
     _, _, container, variables = kubernetes()
     pods = [
         start_process(

@@ -1,0 +1,106 @@
+"""Jobs that are split over machines, killed and gone on with, or that follow a run."""
+
+import os
+import pathlib
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official.xlnet.commands import evaluate
+from official.xlnet.inference import task_prediction
+from official.xlnet.inference.ensemble import Ensemble
+from tests.helpers.world import command
+from tests.helpers.wrong_input import refused, run
+
+NUM_PARTS = 4
+
+
+@pytest.fixture(autouse=True)
+def short_units(monkeypatch):
+    """Examples are predicted seven at a time."""
+    monkeypatch.setattr(task_prediction, "_CHUNK_BATCHES", 1)
+
+
+@pytest.mark.parametrize("kind", ["classification", "ranking"])
+def test_outputs_of_all_parts_joined_are_that_of_one_command(world, kind, tmp_path):
+    flags = {"model": world.task(kind).model, "input": world.task(kind).dev}
+    whole = command("predict", output=tmp_path / "whole", **flags)
+    parts = [
+        command("predict", f"--shard={n}/{NUM_PARTS}", output=tmp_path / str(n), **flags)
+        for n in range(1, NUM_PARTS + 1)
+    ]
+    assert sum(part["rows"] for part in parts) == whole["rows"]
+    assert sum(part["tokens"] for part in parts) == whole["tokens"]
+    assert len([part for part in parts if part["rows"]]) > 1
+    joined = b"".join((tmp_path / str(n)).read_bytes() for n in range(1, NUM_PARTS + 1))
+    assert joined == (tmp_path / "whole").read_bytes()
+
+
+@pytest.mark.parametrize("shard", ["0/3", "4/3", "3", "a/b", "1/0", "-1/3"])
+def test_a_part_that_does_not_exist_is_refused(world, shard, tmp_path, capfd):
+    task = world.task("classification")
+    flags = [f"--model={task.model}", f"--input={task.dev}", f"--output={tmp_path}/p"]
+    sentence = refused(run(capfd, "predict", *flags, f"--shard={shard}"))
+    assert f"expected a part of a number of parts, such as 3/16, got {shard}" in sentence
+
+
+def test_a_killed_command_is_gone_on_with_unless_its_input_has_changed(
+    world, tmp_path, monkeypatch
+):
+    task = world.task("classification")
+    source = tmp_path / "dev.tsv"
+    source.write_bytes(pathlib.Path(task.dev).read_bytes())
+    flags = {"model": task.model, "input": source, "output": tmp_path / "out" / "p"}
+    command("predict", **flags)
+    expected = flags["output"].read_bytes()
+
+    def killed(self, examples):
+        for number, prediction in enumerate(predict(self, examples)):
+            if number == 17:
+                raise KeyboardInterrupt
+            yield prediction
+
+    predict = Ensemble.predict
+    for is_changed in (False, True):
+        with monkeypatch.context() as patch:
+            patch.setattr(Ensemble, "predict", killed)
+            command("predict", status=130, **flags)
+        assert len(os.listdir(tmp_path / "out")) == 2  # The former result is still there.
+        if is_changed:
+            source.write_text(source.read_text() + source.read_text().splitlines()[-1] + "\n")
+        result = command("predict", **flags)
+        assert (result["rows"], result.get("resumed_rows", 0)) == (
+            (42, 0) if is_changed else (41, 14)
+        )
+        assert is_changed or flags["output"].read_bytes() == expected
+        assert os.listdir(tmp_path / "out") == ["p"]
+
+
+def test_each_checkpoint_is_evaluated_as_it_comes(world, tmp_path, monkeypatch):
+    """The run goes on while the other job waits; here, whenever it does."""
+    flags = {"config": world.config, "data": world.data, "model_dir": tmp_path / "model"}
+    settings = ["--set=num_steps=9", "--set=warmup_steps=0"]
+    steps = iter([4, 7, 9])
+
+    def go_on(_):
+        command("pretrain", *settings, f"--steps={next(steps)}", **flags)
+
+    monkeypatch.setattr(evaluate, "time", types.SimpleNamespace(sleep=go_on))
+    own = {"model": tmp_path / "model", "data": world.data}
+    last = command("evaluate", "--follow", output=tmp_path / "logs", **own)
+    assert last == {"step": 9, **command("evaluate", **own)}
+    events = [
+        event
+        for file in (tmp_path / "logs").iterdir()
+        for event in tf.compat.v1.train.summary_iterator(str(file))
+    ]
+    losses = {
+        event.step: float(tf.make_ndarray(value.tensor))
+        for event in events
+        for value in event.summary.value
+        if value.tag == "loss"
+    }
+    assert [*losses] == [4, 7, 9]
+    np.testing.assert_allclose(losses[9], last["loss"], rtol=1e-6)
