@@ -16,6 +16,8 @@ from official.xlnet.configs.validation import Allowed, check_values, require
 from official.xlnet.errors import ConfigError, did_you_mean
 from official.xlnet.files.schema import shown
 
+_MOST = 10**100  # Larger integers are for no key, and Python may not write them in a message.
+
 
 @dataclasses.dataclass
 class Section:
@@ -221,13 +223,20 @@ def _decoded(value: Any, kind: Any, where: str) -> Any:
         value = _items(value, float in typing.get_args(kind), where)
     if type(value) is not expected:
         raise ConfigError(f"{where}: expected {expected.__name__}, got {shown(value)}")
+    if expected is int and abs(value) > _MOST:
+        raise ConfigError(f"{where}: expected an integer of a few digits, got {shown(value)}")
     return value
 
 
 def _items(values: list[Any], are_numbers: bool, where: str) -> tuple[float | str, ...]:
     """The values of a list as numbers or as strings."""
     allowed, has_bool = int | float if are_numbers else str | int | float, bool in map(type, values)
-    if has_bool or not all(isinstance(value, allowed) for value in values):
+    sizes = [abs(value) for value in values if isinstance(value, int)]
+    if (
+        has_bool
+        or max(sizes, default=0) >= 2**63
+        or not all(isinstance(x, allowed) for x in values)
+    ):
         advice = "YAML reads yes, no, on and off as true and false: write them in quotes"
         raise ConfigError(
             f"{where}: expected a list of {'numbers' if are_numbers else 'strings'}, got "

@@ -10,8 +10,10 @@ from typing import Any
 
 from official.xlnet.configs.registry import Registry
 from official.xlnet.errors import ArgumentTypeError, ConfigError
+from official.xlnet.files.schema import shown
 
 _FLOAT32_MAX = 3.4e38
+_MOST_SHOWN = 1000  # Characters of a value in a message.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +102,7 @@ def require(condition: bool, key: str, expected: str, got: Any) -> None:
       official.xlnet.errors.ConfigError: model.d_model: expected an even number, got 5
     """
     if not condition:
-        raise ConfigError(f"{key}: expected {expected}, got {_in_one_line(got)}")
+        raise ConfigError(f"{key}: expected {expected}, got {shown(got, _MOST_SHOWN)}")
 
 
 def require_number(name: str, value: Any, allowed: Range, kind: type = numbers.Integral) -> None:
@@ -130,10 +132,4 @@ def require_type(name: str, value: Any, expected: Any) -> None:
     """Raises `ArgumentTypeError` unless an argument is of a type, or of one of a union."""
     if not isinstance(value, expected):
         names = [kind.__name__ for kind in getattr(expected, "__args__", [expected])]
-        shown = _in_one_line(value)
-        raise ArgumentTypeError(f"{name}: expected {' or '.join(names)}, got {shown:.60}")
-
-
-def _in_one_line(value: Any) -> str:
-    """`repr` of a value, which of arrays and tables has several lines."""
-    return " ".join(repr(value).splitlines())
+        raise ArgumentTypeError(f"{name}: expected {' or '.join(names)}, got {shown(value)}")

@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from official.xlnet.errors import ArgumentTypeError, ConfigError, StoppedError
 from official.xlnet.files import file_system
+from official.xlnet.files.schema import shown
 
 _CUT_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)")  # What pathlib makes of a URL.
 _WEIGHTED = re.compile(r"(.+):([1-9][0-9]{0,2})")
@@ -105,6 +106,8 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
         if kind is collections.abc.Mapping and isinstance(value, dict):
             return {_fit(key, parts[0], name, is_path): x for key, x in value.items()}
         if kind in _NUMBERS and isinstance(value, _NUMBERS[kind]) and not isinstance(value, bool):
+            if isinstance(value, int) and abs(value) >= 2**63:
+                raise ConfigError(f"{name}: expected at most 64 bits, got {shown(value)}")
             return kind(value)
         if kind is str and is_path and isinstance(value, str | os.PathLike):
             return _path(value, name)
@@ -115,8 +118,7 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
         if kind not in (*_LISTS, *_NUMBERS) and isinstance(value, kind):
             return value
     words = " or ".join(_words(option, is_path) for option in options)
-    shown = " ".join(repr(value).split())
-    raise ArgumentTypeError(f"{name}: expected {words}, got {type(value).__name__} {shown:.60}")
+    raise ArgumentTypeError(f"{name}: expected {words}, got {type(value).__name__} {shown(value)}")
 
 
 def _is_union(kind: Any) -> bool:

@@ -50,8 +50,11 @@ def conform(tree: Any, schema: Any, where: str) -> Any:
 
 
 def shown(value: Any, most: int = 60) -> str:
-    """`repr` of a value, cut to `most` characters."""
-    text = repr(value[:most] if isinstance(value, str) else value)
+    """`repr` of a value in one line, cut to `most` characters."""
+    try:
+        text = " ".join(repr(value[:most] if isinstance(value, str) else value).splitlines())
+    except ValueError:  # Python writes no integers of more than 4,300 digits.
+        text = "an integer of thousands of digits"
     return text if len(text) <= most else f"{text[:most]}…"
 
 

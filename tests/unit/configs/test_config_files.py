@@ -75,13 +75,21 @@ def test_a_dropout_of_its_own_behind_the_activation_may_be_left_open(tmp_path):
         assert XLNetConfig.load(str(path)).model.activation_dropout == value
 
 
+HUGE = "0x" + 5000 * "f"
+OF_EACH_TYPE = ("num_steps", "learning_rate", "task.labels", "optimizer", "jit_compile")
+
+
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
         ("activation_dropout=some", "activation_dropout: expected float"),
         ("activation_dropout=1.0", r"activation_dropout: expected in \[0, 1\)"),
         ("task.labels=[NO, YES]", r"expected a list of strings, .* in quotes"),
+        # Python writes no integers of so many digits.
+        *((f"{key}={HUGE}", "got an integer of thousands of digits") for key in OF_EACH_TYPE),
+        (f"task.labels=[{HUGE}]", "expected a list of strings, got an integer of thousands"),
     ],
+    ids=range(9),
 )
 def test_values_of_another_type_are_refused(setting, sentence):
     with pytest.raises(ConfigError, match=sentence):

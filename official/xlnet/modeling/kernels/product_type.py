@@ -17,12 +17,14 @@ import tensorflow as tf
 from absl import logging
 
 from official.xlnet.configs.choices import PRODUCTS
+from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
 
 CPU_FLAGS = "/proc/cpuinfo"  # Of Linux.
 _type = tf.float32
 
 
+@checks_arguments()
 @contextlib.contextmanager
 def products_in(name: str) -> Iterator[None]:
     """What is traced inside rounds the float32 operands of its matrix products to a type.
