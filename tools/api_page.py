@@ -68,6 +68,9 @@ SECTIONS = {
         "official.xlnet.extensions.universal.settings",
         "official.xlnet.extensions.auxiliary.settings",
         "official.xlnet.extensions.auxiliary.objectives",
+        "official.xlnet.extensions.contiguous.formats",
+        "official.xlnet.extensions.language_model_loss.loss",
+        "official.xlnet.extensions.stochastic_answer.head",
     ),
     "Tokenization and data": (
         "official.xlnet.tokenization.tokenizer",

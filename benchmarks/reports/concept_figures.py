@@ -76,9 +76,14 @@ def orders(tree: dict[str, Any]) -> bytes:
 
 def streams(tree: dict[str, Any]) -> bytes:
     """Figure 1 of the paper: attention of the content and the query stream at a target."""
-    position = int(np.flatnonzero(tree["is_target"][0][: tree["reuse_len"]])[-1])
-    masks = [mask[position] for mask in _masks(tree, 0)]
-    return _rows(tree, position, [0, 0], masks, ["content", "query"])
+    epoch, position = next(
+        (epoch, int(position))
+        for epoch, is_target in enumerate(tree["is_target"])
+        for position in np.flatnonzero(is_target[: tree["reuse_len"]])[::-1]
+        if "▁" not in [tree["pieces"][i] for i in _places(tree, position)]  # A space alone.
+    )
+    masks = [mask[position] for mask in _masks(tree, epoch)]
+    return _rows(tree, position, [epoch, epoch], masks, ["content", "query"])
 
 
 def masks(tree: dict[str, Any]) -> bytes:
@@ -150,6 +155,12 @@ def _masks(tree: dict[str, Any], epoch: int) -> tuple[np.ndarray, np.ndarray]:
     return order <= order[:, None], (order < order[:, None]) & is_target[:, None]
 
 
+def _places(tree: dict[str, Any], position: int) -> range:
+    """Tokens of a close-up around a position."""
+    first = max(0, min(position - _SHOWN // 2, tree["reuse_len"] - _SHOWN))
+    return range(first, min(tree["reuse_len"], first + _SHOWN))
+
+
 def _rows(
     tree: dict[str, Any],
     position: int,
@@ -163,8 +174,7 @@ def _rows(
     """
     from matplotlib.patches import Rectangle
 
-    first = max(0, min(position - _SHOWN // 2, tree["reuse_len"] - _SHOWN))
-    places = range(first, min(tree["reuse_len"], first + _SHOWN))
+    places = _places(tree, position)
     labels = [tree["pieces"][i].replace("▁", "") or "␣" for i in places]
     widths = [max(4, len(label) + 1.5) for label in labels]
     lefts = np.cumsum([0, *widths])

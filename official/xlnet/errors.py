@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 
 def how_to_install(extra: str) -> str:
-    """Says how to install an extra of this package, which no package index has."""
+    """Returns how to install an extra of this package, which is not on a package index."""
     return (
         f"pip install '.[{extra}]' in its checkout, or the wheel with [{extra}] (docs/install.md)"
     )
@@ -49,7 +49,7 @@ class ConfigError(XLNetError, ValueError):
 
 
 class ArgumentTypeError(ConfigError, TypeError):
-    """An argument of another type than the one that a function expects."""
+    """An argument has an unexpected type."""
 
 
 class DataError(XLNetError, ValueError):
@@ -57,10 +57,10 @@ class DataError(XLNetError, ValueError):
 
 
 def require_data(holds: bool, where: str, expected: str, got: object) -> None:
-    """Raises `DataError` unless data is as it has to be.
+    """Raises `DataError` unless a condition holds.
 
     Args:
-      holds: whether it is.
+      holds: the condition.
       where: the file or row, for the message.
       expected: what it has to be.
       got: what it is, in words; advice may follow.

@@ -272,7 +272,7 @@ def _examples(
 def add_baselines(
     model_dir: str, metrics: Mapping[str, Any], train: Sequence[Example], dev: Sequence[Example]
 ) -> dict[str, Any] | None:
-    """Evaluates the baselines of a model's task, and shows them beside its result.
+    """Evaluates the baselines of a model's task, and shows them with its result.
 
     They are added to `metrics.json` as `baselines`. No error here is raised, as the model is
     complete without them; it is logged as a warning.

@@ -162,7 +162,7 @@ class Section:
 def register_settings(
     section: str, **names: Sequence[str]
 ) -> Callable[[type[Section]], type[Section]]:
-    """Decorator that registers keys of an extension's own in a section of the configuration.
+    """Decorator that registers the keys of an extension in a section of the configuration.
 
     It takes a subclass of the section's class, e.g. `ModelConfig`, whose annotated attributes are
     the keys with their defaults; it becomes a dataclass. `allowed` has the range of each key.

@@ -110,7 +110,7 @@ def given_settings(path: str | None, overrides: Sequence[str]) -> set[str]:
 def complete_settings(
     config: XLNetConfig, given: Collection[str], num_examples: int, num_replicas: int = 1
 ) -> None:
-    """Chooses the settings that are not given.
+    """Chooses missing settings.
 
     The length of the run is chosen unless epochs, steps or warm-up are given.
 
@@ -143,7 +143,7 @@ def complete_settings(
 
 
 def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfig) -> None:
-    """Takes the settings that are not given from a run that is resumed.
+    """Takes missing settings from a resumed run.
 
     So a run that began with the defaults of another version, or with fewer examples, goes on as
     it was.
@@ -162,7 +162,7 @@ def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfi
 
 
 def describe_settings(config: XLNetConfig, num_examples: int) -> str:
-    """Returns one line that says what a run is about to do.
+    """Returns a one-line summary of a run's settings.
 
     Args:
       config: the experiment configuration.

@@ -77,7 +77,7 @@ class TextExample(Example):
 
 
 def examples_checksum(examples: Iterable[Example]) -> str:
-    """Returns the SHA-256 of what the examples say, in order.
+    """Returns the SHA-256 of the contents of examples, in order.
 
     Attributes with default values do not count, so that new ones do not change it.
 

@@ -42,7 +42,7 @@ _FIRST_ROWS = 64  # Windows of a batch that is only counted.
 
 
 class Records:
-    """A data set of `xlnet prepare`, opened once for all that reads it.
+    """A data set of `xlnet prepare`, opened once.
 
     Args:
       path: directory of the data set.

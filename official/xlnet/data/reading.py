@@ -146,7 +146,7 @@ def check_lost(
 
 
 def say_counts(source: str, counts: Mapping[str, Any]) -> None:
-    """Says in one line how many texts of a file were read, and what happened to them.
+    """Logs one line with the numbers of texts read, truncated and skipped in a file.
 
     Args:
       source: the file.

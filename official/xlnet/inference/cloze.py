@@ -31,7 +31,7 @@ _ROWS = 64  # Sequences that run together.
 
 
 class Candidate(NamedTuple):
-    """What may stand in a blank.
+    """A candidate for a blank.
 
     Attributes:
       string: the text.

@@ -77,7 +77,7 @@ def generate(
     top_p=None,
     seed=None,
 ) -> Texts:
-    """Continues texts, and fills the blanks of those that have some, as `xlnet generate` does.
+    """Continues texts, and fills their blanks if they have any, as `xlnet generate` does.
 
     A text with blanks, written `____`, is filled as `fill_blanks` does, and is not continued.
     Others are continued until the end of the document, or for `num_tokens` tokens.
@@ -325,7 +325,7 @@ def _template(rows: list[_Row], is_allowed_GV: np.ndarray, causal: bool) -> Temp
 
 
 def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
-    """Which pieces each group of targets may become, bool [G, V].
+    """Returns which pieces are allowed for each group of targets, bool [G, V].
 
     Special tokens are not text, except for the end of a paragraph, and of the document where that
     ends a continuation. A blank never becomes a bare space, and only of candidates, which are
@@ -352,7 +352,7 @@ def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
 
 
 def check_length(model: XLNetPretrainer, parsed: BlankText, lengths: list[int]) -> None:
-    """Raises `DataError` where text and blanks are longer than what the model has seen."""
+    """Raises `DataError` if text and blanks are longer than the windows of training."""
     longest = model.config.data.seq_len + model.config.model.mem_len
     num_context, num_blank = sum(map(len, parsed.ids)), sum(lengths)
     expected = f"text and blanks to have at most {longest} pieces"

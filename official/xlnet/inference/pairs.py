@@ -22,7 +22,7 @@ _REGION = re.compile(r"\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)")
 def pair_metrics(
     differences: Sequence[float], groups: Sequence[Any] = (), seed: int = 0
 ) -> dict[str, Any]:
-    """Returns how often, and by how much, the good one of each pair is ahead.
+    """Returns accuracy and mean difference of pairs of good and bad texts.
 
     Args:
       differences: log-likelihood of the good text minus that of the bad one, in nats.
@@ -86,7 +86,7 @@ def norm_correlations(
 
 
 def prediction_margin(formula: str, surprisals: Mapping[tuple[str, str], float]) -> float:
-    """By how much a prediction of a SyntaxGym suite holds: positive if it does.
+    """Returns the margin of a SyntaxGym prediction, positive if the prediction holds.
 
     Args:
       formula: sums and differences of surprisals `(region;%condition%)`, region `*` for all, that

@@ -90,7 +90,7 @@ def predict_examples(
 
 
 def packed_forward(model: XLNetTaskModel) -> Forward:
-    """The model's weights of this moment in a `TaskNetwork`; a graph for each length.
+    """Creates a `TaskNetwork` with the model's current weights, and a graph for each length.
 
     It raises `DataError` where an output is NaN or infinite.
     """
@@ -204,6 +204,6 @@ def require_labels(examples: Sequence[Example]) -> None:
 
 
 def unit_lengths(config: XLNetConfig) -> list[int]:
-    """The lengths that sequences are padded to; one where memory needs full segments."""
+    """Returns the padded lengths of sequences; a single one if memory needs full segments."""
     task = config.task
     return bucket_lengths(task.max_length, 1 if task.long_texts == "memory" else task.num_buckets)

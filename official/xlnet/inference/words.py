@@ -76,7 +76,7 @@ def words_of(score: Score, punctuation: str = "attached", unit: str = "nats") ->
 def word_spans(
     text: str, offsets: Sequence[Span], punctuation: str = "attached"
 ) -> Iterator[tuple[Span, list[int]]]:
-    """Yields the span of each word that has pieces, and which these are; see `words_of`.
+    """Yields the span and the pieces of each word that has pieces; see `words_of`.
 
     Args:
       text: the text.

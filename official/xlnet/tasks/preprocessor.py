@@ -22,7 +22,7 @@ from official.xlnet.tokenization.tokenizer import Tokenizer, write_vocabulary
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class Preprocessor(LegacyLayer):
-    """Turns texts into the features that `predict` gives a model, as TensorFlow operations.
+    """Converts texts to model features with TensorFlow operations, as `predict` does.
 
     Args:
       tokenizer: tokenizer of the model.

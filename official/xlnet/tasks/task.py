@@ -202,7 +202,7 @@ Read = TypeVar("Read")
 
 
 def in_parts(read: Callable[[list[Item]], list[Read]], items: Iterable[Item]) -> Iterator[Read]:
-    """Yields what `read` makes of each item; it gets a thousand of them at once."""
+    """Yields the outputs of `read` for each item, called with a thousand items at once."""
     items = iter(items)
     while some := list(itertools.islice(items, _READ_AT_ONCE)):
         with tf.device("cpu"):
@@ -215,7 +215,7 @@ def in_groups(
     items: Sequence[Item],
     key: Callable[[Item], Any],
 ) -> list[Read]:
-    """Returns what `read` makes of each item; it gets those with the same key, and that key."""
+    """Returns the outputs of `read` for each item, called with items of one key and the key."""
     keys = [key(item) for item in items]
     found: dict[int, Read] = {}
     for each in dict.fromkeys(keys):

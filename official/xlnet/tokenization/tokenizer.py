@@ -466,7 +466,7 @@ def write_vocabulary(model_proto: bytes, directory: str) -> None:
 
 
 def require_no_owner(directory: str, model_proto: bytes, *others: str) -> None:
-    """Raises `DataError` if a vocabulary would replace another one, which a model needs.
+    """Raises `DataError` if a vocabulary would replace the vocabulary of a model.
 
     Args:
       directory: where the vocabulary is to be written.

@@ -40,7 +40,7 @@ from official.xlnet.training.finetuning_loop import RUN_DIR, FineTuningLoop
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """What fine-tuning runs start from.
+    """Initial state of fine-tuning runs.
 
     Attributes:
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another

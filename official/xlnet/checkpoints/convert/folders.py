@@ -59,7 +59,7 @@ def read_settings(
 
 
 def check_head_size(model: ModelConfig, tree: dict[str, Any], path: str) -> None:
-    """Raises `ConfigError` if a configuration has heads of a size that contradicts their number.
+    """Raises `ConfigError` if the size of a configuration's heads contradicts their number.
 
     Args:
       model: settings of the configuration.

@@ -9,7 +9,7 @@ from official.xlnet.configs.task import TaskConfig
 
 
 class HeadFormat:
-    """Base class of descriptions of a task's head in the formats of HF and of the TF1 release.
+    """Base class for formats of a task's head in HF and in the TF1 release.
 
     A subclass is entered under the name of its task by `FORMATS.register`.
 

@@ -318,7 +318,7 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
 
 
 def save_tensors(tensors: dict[str, np.ndarray], path: str) -> None:
-    """Writes a safetensors file; raises `OSError` as other files do, e.g. of a full disk."""
+    """Writes a safetensors file; raises `OSError`, for example if the disk is full."""
     try:
         safetensors.numpy.save_file(tensors, path, metadata={"format": "pt"})
     except safetensors.SafetensorError as error:

@@ -42,7 +42,7 @@ _COMMA_PENALTY = 100.0  # As HF: a piece that ends in a digit and a comma is nev
 def write_vocabulary_files(
     folder: str, model_proto: bytes, lowercase: bool, keep_accents: bool
 ) -> dict[str, Any]:
-    """Writes `spiece.model`, and `tokenizer.json` and `added_tokens.json` where they say more.
+    """Writes `spiece.model`, and if needed `tokenizer.json` and `added_tokens.json`.
 
     Args:
       folder: an existing directory.
@@ -107,7 +107,7 @@ def write_vocabulary_files(
 
 
 def without_tokens(model_proto: bytes) -> bytes:
-    """The vocabulary without its added tokens; symbols among them are user-defined pieces again."""
+    """Returns the vocabulary without added tokens; symbols among them become user-defined."""
     model = parse_model(model_proto)
     tokens = added_pieces(model.pieces)
     if not tokens:

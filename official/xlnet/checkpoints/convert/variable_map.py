@@ -124,7 +124,7 @@ _OPTIONAL = (_MASK_EMBEDDING, "lm_head/bias")
 
 
 def rows_of(config: XLNetConfig, *forms: str) -> tuple[Row, ...]:
-    """Rows of the variables of a model that exist in all given formats.
+    """Returns the variables of a model that exist in all given formats.
 
     Args:
       config: configuration of the model.

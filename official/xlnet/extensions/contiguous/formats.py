@@ -48,7 +48,7 @@ def full_sentences(create: CreateObjective, config: ObjectiveSections) -> Object
 
 @INPUT_FORMATS.register("doc_sentences")
 def doc_sentences(create: CreateObjective, config: ObjectiveSections) -> Objective:
-    """DOC-SENTENCES: as `full_sentences`, but a token attends to its own document alone.
+    """DOC-SENTENCES: as `full_sentences`, but tokens attend only to their own document.
 
     RoBERTa ends an input with its document and has more inputs in a batch in return; here the next
     document follows in the same input, unseen, so that a batch has as many tokens, too.

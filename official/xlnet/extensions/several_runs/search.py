@@ -114,7 +114,7 @@ def search_settings(
 
 
 def successive_halving(num_candidates: int, value: Callable[[int, int], float]) -> list[int]:
-    """Selects candidates by ever longer runs.
+    """Selects candidates by increasingly long runs.
 
     Args:
       num_candidates: number of candidates.

@@ -27,7 +27,7 @@ _type = tf.float32
 @checks_arguments()
 @contextlib.contextmanager
 def products_in(name: str) -> Iterator[None]:
-    """What is traced inside rounds the float32 operands of its matrix products to a type.
+    """Context manager: graphs traced inside round float32 operands of matrix products to a type.
 
     The type is that of the whole process: models of other threads compute with it, too. A model
     that was called before keeps the type of its first call.

@@ -106,7 +106,7 @@ def _scores(query_BXNH, key_BKNH, position_BRNH, weights, rows: Rows, keys: Keys
 def relative_shift(
     score_BXNR: tf.Tensor, position_BX: tf.Tensor, num_tokens: Size, num_keys: Size
 ) -> tf.Tensor:
-    """Scores of rows with distances become scores of rows with keys, [B, N, X, K].
+    """Converts scores per distance to scores per key, [B, N, X, K].
 
     Distance number r is M + T - 1 - r, and key j is at position j - M. So the distance of key j and
     a row at position i, i - (j - M), is number T - 1 - i + j.

@@ -68,7 +68,7 @@ def sinusoids(num_tokens: Size, num_memory: Size, width: int, clamp_len: int = 0
 
 
 def named(encoding: tuple | list) -> tuple:
-    """The encoding with named fields, which the layers of a loaded `.keras` file get as a list."""
+    """Restores the named fields of an encoding, which a loaded `.keras` file passes as a list."""
     if isinstance(encoding, tuple):
         return encoding
     first, second = encoding

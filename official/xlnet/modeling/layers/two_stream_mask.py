@@ -25,7 +25,7 @@ from official.xlnet.modeling.ops.visibility import (
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class TwoStreamAttentionMask(LegacyLayer):
-    """Attention mask of the content and query streams, in a form that costs no [T, T] matrix.
+    """Attention mask of the content and query streams, without a [T, T] matrix.
 
     Call arguments:
       tokens: [B, T] or [B, T, D], token ids or hidden states; only its first two sizes are used.

@@ -17,7 +17,7 @@ _OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.leg
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class Mean(tf_keras.metrics.Mean):
-    """A mean that is not a number while there is nothing to average.
+    """Mean metric; NaN without values.
 
     It is named as Keras' own, since files of Keras name the values of metrics by their class.
     """
@@ -38,7 +38,7 @@ class NumTargets(tf_keras.metrics.Sum):
 
 
 class TrainableModel(CheckedFit):
-    """A Keras model of a configuration, with a training step and a loss of its own.
+    """Base class of Keras models with a configuration, a training step and a loss.
 
     Args:
       precision: precision policy, unless `dtype` is given; with `float32`, Keras' global policy.

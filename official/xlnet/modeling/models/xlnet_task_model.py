@@ -29,7 +29,7 @@ Batch = dict[str, tf.Tensor]
 
 
 class EncoderWithHead(CheckedFit):
-    """A model of an encoder and a head, whichever way it is trained.
+    """A model of an encoder and a head.
 
     Attributes:
       config: the configuration; `config.task` is that of the head.
@@ -221,7 +221,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
 
 
 def task_encoder(config: XLNetConfig, dtype=None) -> Encoder:
-    """A new encoder as a task needs it: with memory only where it reads long texts with it."""
+    """Creates the encoder of a task, with memory only if the task reads long texts with it."""
     mem_len = config.model.mem_len if config.task.long_texts == "memory" else 0
     return NETWORKS[config.model.network](config, reuse_len=0, mem_len=mem_len, dtype=dtype)
 
@@ -247,7 +247,7 @@ def _labelled(data: Any) -> Features:
 
 
 def bucket_lengths(length: int, number: int) -> list[int]:
-    """The lengths that inputs are padded to, shortest first.
+    """Returns the lengths that inputs are padded to, shortest first.
 
     Example:
       >>> bucket_lengths(100, 3)

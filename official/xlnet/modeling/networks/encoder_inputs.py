@@ -82,7 +82,7 @@ def _require_ids(token_ids: tf.Tensor, vocab_size: int) -> None:
 
 
 def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
-    """The inputs as a dictionary, where they may be `token_ids` alone.
+    """Returns the inputs as a dictionary; they may be only `token_ids`.
 
     Raises:
       DataError: the dictionary lacks `token_ids`.
@@ -98,7 +98,7 @@ def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def with_defaults(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Adds `is_padding` and `segment_ids` where they are left out; both follow from `token_ids`.
+    """Adds missing `is_padding` and `segment_ids`, which follow from `token_ids`.
 
     Token ids alone so give the same as all that `Tokenizer`, or `GraphTokenizer.pack`, returns:
     `<pad>` is padding, `<sep>` ends a segment, and `<cls>` has a segment of its own.

@@ -18,7 +18,7 @@ Read = Callable[[dict[str, tf.Tensor], int], tuple[tf.Tensor, tf.Tensor | None]]
 def read_sequences(
     read: Read, inputs: dict[str, tf.Tensor], with_memory: bool, pooled_segments: str
 ) -> tf.Tensor:
-    """Vectors [U, S, T, D] of the sequences of units; T is 1 if `read` returns the last row alone.
+    """Returns vectors [U, S, T, D] of sequences of units; T is 1 if `read` returns the last row.
 
     Args:
       read: reads a sequence.

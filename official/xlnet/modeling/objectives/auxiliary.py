@@ -115,7 +115,7 @@ def register_auxiliary(name: str) -> Callable[[CreateAuxiliary], CreateAuxiliary
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class AuxiliaryObjectives(tf_keras.layers.Layer):
-    """The auxiliary objectives of a configuration, each an attribute by its name; mostly none.
+    """The auxiliary objectives of a configuration, as attributes.
 
     Args:
       config: sections of the experiment, or its dictionary.

@@ -47,7 +47,7 @@ class ObjectiveBatch(NamedTuple):
 
 
 class Features(dict[str, tf.Tensor]):
-    """The features of a batch; asking for one that is not there raises an error that names it."""
+    """The features of a batch; a missing feature raises an error that names it."""
 
     @classmethod
     def of(cls, batch: dict[str, tf.Tensor]) -> Features:
@@ -92,7 +92,7 @@ def register_objective(name: str) -> Callable[[CreateObjective], CreateObjective
 
 @INPUT_FORMATS.register("pairs")
 def pairs(create: CreateObjective, config: ObjectiveSections) -> Objective:
-    """Inputs as they are in the records: the reuse part, A and B."""
+    """Returns the inputs of a record: the reuse part, A and B."""
     return create(config)
 
 

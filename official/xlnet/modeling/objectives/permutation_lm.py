@@ -48,7 +48,7 @@ def permutation_objective(config: ObjectiveSections) -> Objective:
 
 
 def given_permutation(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
-    """The task of a batch that brings its own permutation and targets.
+    """Returns the `ObjectiveBatch` of a batch with its own permutation and targets.
 
     Args:
       batch: a dictionary of

@@ -12,7 +12,7 @@ AttentionInit = Callable[[float, int], Mapping[str, tf_keras.initializers.Initia
 
 
 def normal(stddev: float) -> tf_keras.initializers.Initializer:
-    """A new normal initializer; one that is used twice would give the same values twice."""
+    """Creates a normal initializer; sharing one would repeat its values."""
     return tf_keras.initializers.RandomNormal(stddev=stddev)
 
 

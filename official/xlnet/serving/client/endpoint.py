@@ -130,7 +130,7 @@ class Endpoint(abc.ABC):
 
 
 def predict_request(signature: str, inputs: Inputs) -> predict_pb2.PredictRequest:
-    """A request for a model on TF Serving, which is not named yet.
+    """A request for a model on TF Serving, without the name of the model.
 
     Args:
       signature: name of the signature.

@@ -258,7 +258,7 @@ TaskServiceClass = TypeVar("TaskServiceClass", bound=type[TaskService])
 
 
 def register_service(name: str) -> Callable[[TaskServiceClass], TaskServiceClass]:
-    """Decorator that registers a subclass of `TaskService` as what an exported task answers.
+    """Decorator that registers a subclass of `TaskService`, the outputs of an exported task.
 
     Args:
       name: value of `task.name`.
