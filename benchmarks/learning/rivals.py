@@ -5,8 +5,8 @@
 Rows are recipes in configs/ablation: BERT, RoBERTa's setting and XLNet, each with its own network
 and initial scale. Each is pre-trained on the same text for the same numbers of tokens (`--steps`).
 The first seed tries every one of `--rates`; the one with the lowest loss of held-out spans is kept
-for the other seeds. The page compares what can be: the likelihood of the same held-out tokens and
-spans (`span_likelihood`), and accuracy after fine-tuning on tables with the same settings.
+for the other seeds. The page compares what can be: the likelihood of the same held-out tokens, and
+accuracy after fine-tuning on tables with the same settings; `ablation` compares spans.
 Finished runs are not repeated; what was not begun within `--minutes` is left out.
 """
 
@@ -50,7 +50,6 @@ _FINETUNING = [
     *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64"),
     "checkpoint_steps=1000000",
 ]
-_PLACES = {"span": "span", "first": "first token", "later": "later tokens"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,18 +197,16 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
       results: the results of each run.
       majorities: {task: accuracy of the most frequent label}.
     """
-    titles = ["steps", "rate", "seeds", "training loss", "token", *_PLACES.values()]
+    titles = ["steps", "rate", "seeds", "training loss", "token"]
     lines = [["", *titles, *majorities, "ms per step"]]
     for best in best_of(results):
         runs = [found for run, found in results.items() if dataclasses.replace(run, seed=0) == best]
-        spans = ([run["span_losses"][place] for run in runs] for place in _PLACES)
         tasks = ([100 * run["accuracy"].get(task, np.nan) for run in runs] for task in majorities)
         lines.append(
             [
                 *(ROWS[best.row][0], f"{best.steps:,}", f"{best.rate:g}", str(len(runs))),
                 mean_and_spread([_training_loss(run) for run in runs], 2),
                 mean_and_spread([run["token_loss"] for run in runs]),
-                *map(mean_and_spread, spans),
                 *(mean_and_spread(values, 1) for values in tasks),
                 ablation.milliseconds_per_step(runs),
             ]
