@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -83,7 +84,7 @@ def test_a_worker_that_never_comes_is_named(recipe, tmp_path):
     for process in processes:
         _, err = process.communicate(timeout=300)
         assert process.returncode == 76, err
-        assert "waiting for worker 2 of 3 (127.0.0.1:" in err and "), 30 s" in err
+        assert re.search(r"waiting for worker 2 of 3 \(127\.0\.0\.1:\d+\), 3\d s", err), err
         sentence = "expected all of them within 40 s (--cluster_timeout), got none of worker 2 of 3"
         assert sentence in err.splitlines()[-1]
     assert not (tmp_path / "model").exists()
