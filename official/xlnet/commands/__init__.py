@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -135,9 +136,10 @@ def shard_of(shard: str) -> tuple[int, int]:
       >>> shard_of("3/16")
       (3, 16)
     """
-    part, _, parts = shard.partition("/")
-    if part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
-        return int(part), int(parts)
+    if match := re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", shard):
+        part, parts = map(int, match.groups())
+        if 1 <= part <= parts:
+            return part, parts
     raise ConfigError(f"--shard: expected a part of a number of parts, such as 3/16, got {shard}")
 
 

@@ -102,7 +102,8 @@ def create_strategy(
         message = str(error).strip().partition("\n")[0]
         raise ConfigError(f"strategy: {name} cannot be used here: {message}") from error
     finally:
-        signal.alarm(0)
+        if cluster is not None:
+            signal.alarm(0)
 
 
 @functools.cache

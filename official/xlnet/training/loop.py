@@ -32,7 +32,7 @@ from official.xlnet.errors import ConfigError, DivergedError, PreemptedError, St
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
-from official.xlnet.modeling.kernels.product_type import log_product_type, products_in
+from official.xlnet.modeling.kernels.product_type import advice_on_products, products_in
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.runtime.agreement import require_agreement
 from official.xlnet.runtime.distribution import (
@@ -213,7 +213,8 @@ class Loop(tf_keras.callbacks.Callback):
         self.log = RunLog(self.output, self.step, training.json_log, self.is_chief)
         self._writer = CheckpointWriter(self.state, self._folder, self._num_kept, self.is_chief)
         self._loss_scale = self._read_loss_scale()
-        log_product_type(training.products)
+        if advice := advice_on_products(training.products):
+            self.log.keep(advice)
         self.begin()
         minutes = math.inf if self._minutes is None else self._minutes
         self._deadline = time.monotonic() + 60 * minutes

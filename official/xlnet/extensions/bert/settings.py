@@ -82,6 +82,12 @@ class BertModelConfig(ModelConfig):
             f"false {network}, whose positions have no direction",
             config.data.bidirectional,
         )
+        require(
+            config.training.products == "float32",
+            "training.products",
+            f"float32 {network}, whose layers are the Model Garden's",
+            config.training.products,
+        )
         inputs = {"data.seq_len": config.data.seq_len}
         if config.task.name:
             inputs["task.max_length"] = config.task.max_length

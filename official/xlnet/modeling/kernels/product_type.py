@@ -1,10 +1,10 @@
 """The type that operands of matrix products are rounded to: float32, or bfloat16.
 
 CPUs with the instructions `avx512_bf16` or `amx_bf16` multiply bfloat16 two to five times as fast
-as float32, and sum in float32. In `products_in("bfloat16")` every product of the network rounds its
-operands to bfloat16; sums over rows, softmax, norms, residuals, moments and weights stay float32.
-That is what TPUs do with float32 by default. With `mixed_bfloat16` everything between the products
-is bfloat16 too, which is slower than float32 on a CPU.
+as float32, and sum in float32. In `products_in("bfloat16")` every product of the encoder and the
+LM head rounds its operands to bfloat16; sums over rows, softmax, norms, residuals, moments and
+weights stay float32. That is what TPUs do with float32 by default. With `mixed_bfloat16`
+everything between the products is bfloat16 too, which is slower than float32 on a CPU.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator
 
 import tensorflow as tf
-from absl import logging
 
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.files.arguments import checks_arguments
@@ -71,22 +70,20 @@ def multiply(
     return tf.cast(product(tf.cast(a, dtype), tf.cast(b, dtype), **how), a.dtype)
 
 
-def log_product_type(name: str) -> None:
-    """Logs if this CPU would be faster with the other type of products than with type `name`."""
-    if has_accelerator():
-        return
-    multiplies = cpu_multiplies_bfloat16()
+def advice_on_products(name: str) -> str:
+    """A sentence if this CPU would be faster with the other type of products; else empty."""
+    multiplies = cpu_multiplies_bfloat16() and not has_accelerator()
     if multiplies and name == "float32":
-        logging.warning(
-            "This CPU multiplies bfloat16 in about half the time of float32: with "
-            "training.products=bfloat16 a step takes about 0.7 times as long (docs/performance.md)."
+        return (
+            "this CPU has instructions for bfloat16: with training.products=bfloat16 a step takes "
+            "about 0.7 times as long (docs/performance.md)"
         )
-    if not multiplies and name == "bfloat16":
-        logging.warning(
-            "This CPU has no instructions for bfloat16 (avx512_bf16 or amx_bf16): "
-            "training.products=bfloat16 gives the same numbers as on one that has, but is slower "
-            "than float32."
+    if name == "bfloat16" and not multiplies and not has_accelerator():
+        return (
+            "this CPU has no instructions for bfloat16 (avx512_bf16 or amx_bf16): "
+            "training.products=bfloat16 is slower than float32 here"
         )
+    return ""
 
 
 def cpu_multiplies_bfloat16() -> bool:
