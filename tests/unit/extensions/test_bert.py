@@ -8,6 +8,7 @@ from official.nlp.modeling import layers
 
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.kernels.product_type import products_in
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.training.optimization import create_optimizer, layer_of
 from tests.helpers.tiny import LAYERS, TOKENS, VOCAB, WIDTH, random_windows, randomize, tiny_config
@@ -154,3 +155,9 @@ def test_settings_that_it_does_not_have(override, sentence):
     config.set(override)
     with pytest.raises(ConfigError, match=sentence):
         config.check()
+
+
+def test_its_layers_do_not_round_to_bfloat16():
+    encoder = rival_encoder()
+    with products_in("bfloat16"), pytest.raises(ConfigError, match="products: expected float32"):
+        encoder(random_ids(0))

@@ -16,6 +16,7 @@ import tf_keras
 from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.modeling.kernels.product_type import require_float32_products
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.encoder import Encoder, register_network
@@ -182,6 +183,7 @@ class BertEncoder(BertEncoderV2, Encoder):
         return_word_embedding: bool = False,
         return_hidden_states: bool = False,
     ) -> dict[str, tf.Tensor]:
+        require_float32_products("with the Model Garden's layers")
         inputs = self._checked(inputs)
         dtype = self.compute_dtype
         hidden_BTD = self._embedding_dropout(self._embed(inputs), training=training)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import tensorflow as tf
 
 from official.xlnet.configs.choices import PRODUCTS
+from official.xlnet.configs.validation import require
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
 
@@ -68,6 +69,15 @@ def multiply(
     """
     dtype = _type if a.dtype == tf.float32 else a.dtype
     return tf.cast(product(tf.cast(a, dtype), tf.cast(b, dtype), **how), a.dtype)
+
+
+def require_float32_products(where: str) -> None:
+    """Raises `ConfigError` in `products_in("bfloat16")`: for layers that would not round.
+
+    Args:
+      where: what has such layers, for the message.
+    """
+    require(_type == tf.float32, "products", f"float32 {where}", _type.name)
 
 
 def advice_on_products(name: str) -> str:
