@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.costs import flops
 from benchmarks.harness.tables import fill_table, markdown_table
-from benchmarks.harness.workload import SHAPES, Shape
+from benchmarks.harness.workload import SHAPES
 from benchmarks.reports.phases import ENCODER_BATCHES, ENCODER_LENGTHS, GROWTH_SEQ_LEN
 
 DOCUMENT = "docs/performance.md"
@@ -27,18 +27,6 @@ _STATE_BYTES = 12  # Bytes per parameter: the weight and two moments, in float32
 _BOTH = ("ours", "ours, XLA", "HF", "HF, torch.compile")
 _ENCODERS = (*_BOTH[:2], "ours, served", "ours, served, XLA", *_BOTH[2:])
 _RATIOS = ("best peer / best of ours", "of ceiling", "best peer / ceiling")
-_SIZES = {
-    "base": Shape(12, 768, 12, 3072, 32000, 512, 384, 256, 85, 16),
-    "large": Shape(24, 1024, 16, 4096, 32000, 512, 384, 256, 85, 16),
-}
-# Published peak of one chip: dense bfloat16 FLOP/s, and bytes per second of its memory.
-_ACCELERATORS = {
-    "TPU v3": (123e12, 900e9),
-    "TPU v4": (275e12, 1200e9),
-    "H100 SXM": (989e12, 3350e9),
-}
-# Model FLOP utilization (MFU) of transformer training is a third to a half; this is the low end.
-_ASSUMED_SHARE = 1 / 3
 
 Phases = dict[str, Any]  # {name: what was measured}.
 Rows = list[Sequence[object]]
@@ -232,51 +220,13 @@ def _parts(_: Phases) -> Rows:
     return [("GFLOP per step", *SHAPES), *rows]
 
 
-def _xla_check(phases: Phases) -> Rows:
-    (m,) = phases.values()
-    products = (f"{m[f'{source}_flops'] / 1e9:.3f}" for source in ("formula", "graph", "xla"))
-    elements = (f"{m[f'{source}_elements'] / 1e6:.1f}" for source in ("formula", "xla"))
-    traffic = (f"{m[f'{source}_bytes'] / 1e9:.2f}" for source in ("formula", "xla"))
-    return [
-        ("", "formula", "traced graph", "XLA"),
-        ("GFLOP of products", *products),
-        ("million elements of products", next(elements), "-", next(elements)),
-        ("memory traffic, GB", next(traffic), "-", next(traffic)),
-    ]
-
-
-def _predictions(_: Phases) -> Rows:
-    """Tokens per second of a bfloat16 training step on one chip (roofline model).
-
-    Bound: from the larger of FLOP / peak and bytes / bandwidth. Expected: at a third of peak, or
-    the bandwidth's bound if that is lower.
-    """
-    rows: Rows = [("model", "chip", "GFLOP per token", "tokens/s, expected", "tokens/s, bound")]
-    for model, shape in _SIZES.items():
-        operations = flops.total(flops.necessary(shape))
-        moved = sum(flops.step_bytes(shape, compute_size=2).values())
-        for chip, (peak, bandwidth) in _ACCELERATORS.items():
-            rates = (
-                shape.tokens / max(operations / (peak * share), moved / bandwidth)
-                for share in (_ASSUMED_SHARE, 1)
-            )
-            per_token = f"{operations / shape.tokens / 1e9:.2f}"
-            rows.append((model, chip, per_token, *(f"{rate:,.0f}" for rate in rates)))
-    return rows
-
-
 # {table: its rows, and the phases that they are of}.
 _TABLES: dict[str, tuple[Callable[[Phases], Rows], Sequence[str]]] = {
     **{f"train_{shape}": (_training, phases) for shape, phases in TRAINING.items()},
-    **{
-        name: (_recompute, [name])
-        for name in ("recompute_base3", "recompute_base", "recompute_base_8")
-    },
+    "recompute_base_8": (_recompute, ["recompute_base_8"]),
     "finetune": (_finetune, ["finetune"]),
     "encoder": (_encoder, [f"encoder_{length}" for length in ENCODER_LENGTHS]),
     "growth_tokens": (functools.partial(_growth, "T"), _GROWTH["tokens"]),
     "growth_memory": (functools.partial(_growth, "M"), _GROWTH["memory"]),
     "parts": (_parts, []),
-    "xla_check": (_xla_check, ["xla_check"]),
-    "predictions": (_predictions, []),
 }
