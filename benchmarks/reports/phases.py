@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.costs import flops
 from benchmarks.harness.contest import Contestant, compete
-from benchmarks.harness.workload import BASE3, SHAPES, SMALL, Shape, encoding, growing
+from benchmarks.harness.workload import BASE3, SHAPES, Shape, encoding, growing
 from benchmarks.train_step import HF, OURS, against_ceiling, compare, contestants
 
 ENCODER_LENGTHS, ENCODER_BATCHES = (64, 128, 512), (1, 8)
