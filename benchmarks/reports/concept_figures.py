@@ -80,7 +80,8 @@ def streams(tree: dict[str, Any]) -> bytes:
         (epoch, int(position))
         for epoch, is_target in enumerate(tree["is_target"])
         for position in np.flatnonzero(is_target[: tree["reuse_len"]])[::-1]
-        if "▁" not in [tree["pieces"][i] for i in _places(tree, position)]  # A space alone.
+        if "▁" not in (shown := [tree["pieces"][i] for i in _places(tree, position)])
+        and shown[0] != "."  # A space or a full stop looks like a stray mark.
     )
     masks = [mask[position] for mask in _masks(tree, epoch)]
     return _rows(tree, position, [epoch, epoch], masks, ["content", "query"])
