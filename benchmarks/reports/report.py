@@ -11,7 +11,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.costs import flops
 from benchmarks.harness.tables import fill_table, markdown_table
 from benchmarks.harness.workload import SHAPES
 from benchmarks.reports.phases import ENCODER_BATCHES, ENCODER_LENGTHS, GROWTH_SEQ_LEN
@@ -42,8 +41,7 @@ def write(results: dict[str, Any]) -> None:
     fill_table(DOCUMENT, "setting", _setting(results))
     for name, (rows_of, phases) in _TABLES.items():
         found = {phase: on_file[phase] for phase in phases if phase in on_file}
-        is_known = found or not phases
-        table = markdown_table(rows_of(found)) if is_known else "Not measured yet: `make bench`."
+        table = markdown_table(rows_of(found)) if found else "Not measured yet: `make bench`."
         fill_table(DOCUMENT, name, table)
 
 
@@ -206,20 +204,6 @@ def _growth(label: str, phases: Phases) -> Rows:
     return rows
 
 
-def _parts(_: Phases) -> Rows:
-    by_shape = [flops.by_part(flops.necessary(shape)) for shape in SHAPES.values()]
-    lines = {part: [parts.get(part, 0) for parts in by_shape] for part in by_shape[0]}
-    lines |= {
-        "necessary": [sum(parts.values()) for parts in by_shape],
-        "computed": [flops.total(flops.computed(shape)) for shape in SHAPES.values()],
-        "memory traffic, GB in float32": [
-            sum(flops.step_bytes(shape).values()) for shape in SHAPES.values()
-        ],
-    }
-    rows = ((name, *(f"{value / 1e9:.1f}" for value in values)) for name, values in lines.items())
-    return [("GFLOP per step", *SHAPES), *rows]
-
-
 # {table: its rows, and the phases that they are of}.
 _TABLES: dict[str, tuple[Callable[[Phases], Rows], Sequence[str]]] = {
     **{f"train_{shape}": (_training, phases) for shape, phases in TRAINING.items()},
@@ -228,5 +212,4 @@ _TABLES: dict[str, tuple[Callable[[Phases], Rows], Sequence[str]]] = {
     "encoder": (_encoder, [f"encoder_{length}" for length in ENCODER_LENGTHS]),
     "growth_tokens": (functools.partial(_growth, "T"), _GROWTH["tokens"]),
     "growth_memory": (functools.partial(_growth, "M"), _GROWTH["memory"]),
-    "parts": (_parts, []),
 }
