@@ -210,7 +210,8 @@ def find(module: str, name: str) -> tuple[str, Definition]:
 def first_line(node: Definition) -> str:
     """Returns the first paragraph of a docstring as a table cell."""
     text = (ast.get_docstring(node) or "").partition("\n\n")[0]
-    return " ".join(text.split()).replace("<", "&lt;").replace("|", "\\|")
+    text = re.sub("`[^`]*`|<", lambda m: m[0] if m[0] != "<" else "&lt;", " ".join(text.split()))
+    return text.replace("|", "\\|")
 
 
 if __name__ == "__main__":

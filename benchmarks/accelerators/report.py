@@ -36,10 +36,10 @@ _SIZES = ["arguments, GB", "temporaries, GB"]
 _TPU = [*_NAME, *_SIZES, "TFLOP", "GB moved", "roofline, ms", "estimate, ms", "tokens/s"]
 _GPU = [
     *(*_NAME, "type", *_SIZES),
-    *("kernels", "GB moved", "moving, ms", "arithmetic, ms", "tokens/s"),
+    *("moving, ms", "arithmetic, ms", "tokens/s"),
 ]
 _SLICES = [
-    *("step", "chips", "rows of a chip", *_SIZES, "summed, GB", "summing, ms"),
+    *("step", "chips", "rows of a chip", "summing, ms"),
     *("roofline, ms", "estimate, ms", "tokens/s", "days", "windows/s of a host"),
 ]
 
@@ -111,8 +111,6 @@ def _slice(row: dict[str, Any]) -> list[str]:
         _name(row),
         row["chip"],
         row["batch_size"],
-        *_sizes(row),
-        f"{summed / 1e9:.2f}",
         f"{2e3 * summed / chip.links:.1f}",
         f"{1e3 * roofline:.0f}",
         "?" if estimate is None else f"{1e3 * estimate:.0f}",
@@ -126,16 +124,16 @@ def _kernels(row: dict[str, Any]) -> list[str]:
     chip = CHIPS[row["chip"]]
     peak = chip.float32_flops if row["precision"] == "float32" else chip.flops
     moving, arithmetic = row["moved"] / chip.bandwidth, row["counted_flops"] / peak
-    traffic = [row["kernels"], f"{row['moved'] / 1e9:.1f}", f"{1e3 * moving:.1f}"]
+    shown = f"{1e3 * moving:.1f}"
     if row["loops"]:  # The module does not say how often their kernels run.
-        moving, traffic = 0.0, ["?", "?", "?"]
+        moving, shown = 0.0, "?"
     return [
         _name(row),
         row["chip"],
         row["batch_size"],
         row["precision"].removeprefix("mixed_"),
         *_sizes(row),
-        *traffic,
+        shown,
         f"{1e3 * arithmetic:.1f}",
         f"{row['tokens'] / max(moving, arithmetic):,.0f}",
     ]

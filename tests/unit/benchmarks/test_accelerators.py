@@ -198,12 +198,12 @@ def test_tables(tmp_path):
         "| base | v5e | 32 | does not fit |",
         "| large, 512 tokens | 1 | 13 | ? | 11 | ? |",
         # 0.6 GB go over links of 200 GB/s twice; a step of 200 ms takes 11.6 days in all.
-        "| 0.60 | 6.0 | 20 | 200 | 80,000 | 1.2 | 160 |",
-        "| 1.00 | 10.0 | 20 | ? | 800,000 | 0.1 | 3200 |",
+        "| base | 16 v5e | 8 | 6.0 | 20 | 200 | 80,000 | 1.2 | 160 |",
+        "| base | 16 v5e | 16 | 10.0 | 20 | ? | 800,000 | 0.1 | 3200 |",
         # 31.1 GB take 20 ms on an A100, 1.9 TFLOP 12.2 ms in TensorFloat-32.
-        "| base | a100 | 8 | float32 | 1.50 | 5.00 | 388 | 31.1 | 20.0 | 12.2 | 50,000",
+        "| base | a100 | 8 | float32 | 1.50 | 5.00 | 20.0 | 12.2 | 50,000",
         # 1.9 TFLOP take 1.92 ms; what a loop moves is not known.
-        "| base | h100 | 8 | float16 | 1.50 | 5.00 | ? | ? | ? | 1.9 | 520,526 |",
+        "| base | h100 | 8 | float16 | 1.50 | 5.00 | ? | 1.9 | 520,526 |",
         "| base | v5p | 8 | 1.50 | 5.00 | 1.97 | 16 | 6 | ? |",
         # 16.38 GB take 20 ms on a v5e, 1.97 TFLOP 10 ms; on one of two cores of a v4 14.3 ms.
         "| base | v5e | 8 | 1.50 | 5.00 | 1.97 | 16 | 20 | 200 | 50,000 |",
