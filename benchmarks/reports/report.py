@@ -7,7 +7,6 @@ draws the charts.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -184,31 +183,10 @@ def _points(phases: Phases) -> dict[int, dict[str, Any]]:
     return dict(sorted(points.items()))
 
 
-def _growth(label: str, phases: Phases) -> Rows:
-    points = _points(phases)
-    names = list(dict.fromkeys(name for p in points.values() for name in p["results"]))
-    first = next(iter(points.values()))
-    head = (label, "MFLOP per token", *(f"{name}, µs per token" for name in names))
-    rows: Rows = [(*head, "relative, formula", "relative, ours")]
-    for length, point in points.items():
-        seconds = {name: metrics["seconds"] for name, metrics in point["results"].items()}
-        times = (1e6 * seconds[n] / point["tokens"] if n in seconds else None for n in names)
-        ratios = (
-            point["flops_per_token"] / first["flops_per_token"],
-            seconds["ours"] / first["results"]["ours"]["seconds"],
-        )
-        cells = (f"{time:.0f}" if time else "-" for time in times)
-        million = f"{point['flops_per_token'] / 1e6:.1f}"
-        rows.append((length, million, *cells, *(f"{ratio:.2f}" for ratio in ratios)))
-    return rows
-
-
 # {table: its rows, and the phases that they are of}.
 _TABLES: dict[str, tuple[Callable[[Phases], Rows], Sequence[str]]] = {
     **{f"train_{shape}": (_training, phases) for shape, phases in TRAINING.items()},
     "recompute_base_8": (_recompute, ["recompute_base_8"]),
     "finetune": (_finetune, ["finetune"]),
     "encoder": (_encoder, [f"encoder_{length}" for length in ENCODER_LENGTHS]),
-    "growth_tokens": (functools.partial(_growth, "T"), _GROWTH["tokens"]),
-    "growth_memory": (functools.partial(_growth, "M"), _GROWTH["memory"]),
 }
