@@ -38,7 +38,6 @@ SECTIONS = {
         "official.xlnet.tasks.multitask.settings.MultitaskConfig",
         "official.xlnet.tasks.question_answering.settings.AnswerConfig",
         "official.xlnet.tasks.ranking.settings.RankingConfig",
-        "official.xlnet.tasks.token_classification.settings.TagConfig",
         "official.xlnet.extensions.auxiliary.settings.NextSentenceConfig",
         "official.xlnet.extensions.auxiliary.settings.ErnieObjectiveConfig",
         "official.xlnet.extensions.bert.settings.BertModelConfig",
