@@ -20,7 +20,7 @@ from official.xlnet.files.json_files import write_json
 from official.xlnet.runtime.pictures import new_figure, png
 
 RESULTS = "docs/concepts.json"
-_SHOWN = 9  # Number of tokens in a close-up.
+_SHOWN = 7  # Number of tokens in a close-up.
 _NUM_ORDERS = 4
 _WINDOW_INDEX = 20  # Window of the first lane that is drawn.
 _NUM_EPOCHS = 60  # Epochs for which its targets are sampled.
@@ -179,7 +179,7 @@ def _rows(
     labels = [tree["pieces"][i].replace("▁", "") or "␣" for i in places]
     widths = [max(4, len(label) + 1.5) for label in labels]
     lefts = np.cumsum([0, *widths])
-    figure = new_figure(8, 0.75 * len(names))
+    figure = new_figure(6, 0.75 * len(names))
     for axes, epoch, mask, name in zip(
         figure.subplots(len(names), squeeze=False)[:, 0], epochs, masks, names, strict=True
     ):
