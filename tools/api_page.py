@@ -92,7 +92,6 @@ SECTIONS = {
     ),
     "Scoring and generation": (
         "official.xlnet.inference.scoring.Score",
-        "official.xlnet.inference.words.words_of",
         "official.xlnet.inference.words.Word",
         "official.xlnet.inference.pairs.pair_metrics",
         "official.xlnet.inference.cloze.Candidate",
@@ -149,7 +148,8 @@ def entries() -> dict[str, list[tuple[str, Definition]]]:
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
         found["official.xlnet"].append(find(xlnet._place_of(name), name))
     for title, names in SECTIONS.items():
-        found[title] = [find(*name.rsplit(".", 1)) for name in names]
+        places = [name.rsplit(".", 1) for name in names]
+        found[title] = [find(*place) for place in places if place[1] not in xlnet.__all__]
     return found
 
 
