@@ -20,7 +20,7 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from data_prep.corpus.corpus import Shard
@@ -201,28 +201,17 @@ def _lose(reading: _Reading, reason: str, number: int, line: str, expected: str)
 
 
 def _read_warc(reading: _Reading) -> Iterator[list[str]]:
-    """Reads the pages of a web archive; records without any are counted."""
-    shard, counts = reading.shard, reading.counts
-    documents: list[str] = []
-    size = reported = 0
-    with open_stream(shard.path) as (stream, file):
-        for page in read_pages(stream, shard.path):
-            if page is None:
-                counts["other_records"] += 1
-                continue
-            counts["cut_documents"] += page.is_cut
-            text = _decode(page.text, reading)
-            num_bytes = len(text.encode("utf-8", "replace"))
-            counts["bytes"] += num_bytes
-            documents.append(_text(text, counts))
-            size += num_bytes
-            if size >= BATCH_BYTES:
-                yield documents
-                documents, size = [], 0
-                reading.report(file.tell() - reported)
-                reported = file.tell()
-    yield documents
-    reading.report(shard.num_bytes - reported)
+    """Reads the pages of a web archive; other records are counted."""
+    reported = 0
+    with open_stream(reading.shard.path) as (stream, file):
+        pages = read_pages(stream, reading.shard.path)
+        while batch := list(itertools.islice(pages, _RECORDS_PER_BATCH)):
+            texts = [page for page in batch if page is not None]
+            reading.counts["other_records"] += len(batch) - len(texts)
+            yield _records(reading, texts)
+            reading.report(file.tell() - reported)
+            reported = file.tell()
+    reading.report(reading.shard.num_bytes - reported)
 
 
 def _read_parquet(reading: _Reading) -> Iterator[list[str]]:
@@ -262,7 +251,7 @@ def _read_tfds(reading: _Reading) -> Iterator[list[str]]:
     reading.report(shard.num_bytes)
 
 
-def _records(reading: _Reading, values: list[str | bytes | None]) -> list[str]:
+def _records(reading: _Reading, values: Sequence[str | bytes | None]) -> list[str]:
     """Documents of a batch of records; missing texts are counted."""
     documents = []
     for value in values:
