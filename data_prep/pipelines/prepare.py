@@ -129,7 +129,8 @@ def prepare(
             from data_prep.pipelines.beam_workers import BeamWorkers
 
             return _run_passes(job, BeamWorkers(job.work_dir, beam_options).run)
-        if any(map(file_system.is_in_memory, [*inputs, *heldout, vocab, output_dir])):
+        paths = [*inputs, *heldout, vocab, output_dir]
+        if any(file_system.scheme_of(path) == "memory" for path in paths):
             num_workers = 1  # No other process would see the files.
         with LocalWorkers(num_workers or num_cores(), progress) as workers:
             return _run_passes(job, workers.run)
