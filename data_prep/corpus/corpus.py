@@ -19,7 +19,7 @@ from absl import logging
 
 from data_prep.corpus import web_archives
 from data_prep.settings import ReadOptions
-from official.xlnet.errors import DataError, require_extra
+from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import weighted
 from official.xlnet.files.checksums import sha256_of
@@ -157,22 +157,26 @@ def _format(path: str, wanted: str) -> str:
         return wanted
     first_line = head.lstrip().partition(b"\n")[0].rstrip()
     if extension in _JSON_LINES:
-        if first_line.startswith(b"["):
-            raise DataError(
-                f"{path}: expected a JSON object on every line, got an array; convert it with: "
-                f"jq -c '.[]' {path} > NEW.jsonl"
-            )
+        require_data(
+            not first_line.startswith(b"["),
+            path,
+            "a JSON object on every line",
+            f"an array; convert it with: jq -c '.[]' {path} > NEW.jsonl",
+        )
         return "jsonl"
-    if extension in _TABLES:
-        raise DataError(
-            f"{path}: expected text, JSON lines or Parquet, got a table by its name; convert it, "
-            "e.g. with pandas.read_csv and to_parquet, or read its lines as text with --format=text"
-        )
-    if _JSON_OBJECT.match(first_line) and (b"\n" not in head or first_line.endswith(b"}")):
-        raise DataError(
-            f"{path}: expected text by its name, got what looks like JSON lines; read it with "
-            "--format=jsonl, or as it is with --format=text"
-        )
+    require_data(
+        extension not in _TABLES,
+        path,
+        "text, JSON lines or Parquet",
+        "a table by its name; convert it, e.g. with pandas.read_csv and to_parquet, or read its "
+        "lines as text with --format=text",
+    )
+    require_data(
+        not _JSON_OBJECT.match(first_line) or (b"\n" in head and not first_line.endswith(b"}")),
+        path,
+        "text by its name",
+        "what looks like JSON lines; read it with --format=jsonl, or as it is with --format=text",
+    )
     return "wiki" if first_line.startswith(b"<doc id=") else "text"
 
 

@@ -27,7 +27,7 @@ from data_prep.corpus.corpus import Shard
 from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
 from official.xlnet.data.reading import check_lost
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import open_stream
 from official.xlnet.files.json_files import mended
@@ -221,11 +221,12 @@ def _read_parquet(reading: _Reading) -> Iterator[list[str]]:
     shard, field = reading.shard, reading.options.text_field
     try:
         file = pq.ParquetFile(file_system.open(shard.path, "rb"))
-        if field not in file.schema_arrow.names:
-            raise DataError(
-                f"{shard.path}: expected a column {field!r}, got "
-                f"{', '.join(file.schema_arrow.names)}; --text_field names another column"
-            )
+        require_data(
+            field in file.schema_arrow.names,
+            shard.path,
+            f"a column {field!r}",
+            f"{', '.join(file.schema_arrow.names)}; --text_field names another column",
+        )
         groups = list(range(shard.start, shard.stop))
         for batch in file.iter_batches(_RECORDS_PER_BATCH, row_groups=groups, columns=[field]):
             yield _records(reading, batch.column(0).to_pylist())
@@ -240,11 +241,12 @@ def _read_tfds(reading: _Reading) -> Iterator[list[str]]:
     shard, field = reading.shard, reading.options.text_field
     name, split = shard.path.rsplit(":", 1)
     builder = tfds.builder(name)
-    if field not in builder.info.features:
-        raise DataError(
-            f"tfds:{name}: expected a feature {field!r}, got "
-            f"{', '.join(builder.info.features)}; --text_field names another feature"
-        )
+    require_data(
+        field in builder.info.features,
+        f"tfds:{name}",
+        f"a feature {field!r}",
+        f"{', '.join(builder.info.features)}; --text_field names another feature",
+    )
     dataset = builder.as_dataset(split=f"{split}[{shard.start}:{shard.stop}]", shuffle_files=False)
     for batch in tfds.as_numpy(dataset.batch(_RECORDS_PER_BATCH)):
         yield _records(reading, batch[field].tolist())

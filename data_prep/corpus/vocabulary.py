@@ -35,7 +35,7 @@ from data_prep.progress import progress_bar
 from data_prep.settings import SampleOptions
 from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
@@ -120,11 +120,12 @@ def train_vocabulary(
       {'vocab_size': 4000, 'coverage': 0.9999}
     """
     num_fixed = NUM_SPECIAL + len(_USER_DEFINED_SYMBOLS)
-    if not num_fixed < size <= MAX_VOCAB_SIZE:
-        raise DataError(
-            f"size: expected more than the {num_fixed} predefined pieces and at most "
-            f"{MAX_VOCAB_SIZE:,}, got {size}"
-        )
+    require_data(
+        num_fixed < size <= MAX_VOCAB_SIZE,
+        "size",
+        f"more than the {num_fixed} predefined pieces and at most {MAX_VOCAB_SIZE:,}",
+        size,
+    )
     sampling = SampleOptions(
         sample_bytes=sample_bytes,
         seed=seed,

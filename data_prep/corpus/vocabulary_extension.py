@@ -23,7 +23,7 @@ import numpy as np
 import sentencepiece
 
 from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, Sample, train_unigram
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.tokenization.sentencepiece_proto import (
     NORMAL,
     UNIGRAM,
@@ -112,11 +112,12 @@ class _Vocabulary:
     def __init__(self, tokenizer: Tokenizer):
         self._model_proto, self.keep_whitespace = tokenizer.model_proto, tokenizer.keep_whitespace
         model = parse_model(self._model_proto)
-        if model.trainer_spec.model_type != UNIGRAM:
-            raise DataError(
-                f"vocabulary {tokenizer.model_file!r}: expected a unigram model, which can be "
-                "extended, got another type"
-            )
+        require_data(
+            model.trainer_spec.model_type == UNIGRAM,
+            f"vocabulary {tokenizer.model_file!r}",
+            "a unigram model, which can be extended",
+            "another type",
+        )
         self.size = len(model.pieces)
         self.pieces = {piece.piece for piece in model.pieces}
         normal = [piece.score for piece in model.pieces if piece.type == NORMAL]

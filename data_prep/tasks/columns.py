@@ -15,7 +15,7 @@ from data_prep.tasks.rows import listed
 from data_prep.tasks.table_files import needed_columns
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 
 ID_COLUMNS = ("id", "guid", "uuid", "idx", "index")  # The first of them is the id of a row.
 _LABELS = ("label", "labels", "class", "target", "category", "sentiment", "gold_label")
@@ -85,11 +85,12 @@ def _label_column(reading: Reading, names: Iterable[str]) -> str:
         return label
     for known in (_LABELS[:1], _LABELS):
         found = [name for name in names if name.lower() in known]
-        if len(found) > 1:
-            raise DataError(
-                f"{reading.path}: expected one column of labels, got {listed(found)}; set "
-                "task.label_column to one of them"
-            )
+        require_data(
+            len(found) <= 1,
+            reading.path,
+            "one column of labels",
+            f"{listed(found)}; set task.label_column to one of them",
+        )
         if found and found[0] not in reading.settings.text_columns:
             return found[0]
     return label
@@ -111,8 +112,7 @@ def _text_columns(reading: Reading, names: Mapping[str, Any], label: str) -> tup
     found = [column for column in names if column not in (label, *others, *unnamed)]
     texts = [column for column in found if column.lower() not in _ABOUT_A_ROW]
     found = texts or found
-    if not found:
-        raise DataError(f"{reading.path}: expected a column of text, got {listed(names)}")
+    require_data(bool(found), reading.path, "a column of text", listed(names))
     if reading.with_labels:
         reading.settings.text_columns = tuple(found)
     return tuple(found)

@@ -9,7 +9,7 @@ from typing import Any
 from official.xlnet.configs.registry import DATASETS, FILE_READERS, FOLDER_READERS, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import DataError, did_you_mean
+from official.xlnet.errors import DataError, did_you_mean, require_data
 
 
 def task_settings(name: str) -> dict[str, Any]:
@@ -56,6 +56,5 @@ def read_examples(reading: Reading) -> Iterator[Example]:
     if os.path.isdir(path):
         kinds.reverse()
     (readers, got), (others, expected) = kinds
-    if name in others and name not in readers:
-        raise DataError(f"{path}: expected {expected} for {name}, got {got}")
+    require_data(name not in others or name in readers, path, f"{expected} for {name}", got)
     return (readers if name in readers else FILE_READERS)[name](reading)

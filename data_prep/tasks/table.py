@@ -19,7 +19,7 @@ from data_prep.tasks.rows import Row, listed
 from data_prep.tasks.table_files import read_file
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import ArgumentTypeError, DataError
+from official.xlnet.errors import ArgumentTypeError, DataError, require_data
 from official.xlnet.files.compression import without_compression
 
 _NO_VALUE = ("NAType", "NaTType")  # Of pandas; they are neither equal to nothing nor to themselves.
@@ -56,8 +56,7 @@ def read_rows(reading: Reading) -> Iterator[Row]:
         if not isinstance(row, Mapping):
             row = row.tolist() if isinstance(row, np.ndarray) else plain(row)
             row = reading.settings.named(row, reading.with_labels, where)
-            if width not in (None, len(row)):
-                raise DataError(f"{where}: expected {width} values, as above, got {len(row)}")
+            require_data(width in (None, len(row)), where, f"{width} values, as above", len(row))
             width = len(row)
         yield {str(name): plain(value) for name, value in row.items()}
 
@@ -147,8 +146,7 @@ def _of_columns(source: Mapping[Any, Any], where: str) -> tuple[list[Any], Itera
 def _distinct(columns: Iterable[Any], where: str) -> list[str]:
     names = list(map(str, columns))
     for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"{where}: expected each column once, got {name!r} again")
+        require_data(names.count(name) <= 1, where, "each column once", f"{name!r} again")
     return names
 
 

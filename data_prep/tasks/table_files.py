@@ -19,7 +19,7 @@ from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
 from data_prep.tasks.rows import Row, listed
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import DataError, require_extra
+from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import parse_json
@@ -56,11 +56,12 @@ def read_file(reading: Reading) -> Iterator[Row]:
         else:
             own = "," if extension == ".csv" else "\t"
             first = file.readline()
-            if first.lstrip().startswith(('{"', "[{")):
-                raise DataError(
-                    f"{path}: expected a table, as {extension or 'no extension'} says, got JSON; "
-                    "rename the file to .jsonl"
-                )
+            require_data(
+                not first.lstrip().startswith(('{"', "[{")),
+                path,
+                f"a table, as {extension or 'no extension'} says",
+                "JSON; rename the file to .jsonl",
+            )
             separator = _separator(reading, first, own)
             is_quoted = own == "," or separator != own
             lines = itertools.chain([first], file)
@@ -153,8 +154,7 @@ def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:
         raise DataError(f"{path}: expected each column once, got {min(repeated)!r} again")
     for line, num_lines, fields in records:
         if not fields:
-            if reading.strict:
-                raise DataError(f"{path}, line {line}: expected a row, got an empty line")
+            require_data(not reading.strict, f"{path}, line {line}", "a row", "an empty line")
             reading.counts["blank_lines"] += 1
         elif len(fields) == len(columns):
             yield dict(zip(columns, fields, strict=True))
@@ -203,16 +203,16 @@ def _json_rows(reading: Reading, file) -> Iterator[Row]:
     if first.lstrip().startswith("["):
         yield from _json_array(reading, first + file.read())
         return
-    if first.lstrip().startswith("{") and "}" not in first:
-        raise DataError(
-            f"{reading.path}: expected JSON lines, with one object on each line, or an array of "
-            "objects, got one object over several lines"
-        )
+    require_data(
+        not first.lstrip().startswith("{") or "}" in first,
+        reading.path,
+        "JSON lines, with one object on each line, or an array of objects",
+        "one object over several lines",
+    )
     for place, line in enumerate(itertools.chain([first], file), start=1):
         where = f"{reading.path}, line {place}"
         if not line.strip():
-            if reading.strict:
-                raise DataError(f"{where}: expected a row, got an empty line")
+            require_data(not reading.strict, where, "a row", "an empty line")
             reading.counts["blank_lines"] += 1
             continue
         try:

@@ -13,7 +13,7 @@ from data_prep.tasks.table import read_rows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST, Reading, check_lost
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 
 
 def read_task(
@@ -115,11 +115,13 @@ def _check_ids(path: str, examples: list[Any]) -> None:
         (getattr(example, "query_id", ""), example.id) for example in examples
     )
     (_, name), number = ids.most_common(1)[0] if ids else (("", ""), 0)
-    if number > 1:
-        raise DataError(
-            f"{path}: expected ids of their own for all rows, got {name!r} {number} times; remove "
-            "the repeated rows, or give the column of ids another name, so that rows are numbered"
-        )
+    require_data(
+        number <= 1,
+        path,
+        "ids of their own for all rows",
+        f"{name!r} {number} times; remove the repeated rows, or give the column of ids another "
+        "name, so that rows are numbered",
+    )
 
 
 def _of(subtask: str, example: Any) -> Any:

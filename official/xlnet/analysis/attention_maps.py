@@ -102,7 +102,7 @@ def attention_maps(
     if isinstance(model, str):
         model, tokenizer = load_xlnet(model), load_tokenizer(model)
     if tokenizer is None:
-        raise ConfigError("tokenizer: expected that of the loaded encoder, got None")
+        raise ConfigError("tokenizer: expected the tokenizer of the encoder, got None")
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
     outputs = read_text(model, inputs, return_attention_scores=True)
     weights_LNTT = outputs["attention_scores"][:, 0].numpy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import numbers
 import os
 import re
 import sys
@@ -27,6 +27,7 @@ from official.xlnet.configs.finetuning_defaults import (
 from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.configs.validation import POSITIVE, require, require_number
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.errors import ConfigError
@@ -236,11 +237,12 @@ def task_configuration(
         if os.path.isdir(path) and not any("target_" in override for override in overrides):
             for key in set(config.task.from_data) - {"text_columns"}:
                 setattr(config.task, key, ())  # Those of its own data.
-    if config.task.name != settings["name"]:
-        raise ConfigError(
-            f"task.name: expected {settings['name']!r}, as task={task} says, got "
-            f"{config.task.name!r}"
-        )
+    require(
+        config.task.name == settings["name"],
+        "task.name",
+        f"{settings['name']!r}, as task={task} says",
+        config.task.name,
+    )
     return config
 
 
@@ -248,14 +250,10 @@ def _extra_examples(
     files: Mapping[str, float], task: TaskConfig, max_lost: float
 ) -> Iterator[tuple[list[Example], dict[str, int]]]:
     """Yields the examples of each file with their weights, and its counts of skipped rows."""
-    if files and not task.weighs_examples:
-        raise ConfigError(
-            f"extra_train: expected a task whose examples have weights, got {task.name}; join the "
-            "files of other tasks into one"
-        )
+    expected = "a task whose examples have weights (join the files of other tasks into one)"
+    require(not files or task.weighs_examples, "extra_train", expected, task.name)
     for path, weight in files.items():
-        if not (math.isfinite(weight) and weight > 0):
-            raise ConfigError(f"extra_train: {path}: expected a weight above 0, got {weight}")
+        require_number(f"extra_train: {path}", weight, POSITIVE, numbers.Real)
         examples, counts = _examples(path, task, path, max_lost)
         weighted: list[Any] = [*examples]
         yield [dataclasses.replace(example, weight=weight) for example in weighted], counts

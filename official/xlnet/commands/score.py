@@ -22,6 +22,7 @@ import numpy as np
 from data_prep.tasks.text_rows import read_suite, read_text_rows
 from official.xlnet.commands import MODEL, TEXTS, boolean, choice, flag_table, integer, seed, string
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
+from official.xlnet.configs.validation import require
 from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.row_files import ENDINGS, check_row_ending, write_rows
 from official.xlnet.data.text_files import write_json_lines
@@ -205,6 +206,5 @@ def _norms(rows: list[dict[str, Any]], scores: list[Any]) -> dict[str, Any]:
 
 
 def _column(flag: str, name: str, rows: list[dict[str, Any]]) -> list[Any]:
-    if not all(name in row for row in rows):
-        raise ConfigError(f"--{flag}: expected a column of {FLAGS.input}, got {name!r}")
+    require(all(name in row for row in rows), f"--{flag}", f"a column of {FLAGS.input}", name)
     return [row[name] for row in rows]

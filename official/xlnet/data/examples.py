@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 
 Label = str | float | tuple[str, ...]
 
@@ -69,10 +69,12 @@ class TextExample(Example):
     group: str = ""
 
     def inputs(self, names):
-        if len(self.texts) != len(names):
-            raise DataError(
-                f"{self.id}: expected the texts {', '.join(names)}, got {len(self.texts)} texts"
-            )
+        require_data(
+            len(self.texts) == len(names),
+            self.id,
+            f"the texts {', '.join(names)}",
+            f"{len(self.texts)} texts",
+        )
         return dict(zip(names, self.texts, strict=True))
 
 

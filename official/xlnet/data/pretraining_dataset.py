@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.schema import MANIFEST_FILE, SCALAR_FEATURES, Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError, require_data
@@ -346,11 +347,12 @@ def _assign_rows(batch_size: int, input_context: tf.distribute.InputContext | No
     if input_context is None:
         return _Rows(first=0, number=batch_size, per_batch=batch_size)
     num_replicas = input_context.num_replicas_in_sync
-    if batch_size % num_replicas:
-        raise ConfigError(
-            f"training.batch_size: expected a multiple of the {num_replicas} replicas, "
-            f"got {batch_size}"
-        )
+    require(
+        not batch_size % num_replicas,
+        "training.batch_size",
+        f"a multiple of the {num_replicas} replicas",
+        batch_size,
+    )
     number = batch_size // input_context.num_input_pipelines
     return _Rows(
         first=number * input_context.input_pipeline_id,
@@ -436,11 +438,13 @@ def _batch_function(
 
 
 def _split(manifest: Manifest, path: str, split: str) -> SplitManifest:
-    if split not in manifest.splits:
-        raise DataError(
-            f"{path}: expected a split {split!r}, got {', '.join(manifest.splits) or 'none'}: "
-            f"prepare the text with a larger data.heldout_fraction, or choose another split"
-        )
+    require_data(
+        split in manifest.splits,
+        path,
+        f"a split {split!r}",
+        f"{', '.join(manifest.splits) or 'none'}: prepare the text with a larger "
+        "data.heldout_fraction, or choose another split",
+    )
     return manifest.splits[split]
 
 
@@ -474,16 +478,19 @@ def _check_config(manifest: Manifest, path: str, config: XLNetConfig | None) -> 
 def _check_batch_size(
     lanes: SplitManifest, bidirectional: bool, path: str, batch_size: int, epochs: int | None
 ) -> None:
-    if not 1 <= batch_size <= lanes.num_lanes:
-        raise ConfigError(
-            f"training.batch_size: expected from 1 to {lanes.num_lanes}, the number of lanes in "
-            f"{path}, got {batch_size}; prepare the data with data.num_lanes of at least that"
-        )
-    if bidirectional and batch_size % 2:
-        raise ConfigError(
-            f"training.batch_size: expected an even number, as half of the rows of {path} are "
-            f"reversed text, got {batch_size}"
-        )
+    require(
+        1 <= batch_size <= lanes.num_lanes,
+        "training.batch_size",
+        f"from 1 to {lanes.num_lanes}, the number of lanes in {path} (a larger data.num_lanes of "
+        "`xlnet prepare` gives more)",
+        batch_size,
+    )
+    require(
+        not bidirectional or not batch_size % 2,
+        "training.batch_size",
+        f"an even number, as half of the rows of {path} are reversed text",
+        batch_size,
+    )
     if epochs is not None and (epochs * lanes.num_lanes) % batch_size:
         size = evaluation_batch_size(lanes.num_lanes, batch_size, bidirectional)
         raise ConfigError(

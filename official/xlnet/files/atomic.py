@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
 
 _UNFINISHED = re.compile(r".*\.[0-9a-f]{32}\.tmp")
@@ -91,8 +91,12 @@ def new_folder(path: str) -> Iterator[str]:
       OSError: a file cannot be written; the error names it as it would be called in `path`.
     """
     path = os.path.realpath(path)
-    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise DataError(f"{path!r}: expected a new or an empty folder, got one with files in it")
+    require_data(
+        not os.path.exists(path) or (os.path.isdir(path) and not os.listdir(path)),
+        f"{path!r}",
+        "a new or an empty folder",
+        "one with files in it",
+    )
     temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
     os.makedirs(temporary)
     try:

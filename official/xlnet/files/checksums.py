@@ -58,8 +58,7 @@ def check_checksums(folder: str) -> None:
         return  # Written before there were checksums.
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is damaged: {error}") from None
-    if not lines:
-        raise DataError(f"{path} is damaged: expected checksums, got nothing")
+    require_data(bool(lines), f"{path} is damaged", "checksums", "nothing")
     for number, match in enumerate(lines, start=1):
         if match is None:
             raise DataError(f"{path}, line {number} is damaged: expected a checksum and a path")
@@ -104,12 +103,8 @@ def check_sha256(path: str, expected: str, meaning: str, reason: str = _DAMAGED)
       DataError: there is no file, or it has another checksum.
     """
     found = sha256_of(path)
-    if found is None:
-        raise DataError(f"{path}: expected a file, {meaning}, got none")
-    if found != expected:
-        raise DataError(
-            f"{path}: expected SHA-256 {expected[:12]}… ({meaning}), got {found[:12]}…: {reason}"
-        )
+    got = f"{found[:12]}…: {reason}" if found else "no file"
+    require_data(found == expected, path, f"SHA-256 {expected[:12]}… ({meaning})", got)
 
 
 def sha256_of(path: str, start: int = 0, stop: int | None = None) -> str | None:

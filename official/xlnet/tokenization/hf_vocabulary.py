@@ -23,7 +23,7 @@ from typing import Any
 import sentencepiece
 from google.protobuf import message
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
@@ -84,8 +84,12 @@ def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:
     kind = conform(tree.get("model", {}), dict[str, Any], f"{where}: model")
     pieces = kind.get("vocab")
     are_pieces = isinstance(pieces, list)
-    if tree and not are_pieces and model_proto is None:
-        raise DataError(f"{where}: expected a unigram model, got {shown(kind.get('type'))}")
+    require_data(
+        not tree or bool(are_pieces) or model_proto is not None,
+        where,
+        "a unigram model",
+        shown(kind.get("type")),
+    )
     if are_pieces and (model_proto is None or any(i < len(pieces) for i in tokens)):
         try:
             kept = any(each.get("type") == "Prepend" for each in _normalizers(tree))
@@ -130,11 +134,12 @@ def _tokens(folder: str, tree: dict[str, Any]) -> dict[int, dict[str, Any]]:
         plain = _read_object(folder, ADDED_JSON).items()
         found = {number: {"content": content} for content, number in plain} | found
     for entry in found.values():
-        if entry.get("single_word"):
-            raise DataError(
-                f"{folder}: expected added tokens that may stand in words, got single_word for "
-                f"{entry.get('content')!r}"
-            )
+        require_data(
+            not entry.get("single_word"),
+            folder,
+            "added tokens that may stand in words",
+            f"single_word for {entry.get('content')!r}",
+        )
     return {number: found[number] for number in sorted(found) if number >= NUM_SPECIAL}
 
 

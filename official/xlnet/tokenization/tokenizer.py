@@ -25,7 +25,7 @@ from typing import overload
 import numpy as np
 import sentencepiece
 
-from official.xlnet.errors import ArgumentTypeError, DataError
+from official.xlnet.errors import ArgumentTypeError, DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
@@ -145,11 +145,12 @@ class Tokenizer:
                 f"vocabulary {model_file!r}: expected pieces in UTF-8: {error}"
             ) from None
         found = tuple(pieces[:NUM_SPECIAL])
-        if found != SPECIAL_PIECES:
-            raise DataError(
-                f"vocabulary {model_file!r}: expected its first pieces to be "
-                f"{' '.join(SPECIAL_PIECES)}, got {' '.join(found)}"
-            )
+        require_data(
+            found == SPECIAL_PIECES,
+            f"vocabulary {model_file!r}",
+            f"its first pieces to be {' '.join(SPECIAL_PIECES)}",
+            " ".join(found),
+        )
         self._check_kind()
         self.num_characters = np.array([len(plain(piece)) for piece in pieces])
         self.is_word_start = np.array([_begins_word(piece) for piece in pieces])
@@ -481,11 +482,13 @@ def require_no_owner(directory: str, model_proto: bytes, *others: str) -> None:
             if file.read(64) == hashlib.sha256(model_proto).hexdigest().encode():
                 return  # It is damaged.
     for name in (VOCAB_FILE + _RECORD, "config.json", "xlnet_config.json", *others):
-        if file_system.is_file(os.path.join(directory, name)):
-            raise DataError(
-                f"{target}: expected no other vocabulary there, got that of a model or a data set, "
-                f"which needs it ({name} is beside it); choose another output directory"
-            )
+        require_data(
+            not file_system.is_file(os.path.join(directory, name)),
+            target,
+            "no other vocabulary there",
+            f"that of a model or a data set, which needs it ({name} is beside it); choose "
+            "another output directory",
+        )
 
 
 def _check_record(model_file: str, sha256: str) -> None:
@@ -494,12 +497,12 @@ def _check_record(model_file: str, sha256: str) -> None:
             expected = file.read(64).decode("ascii", "replace")
     except FileNotFoundError:
         return  # A vocabulary alone, or a directory of before there were records.
-    if sha256 != expected:
-        raise DataError(
-            f"vocabulary {model_file!r}: expected SHA-256 {expected[:12]}…, as in the "
-            f"{os.path.basename(model_file)}{_RECORD} beside it, got {sha256[:12]}…: the file is "
-            "damaged, or is another model's"
-        )
+    require_data(
+        sha256 == expected,
+        f"vocabulary {model_file!r}",
+        f"SHA-256 {expected[:12]}…, as in the {os.path.basename(model_file)}{_RECORD} beside it",
+        f"{sha256[:12]}…: the file is damaged, or is another model's",
+    )
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

@@ -78,7 +78,7 @@ def test_results_are_a_line_in_python_and_a_picture_in_a_notebook(model_dir, map
     encoder, tokenizer = load_encoder(model_dir), load_tokenizer(model_dir)
     again = attention_maps(encoder, TEXT, text_pair="So they say.", tokenizer=tokenizer)
     np.testing.assert_array_equal(again.weights, maps.weights)
-    with pytest.raises(ConfigError, match="tokenizer: expected that of the loaded encoder"):
+    with pytest.raises(ConfigError, match="tokenizer: expected the tokenizer of the encoder"):
         attention_maps(encoder, TEXT)
     results = {
         f"AttentionMaps(pieces=[{len(maps.pieces)}], weights=float32": maps,
