@@ -90,11 +90,6 @@ class SampleOptions(ReadOptions):
     seed: int = 0
     progress: bool = False
 
-    def __post_init__(self):
-        """Validates the values."""
-        super().__post_init__()
-        require_data(self.sample_bytes >= 1, "sample_bytes", "at least 1", self.sample_bytes)
-
 
 # Settings that records do not depend on, or that follow from the vocabulary; the manifest keeps
 # them for who looks at the records.

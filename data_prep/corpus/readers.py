@@ -20,6 +20,7 @@ import dataclasses
 import itertools
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
@@ -341,7 +342,7 @@ def _blocks(reading: _Reading, before: re.Pattern[bytes]) -> Iterator[str]:
     """
     shard, counts = reading.shard, reading.counts
     with open_stream(shard.path) as (stream, file):
-        remaining = None
+        remaining = sys.maxsize
         if shard.stop >= 0:
             start, _ = _document_start(stream, shard.start, before)
             stop, is_forced = _document_start(stream, shard.stop, before)
@@ -350,18 +351,14 @@ def _blocks(reading: _Reading, before: re.Pattern[bytes]) -> Iterator[str]:
             reading.begin = start
             remaining = max(0, stop - start)
         pending, reported = b"", 0
-        while True:
-            wanted = BATCH_BYTES if remaining is None else min(BATCH_BYTES, remaining)
-            data = stream.read(wanted) if wanted else b""
-            if not data:
-                break
-            if remaining is not None:
-                remaining -= len(data)
+        while data := stream.read(min(BATCH_BYTES, remaining)):
+            remaining -= len(data)
             searched = max(0, len(pending) - _MAX_SEPARATOR_BYTES)
             pending += data
             end = _last_end(before, pending, searched)
             if not end and len(pending) >= MAX_DOCUMENT_BYTES:
-                end = _last_break(pending)
+                tail = len(pending) - BATCH_BYTES
+                end = tail + _first_break(pending[tail:])
                 counts["cut_documents"] += 1
             if end:
                 counts["bytes"] += end
@@ -414,10 +411,3 @@ def _first_break(data: bytes) -> int:
     if match:
         return match.end()
     return next((i for i, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
-
-
-def _last_break(data: bytes) -> int:
-    """Offset after the last line end, else the last space, else of the last character."""
-    tail = len(data) - BATCH_BYTES
-    end = _last_end(_LINE_END, data, tail) or _last_end(_SPACE, data, tail)
-    return end or next((len(data) - i for i in range(1, 5) if data[-i] & 0xC0 != 0x80), len(data))

@@ -20,7 +20,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -130,53 +130,37 @@ def read_tokens(work_dir: str, shard: int, dtype: np.dtype, start: int, stop: in
         return np.frombuffer(file.read((stop - start) * dtype.itemsize), dtype)
 
 
-class _Vocabulary(NamedTuple):
-    """A tokenizer and properties of its pieces, for sentence splitting.
-
-    Attributes:
-      tokenizer: the tokenizer.
-      dtype: data type of token files.
-      may_end: bool [V], whether a piece ends a sentence if it is followed by a new word.
-      always_ends: bool [V], whether a piece always ends a sentence.
-      closes: bool [V], whether a piece is a closing mark, which belongs to the sentence before it.
-      begins_word: bool [V], whether a piece follows a space, or begins a sentence without one.
-      ends_before_space: bool [V], whether a space after a piece may end a sentence.
-      begins_after_space: bool [V], whether a piece that follows such a piece ends it.
-    """
-
-    tokenizer: Tokenizer
-    dtype: np.dtype
-    may_end: np.ndarray
-    always_ends: np.ndarray
-    closes: np.ndarray
-    begins_word: np.ndarray
-    ends_before_space: np.ndarray
-    begins_after_space: np.ndarray
+_PIECE = np.dtype(
+    [
+        ("may_end", bool),  # Ends a sentence if it is followed by a new word.
+        ("always_ends", bool),  # Always ends a sentence.
+        ("closes", bool),  # A closing mark, which belongs to the sentence before it.
+        ("begins_word", bool),  # Follows a space, or begins a sentence without one.
+        ("ends_before_space", bool),  # A space after it may end a sentence.
+        ("begins_after_space", bool),  # Ends such a sentence if it follows.
+    ]
+)
 
 
 @functools.lru_cache(maxsize=1)
-def _vocabulary(vocab_file: str, lowercase: bool, keep_accents: bool) -> _Vocabulary:
+def _vocabulary(
+    vocab_file: str, lowercase: bool, keep_accents: bool
+) -> tuple[Tokenizer, np.ndarray]:
+    """The tokenizer, and `_PIECE` [V], properties of its pieces for sentence splitting."""
     tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
     pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
-    return _Vocabulary(
-        tokenizer=tokenizer,
-        dtype=token_dtype(tokenizer.vocab_size),
-        may_end=np.array([bool(_SENTENCE_END.search(piece)) for piece in pieces]),
-        always_ends=np.array(
-            [bool(_NO_SPACE_NEEDED.search(piece)) or piece == "\n" for piece in pieces]
-        ),
-        closes=np.array([piece in (*CLOSING_MARKS, "\n") for piece in pieces]),
-        begins_word=np.array(
-            [piece.startswith(WORD_START) or begins_unspaced_sentence(piece) for piece in pieces]
-        ),
-        ends_before_space=np.array([ends_in_thai_or_lao(piece) for piece in pieces]),
-        begins_after_space=np.array(
-            [
-                piece == WORD_START or (piece[:1] == WORD_START and begins_unspaced_word(piece[1:]))
-                for piece in pieces
-            ]
-        ),
-    )
+    rows = [
+        (
+            bool(_SENTENCE_END.search(piece)),
+            bool(_NO_SPACE_NEEDED.search(piece)) or piece == "\n",
+            piece in (*CLOSING_MARKS, "\n"),
+            piece.startswith(WORD_START) or begins_unspaced_sentence(piece),
+            ends_in_thai_or_lao(piece),
+            piece == WORD_START or (piece[:1] == WORD_START and begins_unspaced_word(piece[1:])),
+        )
+        for piece in pieces
+    ]
+    return tokenizer, np.array(rows, _PIECE)
 
 
 def _tokenize(
@@ -190,7 +174,7 @@ def _tokenize(
         if reason is None:
             kept.append(document)
     vocabulary = _vocabulary(vocab_file, settings.lowercase, settings.keep_accents)
-    tokens, documents = _encode(kept, vocabulary)
+    tokens, documents = _encode(kept, *vocabulary)
     # Documents that are empty after normalization have no tokens.
     counts["empty"] += len(kept) - len(documents)
     counts["documents"] -= len(kept) - len(documents)
@@ -200,40 +184,43 @@ def _tokenize(
     return tokens, documents
 
 
-def _encode(documents: list[Document], vocabulary: _Vocabulary) -> tuple[np.ndarray, np.ndarray]:
+def _encode(
+    documents: list[Document], tokenizer: Tokenizer, piece_V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Tokenizes documents and computes their document table; documents without tokens are skipped.
 
     Returns:
-      tokens: `vocabulary.dtype` [number of tokens], each document followed by EOD, with the
+      tokens: `token_dtype` [number of tokens], each document followed by EOD, with the
         sentence-end bit.
       documents: `DOCUMENT` [number of documents with tokens].
     """
-    if vocabulary.tokenizer.keep_whitespace:  # The text as it is.
+    dtype = token_dtype(tokenizer.vocab_size)
+    if tokenizer.keep_whitespace:  # The text as it is.
         documents = [["".join(document)] for document in documents]
-    rows = vocabulary.tokenizer.encode_batch(line for document in documents for line in document)
+    rows = tokenizer.encode_batch(line for document in documents for line in document)
     if not rows:
-        return np.zeros(0, vocabulary.dtype), np.zeros(0, DOCUMENT)
+        return np.zeros(0, dtype), np.zeros(0, DOCUMENT)
     ids = np.concatenate(rows)
     row_end = np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)))
     last_row = np.cumsum([len(document) for document in documents]) - 1
     document_end = np.unique(row_end[last_row])  # Merges documents without tokens.
     document_end = document_end[document_end > 0]
 
-    ends_sentence = vocabulary.always_ends[ids]
-    is_closed = ends_sentence[:-1] & vocabulary.closes[ids[1:]]
+    ends_sentence = piece_V["always_ends"][ids]
+    is_closed = ends_sentence[:-1] & piece_V["closes"][ids[1:]]
     ends_sentence[:-1] &= ~is_closed
     ends_sentence[1:] |= is_closed
-    ends_sentence[:-1] |= vocabulary.may_end[ids[:-1]] & vocabulary.begins_word[ids[1:]]
+    ends_sentence[:-1] |= piece_V["may_end"][ids[:-1]] & piece_V["begins_word"][ids[1:]]
     ends_sentence[:-1] |= (
-        vocabulary.ends_before_space[ids[:-1]] & vocabulary.begins_after_space[ids[1:]]
+        piece_V["ends_before_space"][ids[:-1]] & piece_V["begins_after_space"][ids[1:]]
     )
     ends_sentence[row_end[row_end > 0] - 1] = True
     ends_sentence[document_end - 1] = False  # EOD ends it.
 
-    bit = sentence_end_bit(vocabulary.dtype)
+    bit = sentence_end_bit(dtype)
     length = np.diff(document_end, prepend=0) + 1
     eod = np.cumsum(length) - 1
-    tokens = np.empty(len(ids) + len(length), vocabulary.dtype)
+    tokens = np.empty(len(ids) + len(length), dtype)
     is_text = np.ones(len(tokens), bool)
     is_text[eod] = False
     tokens[is_text] = ids | np.where(ends_sentence, bit, 0)

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from data_prep.corpus.corpus import find_shards
+from data_prep.settings import ReadOptions
 from data_prep.tasks.rows import Row, listed
 from data_prep.tasks.table_files import read_file
 from official.xlnet.data.examples import Example
@@ -40,7 +42,8 @@ def read_rows(reading: Reading) -> Iterator[Row]:
       TypeError: the source is no table.
     """
     if reading.rows is None:
-        yield from read_file(reading)
+        is_tfds = reading.path.startswith("tfds:")
+        yield from _tfds_rows(reading.path) if is_tfds else read_file(reading)
         return
     names, rows = _opened(reading.rows, reading.path)
     if names is not None:
@@ -107,7 +110,7 @@ def _opened(source: Any, where: str) -> tuple[list[Any] | None, Iterable[Any]]:
         _distinct(source.column_names, where)
         return None, (row for batch in source.to_batches() for row in batch.to_pylist())
     if hasattr(source, "column_names") and hasattr(source, "features"):  # HF datasets.
-        return None, _named_classes(source)
+        return None, _named_classes(source, source.features or {})
     if hasattr(source, "as_numpy_iterator"):  # tf.data, TFDS.
         return None, source.as_numpy_iterator()
     if hasattr(source, "tolist"):  # An array or a Series.
@@ -150,11 +153,21 @@ def _distinct(columns: Iterable[Any], where: str) -> list[str]:
     return names
 
 
-def _named_classes(data_set: Any) -> Iterator[Row]:
-    """Rows of HF's `datasets`, with the names of their classes; None for hidden labels (-1)."""
+def _tfds_rows(path: str) -> Iterator[Row]:
+    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
+    import tensorflow_datasets as tfds
+
+    _, name, *split = path.split(":", 2)  # A slice has colons, too: `train[:80%]`.
+    builder = tfds.builder(name)
+    dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
+    yield from _named_classes(tfds.as_numpy(dataset), builder.info.features)
+
+
+def _named_classes(rows: Iterable[Row], features: Mapping[str, Any]) -> Iterator[Row]:
+    """Rows of HF `datasets` or TFDS with names of classes; None for hidden labels (-1)."""
     classes = {
         name: getattr(feature, "feature", feature)
-        for name, feature in (data_set.features or {}).items()
+        for name, feature in features.items()
         if hasattr(getattr(feature, "feature", feature), "int2str")
     }
 
@@ -165,6 +178,6 @@ def _named_classes(data_set: Any) -> Iterator[Row]:
             return value
         return feature.int2str(value) if value >= 0 else None
 
-    for row in data_set:
+    for row in rows:
         named = {name: plain(value) for name, value in row.items()}
         yield named | {n: class_of(named.get(n), feature) for n, feature in classes.items()}

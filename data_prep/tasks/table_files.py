@@ -1,4 +1,4 @@
-"""Rows of files: TSV, CSV, JSON lines, a JSON array of objects, Parquet, and TFDS data sets.
+"""Rows of files: TSV, CSV, JSON lines, a JSON array of objects, and Parquet.
 
 TSV lines are split at tabs without quoting, as required for GLUE; CSV is quoted, and strictly so.
 Extensions are read without case, and a compressed file by what it holds.
@@ -6,7 +6,6 @@ Extensions are read without case, and a compressed file by what it holds.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import itertools
 import os
@@ -15,8 +14,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from data_prep.corpus.corpus import find_shards
-from data_prep.settings import ReadOptions
 from data_prep.tasks.rows import Row, listed
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError, require_data, require_extra
@@ -42,9 +39,6 @@ def read_file(reading: Reading) -> Iterator[Row]:
       DataError: the file cannot be read, or a row is invalid in strict mode.
     """
     path = reading.path
-    if path.startswith("tfds:"):
-        yield from _tfds_rows(path)
-        return
     extension = os.path.splitext(without_compression(path))[1].lower()
     if extension == ".parquet":
         require_extra("pyarrow", "parquet", path)
@@ -249,36 +243,3 @@ def _json_value(value: Any) -> Any:
     """A value of Parquet; what JSON does not have, such as a date, as text."""
     known = str | int | float | list | dict | bytes
     return value if value is None or isinstance(value, known) else str(value)
-
-
-def _tfds_rows(path: str) -> Iterator[Row]:
-    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
-    import tensorflow_datasets as tfds
-
-    _, name, *split = path.split(":", 2)  # A slice has colons, too: `train[:80%]`.
-    builder = tfds.builder(name)
-    dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
-    for record in tfds.as_numpy(dataset):
-        yield {
-            column: _tfds_value(builder.info.features[column], value)
-            for column, value in record.items()
-        }
-
-
-def _tfds_value(feature, value):
-    """Class name of a label (None for the hidden labels of test sets), list of a sequence, text.
-
-    What is none of these is left as it is: no row has it as a text.
-    """
-    if isinstance(value, bytes):
-        with contextlib.suppress(UnicodeDecodeError):
-            return value.decode()
-        return value
-    if getattr(value, "ndim", None) == 1:
-        of_each = getattr(feature, "feature", feature)
-        return [_tfds_value(of_each, item) for item in value]
-    if getattr(value, "ndim", None) != 0:
-        return value
-    if hasattr(feature, "int2str"):
-        return feature.int2str(int(value)) if value >= 0 else None
-    return str(value)

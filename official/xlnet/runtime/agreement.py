@@ -1,4 +1,4 @@
-"""What all workers of a run have to agree on before its first step, and words while one waits."""
+"""Agreement of all workers of a run before its first step, and errors of lost workers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import contextlib
 import hashlib
 import json
 import re
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,7 +14,7 @@ import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, PeerLostError
 from official.xlnet.runtime.distribution import num_workers, sum_over_workers
-from official.xlnet.runtime.progress import Progress
+from official.xlnet.runtime.progress import elapsed_time
 
 _SAY_SECONDS = 30
 # In the errors of collective operations and of the coordination service.
@@ -46,7 +43,7 @@ def require_agreement(
     aspects = aspects_of()
     own = np.zeros((number, len(aspects)), np.int64)
     own[_index(strategy)] = [_digest(value) for value in aspects.values()]
-    with said_while_waiting(f"waiting for all {number} workers"):
+    with elapsed_time(f"waiting for all {number} workers", _SAY_SECONDS):
         found = sum_over_workers(strategy, own)
     for name, digests in zip(aspects, found.T, strict=True):
         others = np.flatnonzero(digests != digests[0])
@@ -56,28 +53,6 @@ def require_agreement(
                 f"workers: expected the same {name} on all {number}, got another one on worker "
                 f"{named} than on worker 0; start all of them with the same command and files"
             )
-
-
-@contextlib.contextmanager
-def said_while_waiting(what: str) -> Iterator[None]:
-    """Says every half minute what this process waits for, until the block ends.
-
-    Args:
-      what: the sentence, without the time.
-    """
-    start, ended = time.monotonic(), threading.Event()
-
-    def say() -> None:
-        while not ended.wait(_SAY_SECONDS):
-            Progress(sys.stderr).keep(f"{what}, {time.monotonic() - start:.0f} s")
-
-    thread = threading.Thread(target=say, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 @contextlib.contextmanager

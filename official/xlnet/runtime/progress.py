@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import sys
+import threading
 import time
+from collections.abc import Iterator
 from typing import TextIO
 
 from official.xlnet.files.text import printable_line
@@ -56,8 +60,33 @@ class Progress:
             self._stream.write("\n")
 
 
+@contextlib.contextmanager
+def elapsed_time(what: str, interval_seconds: float = 1.0) -> Iterator[None]:
+    """Context manager that shows how long its block has been running, on standard error.
+
+    Args:
+      what: description of the block.
+      interval_seconds: time between two updates; shorter blocks show nothing.
+    """
+    display, is_over, start = Progress(sys.stderr), threading.Event(), time.monotonic()
+
+    def follow() -> None:
+        while not is_over.wait(interval_seconds):
+            display.show(f"{what}: {time.monotonic() - start:.0f} s")
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        if time.monotonic() - start > interval_seconds:
+            display.keep(f"{what}: {time.monotonic() - start:.0f} s")
+
+
 def per_second(number: int, start: float) -> float:
-    """The rate of what was done since `start`, a time of `time.monotonic`."""
+    """Items per second since `start`, a time of `time.monotonic`."""
     return round(number / max(time.monotonic() - start, _SHORTEST_SECONDS), 1)
 
 
