@@ -28,7 +28,6 @@ import sentencepiece
 
 from data_prep.corpus.corpus import Paths, find_shards, list_of_paths
 from data_prep.corpus.readers import LOST, Counts, read_documents
-from data_prep.progress import progress_bar
 from data_prep.settings import SampleOptions
 from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
@@ -36,7 +35,7 @@ from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
-from official.xlnet.runtime.progress import elapsed_time
+from official.xlnet.runtime.progress import elapsed_time, progress_bar
 from official.xlnet.tokenization.sentencepiece_proto import (
     WHITESPACE_PIECES,
     make_whitespace_kept,

@@ -14,8 +14,8 @@ from typing import Any
 
 from absl import logging
 
-from data_prep.progress import progress_bar
 from official.xlnet.errors import DataError
+from official.xlnet.runtime.progress import progress_bar
 
 _POLL_SECONDS = 0.2  # Interval of progress updates.
 

@@ -4,7 +4,7 @@ Files per shard:
 
     000000.tokens      token ids of all documents, each followed by EOD
     000000.documents   length and fingerprint of each document (`DOCUMENT`)
-    000000.json        completion record: counts and checksums; written last
+    000000.json        completion record: counts and checksums; written last, see `run_once`
 
 The highest bit of a token marks the end of a sentence: the token is the last of its line (where
 white space is kept, its line breaks), or ends
@@ -19,18 +19,19 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import IO, Any
 
 import numpy as np
 
 from data_prep.corpus.corpus import Shard, checksum_of
 from data_prep.corpus.filters import reason_to_drop
 from data_prep.corpus.readers import Counts, Document, read_documents
-from data_prep.records.completion import HashedFile, run_once
 from data_prep.settings import Settings
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.checksums import sha256_of
+from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.tokenization.special_tokens import EOD_ID, UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import (
@@ -47,6 +48,50 @@ DOCUMENT = np.dtype([("length", "<u4"), ("fingerprint", "<u8")])
 _SENTENCE_END = re.compile("[.!?。！？…][\"')\\]»”’」』]*$")
 # Punctuation of scripts without spaces between words.
 _NO_SPACE_NEEDED = re.compile(f"[{FULL_STOPS}][{CLOSING_MARKS}]*$")
+
+
+class HashedFile:
+    """A binary file that is written, with the SHA-256 of what was written so far.
+
+    Args:
+      file: the file to write to.
+    """
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self._digest = hashlib.sha256()
+
+    def write(self, data: bytes) -> None:
+        """Writes bytes."""
+        self._digest.update(data)
+        self._file.write(data)
+
+    @property
+    def sha256(self) -> str:
+        """The checksum, in hexadecimal."""
+        return self._digest.hexdigest()
+
+
+def run_once(
+    record: str, outputs: Sequence[str], work_dir: str, task: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Runs a task, unless it is complete by the checksums of its outputs.
+
+    Args:
+      record: path of the completion record, which is written last.
+      outputs: the files that the task writes.
+      work_dir: directory of temporary files.
+      task: writes the outputs; returns the completion record, with their checksums as `sha256`.
+
+    Returns:
+      The completion record, plus "resumed": whether the task had been completed before.
+    """
+    completion = read_record(record)
+    if completion and completion.get("sha256") == [sha256_of(path) for path in outputs]:
+        return {**completion, "resumed": True}
+    completion = task()
+    write_json(record, completion, work_dir)
+    return {**completion, "resumed": False}
 
 
 def token_dtype(vocab_size: int) -> np.dtype:

@@ -13,8 +13,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from data_prep.tasks.registry import task_settings
-from data_prep.tasks.task_data import read_task
+from data_prep.tasks.task_data import read_task, task_settings
 from official.xlnet.api.held_out import held_out
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT

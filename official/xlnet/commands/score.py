@@ -24,7 +24,7 @@ from official.xlnet.commands import MODEL, TEXTS, boolean, choice, flag_table, i
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.reading import check_unknown, say_counts
-from official.xlnet.data.row_files import ENDINGS, check_row_ending, write_rows
+from official.xlnet.data.result_files import TABLES, check_ending, write_rows
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.staging import on_local_disk
@@ -50,7 +50,7 @@ FLAGS = flag_table(
     string("context", None, "Text that is given and not scored; default: the column context."),
     choice("given", "left", GIVEN_SIDES, "Where the context stands; both: around its blank ____."),
     boolean("whole_given", False, "Whether the tokens of the context attend to each other."),
-    boolean("words", False, f"Write a row for each word; --output ends in {', '.join(ENDINGS)}."),
+    boolean("words", False, f"Write a row for each word; --output ends in {', '.join(TABLES)}."),
     choice("unit", "nats", UNITS, "Unit of surprisal, for --words."),
     choice("punctuation", "attached", PUNCTUATION, "Marks with their words or alone, for --words."),
     boolean("pairs", False, "Compare the columns good and bad of --input."),
@@ -69,7 +69,7 @@ def run() -> dict[str, Any]:
 
     is_table = (FLAGS.words or FLAGS.pairs) and FLAGS.output
     if is_table:
-        check_row_ending(FLAGS.output)
+        check_ending(FLAGS.output, TABLES)
     rows, formulas = _rows()
     columns = {name for row in rows for name in row}
     if taken := FLAGS.words and columns & {field.name for field in dataclasses.fields(Word)}:

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
+import tqdm
+
 from official.xlnet.files.text import printable_line
 
 _TERMINAL_SECONDS = 0.2  # Minimum time between updates.
@@ -83,6 +85,20 @@ def elapsed_time(what: str, interval_seconds: float = 1.0) -> Iterator[None]:
         thread.join()
         if time.monotonic() - start > interval_seconds:
             display.keep(f"{what}: {time.monotonic() - start:.0f} s")
+
+
+def progress_bar(shown: bool, desc: str, total: int, unit: str) -> tqdm.tqdm:
+    """A progress bar; it is shown on terminals only.
+
+    Args:
+      shown: whether to show it on a terminal.
+      desc: what is counted.
+      total: the number to reach.
+      unit: unit of the number.
+    """
+    return tqdm.tqdm(
+        desc=desc, total=total, unit=unit, unit_scale=True, disable=None if shown else True
+    )
 
 
 def per_second(number: int, start: float) -> float:

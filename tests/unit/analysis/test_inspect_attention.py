@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.analysis.attention_maps import attention_maps
+from official.xlnet.analysis.attention_maps import TokenSteps, attention_maps
 from official.xlnet.analysis.attention_page import as_html
 from official.xlnet.analysis.attention_patterns import PATTERNS, PRESENT, find_patterns
 from official.xlnet.analysis.masks import make_masks
-from official.xlnet.analysis.token_steps import TokenSteps
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
 from official.xlnet.errors import ConfigError, DataError
