@@ -14,6 +14,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from absl import logging
 
@@ -93,7 +94,7 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
                 folder = pattern.rstrip("/")
                 raise DataError(
                     f"{pattern} is a directory: expected files; {folder}/* means the files in it, "
-                    f"{folder}/** those of its directories as well"
+                    f"{folder}/** also the files of its directories"
                 )
             raise DataError(f"no input file matches {pattern!r}")
         for path in sorted(paths.values()):
@@ -205,15 +206,11 @@ def _tfds_shards(name: str) -> list[Shard]:
 
     dataset, _, split = name[len(_TFDS_PREFIX) :].partition(":")
     split = split or "train"
+    splits: Any = {}
     try:
-        builder = tfds.builder(dataset)
-    except (tfds.core.registered.DatasetNotFoundError, ValueError) as error:
-        first_line = str(error).partition("\n")[0]
-        raise DataError(f"{name}: no such TFDS data set on disk: {first_line}") from None
-    splits = builder.info.splits
-    try:
+        splits = tfds.builder(dataset).info.splits
         slices = tfds.core.ReadInstruction.from_spec(split).to_absolute(splits)
-    except (ValueError, AssertionError, NotImplementedError) as error:
+    except (LookupError, ValueError, AssertionError, NotImplementedError) as error:
         raise DataError(
             f"{name}: expected a split of {dataset} that is on disk, one of "
             f"{', '.join(splits) or '(none: download it with tfds build)'}, or a slice of one, "

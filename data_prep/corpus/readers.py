@@ -66,7 +66,7 @@ class Counts(collections.Counter[str]):
     """{event: number of occurrences}.
 
     Attributes:
-      first_lost: what is wrong with the first record that cannot be read.
+      first_lost: error message of the first unreadable record.
     """
 
     first_lost: str = ""

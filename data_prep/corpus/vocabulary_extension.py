@@ -3,14 +3,15 @@
 Old pieces keep their ids and scores; new ones come last. So text in which no new piece occurs is
 segmented exactly as before. Candidates are whole words and the pieces of a unigram model trained on
 the domain. As in the training of such a model (Kudo, 2018, section 3.2), they are pruned in rounds
-by what the log-likelihood of the text would lose without them; only here the old pieces stay:
+by the loss of log-likelihood of the text without them; here, the old pieces are never pruned:
 
     score(w) = log(number of times w is used / number of all tokens of the text)
     gain(w)  = number of times w is used · (score(w) − score of the best segmentation without w)
 
 The score of a piece is thus a log-probability on the domain's text, as old scores are on theirs,
 and a piece that old ones spell more cheaply than it has no gain. Scores stay in the range of the
-old ones, from which SentencePiece derives those of unknown characters and user-defined symbols.
+old ones, from which SentencePiece derives the scores of unknown characters
+and user-defined symbols.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class _Vocabulary:
         Args:
           scores: {new piece: score}.
           of_words: whether the model segments text, in which a space comes before the first word,
-            or what is given, as it is.
+            or the given strings unchanged.
         """
         model = parse_model(self._model_proto)
         for piece, score in scores.items():
@@ -163,7 +164,7 @@ def _candidates(
 ) -> dict[str, float]:
     """{piece: score} of pieces of the domain that the old vocabulary lacks.
 
-    Those of a unigram model that is large enough for twice as many new pieces as are asked for,
+    The pieces of a unigram model that is large enough for twice the number of new pieces asked for,
     and the most frequent words: SentencePiece starts from strings that two different words share,
     so a word that stands alone is not among its pieces.
     """

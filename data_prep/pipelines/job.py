@@ -156,7 +156,7 @@ def describe(
       settings: settings of the preparation.
       output_dir: directory of the data set.
       model: the `model` section of the configuration, which the vocabulary has to fit.
-      heldout_inputs: as `inputs`, what is held out in place of a share of them.
+      heldout_inputs: text to hold out in place of a share of `inputs`, given in the same form.
 
     Returns:
       The job.
@@ -218,7 +218,7 @@ def open_work_dir(job: Job) -> None:
         "inputs": list(job.inputs),
         "versions": job.versions,
     }
-    if read_record(record) != description:  # Not that of an interrupted run of the same job.
+    if read_record(record) != description:  # Not an interrupted run of the same job.
         file_system.remove_tree(job.work_dir)
         file_system.make_dirs(job.work_dir)
         for name in file_system.names(job.output_dir):
@@ -308,7 +308,7 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
 
     Args:
       job: the job.
-      plan: its lanes, all of which have been written.
+      plan: its lanes, which have all been written.
 
     Returns:
       The counts of the data set; see `data_set_counts`.

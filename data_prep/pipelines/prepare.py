@@ -6,7 +6,7 @@
     output/.prepare/                         intermediate files; removed at the end
 
 The output depends only on the text, vocabulary, configuration and options, not on the workers,
-which are processes of one machine or those of Apache Beam. Running the same command again resumes
+which are processes of one machine or workers of Apache Beam. Running the same command again resumes
 an interrupted run.
 """
 
@@ -96,7 +96,10 @@ def prepare(
       >>> prepare(["corpus/*.txt"], "runs/vocab", "configs/tiny.yaml", "runs/data")["documents"]
       1832
     """
-    config = _configuration(config, overrides)
+    if isinstance(config, str):
+        config = XLNetConfig.load(config, list(overrides))
+    elif overrides:
+        config = config.changed(overrides)
     inputs = list_of_paths(inputs)
     settings = Settings.from_config(
         config.data,
@@ -136,14 +139,8 @@ def prepare(
             return _run_passes(job, workers.run)
 
 
-def _configuration(config: str | XLNetConfig, overrides: Sequence[str]) -> XLNetConfig:
-    if isinstance(config, str):
-        return XLNetConfig.load(config, list(overrides))
-    return config.changed(overrides) if overrides else config
-
-
 def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, int]:
-    """Runs both passes and writes the manifest; `run` is that of `LocalWorkers`, or of Beam's."""
+    """Runs both passes, by `LocalWorkers.run` or `BeamWorkers.run`, and writes the manifest."""
     num_bytes = sum(shard.num_bytes for shard in job.shards)
     shard_tasks = [
         (index, shard, job.settings, job.vocab_file, job.work_dir)
@@ -157,7 +154,7 @@ def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict
     ]
     lanes = run(write_lane, lane_tasks, desc="records", total=num_windows, unit=" windows")
     counts = jobs.finish(job, plan)
-    if shards:  # Beam does not return what the tasks did.
+    if shards:  # Beam does not return the results of tasks.
         counts["resumed_shards"] = sum(completion["resumed"] for completion in shards)
         counts["resumed_lanes"] = sum(completion["resumed"] for completion in lanes)
     return counts

@@ -79,7 +79,7 @@ def split_documents(
     Returns:
       splits: `train` and, if there is held-out text, `heldout`.
       counts: `duplicates`, the number of dropped documents, and `divided_documents`, the number of
-        documents of which a part is in each split.
+        documents with a part in each split.
     """
     tables = [read_document_table(work_dir, shard) for shard in range(num_shards)]
     sizes, table_N = [*map(len, tables)], np.concatenate(tables)

@@ -132,7 +132,7 @@ def write_token_files(
       The completion record `{"counts": {name: number}, "content": …, "first_lost": …, "sha256":
       […]}`, plus "resumed": whether the shard had been completed before. Counts are `documents`,
       `tokens`, and statistics of text read, dropped and repaired; `content` is the checksum of the
-      text, `first_lost` what is wrong with the first record that cannot be read.
+      text, `first_lost` the error message of the first unreadable record.
 
     Raises:
       DataError: the text of the shard is invalid.

@@ -47,7 +47,7 @@ def columns_of(reading: Reading, names: Mapping[str, Any]) -> Columns:
 
     Args:
       reading: the source and reading options; `settings.text_columns` and `settings.label_column`
-        are set to what is found if the table is labelled and they do not name it.
+        are set to the columns found if the table is labelled and they are not set.
       names: all columns, in their order, each with a value: lists and objects are not texts.
 
     Raises:
@@ -79,7 +79,7 @@ def columns_of(reading: Reading, names: Mapping[str, Any]) -> Columns:
 
 
 def _label_column(reading: Reading, names: Iterable[str]) -> str:
-    """The column of labels: that of the settings, or the only one with a usual name."""
+    """The column of labels: the one in the settings, or the only one with a usual name."""
     label = reading.settings.label_column
     if label in names or label != TaskConfig.label_column:
         return label

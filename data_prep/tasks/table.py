@@ -39,7 +39,7 @@ def read_rows(reading: Reading) -> Iterator[Row]:
     Raises:
       DataError: the table cannot be read, two columns have one name, or a row is invalid in strict
         mode.
-      TypeError: the source is no table.
+      TypeError: the source is not a table.
     """
     if reading.rows is None:
         is_tfds = reading.path.startswith("tfds:")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import itertools
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -97,9 +96,6 @@ def _separator(reading: Reading, first: str, own: str) -> str:
     return other
 
 
-# A field with quotes in quotes, as a writer of CSV makes it.
-_QUOTED = re.compile(r'"(?:[^"]*"")+[^"]*"')
-
 # (line of the file where it begins, number of lines, fields)
 Record = tuple[int, int, list[str]]
 
@@ -107,20 +103,9 @@ Record = tuple[int, int, list[str]]
 def _records(
     reading: Reading, lines: Iterable[str], separator: str, is_quoted: bool
 ) -> Iterator[Record]:
-    if not is_quoted:
-        num_quoted = 0
-        for number, line in enumerate(lines, start=1):
-            fields = line.rstrip("\r\n").split(separator) if line.strip("\r\n") else []
-            num_quoted += any(map(_QUOTED.fullmatch, fields))
-            yield number, 1, fields
-        if num_quoted and reading.with_labels:
-            reading.say(
-                f"{num_quoted} lines have fields in quotes, which TSV reads as part of the text; "
-                "with the extension .csv, quotes are read, and tabs are separators, too"
-            )
-        return
     csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    quoting: Any = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=separator, strict=True, quoting=quoting)
     start = 1
     try:
         for row in reader:

@@ -90,7 +90,7 @@ def read_task(
       ConfigError: a setting of columns is of no use.
       DataError: the data cannot be read, there are no examples, ids are not unique, or more than
         `max_lost` of the rows cannot be used.
-      TypeError: `source` is no table and no list.
+      TypeError: `source` is neither a table nor a list.
     """
     counts: collections.Counter[str] = collections.Counter()
     examples: list[Example] = []
@@ -124,7 +124,7 @@ def stream_task(source: Any, task: TaskConfig, name: str = "inputs") -> Iterator
 
     Raises:
       DataError: the data cannot be read, or a row is invalid.
-      TypeError: `source` is no table and no list.
+      TypeError: `source` is neither a table nor a list.
     """
     for subtask, reading in _readings(source, task, name):
         reading.strict, reading.with_labels = True, False

@@ -97,15 +97,15 @@ def finetune(
         one.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
       num_runs: number of runs with different seeds; `output` gets the best of them, and the
-        metrics are those of all, see `finetune_repeatedly`.
+        metrics summarize all runs, see `finetune_repeatedly`.
       extra_train: further training data for question answering, {path: weight of its examples in
         the loss}.
       search: number of learning rates and lengths of the run to compare; `output` gets the best
         model, see `search_settings`. 0 for no search.
       max_lost: largest share of a file's rows that may be unusable; these are left out, counted
         and warned of.
-      new_head: whether the head starts anew. By default, that of a fine-tuned `model` is taken if
-        its task, labels and summary fit, and a line says so or why not.
+      new_head: whether the head starts anew. By default, the head of a fine-tuned `model` is
+        taken if its task, labels and summary fit, and a line says so or why not.
       folds: number of folds of a cross-validation over `train`, without `dev`; see
         `cross_validate`. 0 for none.
       cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
@@ -141,7 +141,7 @@ def finetune(
     for examples, counts in extra:
         train_examples += examples
         train_counts |= counts
-    label_type = settings.task.label_type  # That of train; dev may have its labels as strings.
+    label_type = settings.task.label_type  # The type in train; dev may have its labels as strings.
     train_examples, dev_examples, dev_counts = _split(
         train_examples, dev, bool(folds), settings, max_lost
     )
@@ -215,7 +215,7 @@ def task_configuration(
     )
     if init_from:
         saved = load_config(init_from)
-        # The objective too: what the language model beside a task reads follows from it.
+        # The objective too: the inputs of a language model beside a task follow from it.
         base.model, base.data, base.objective = saved.model, saved.data, saved.objective
     if path:
         path = recipe_path(path)
@@ -235,7 +235,7 @@ def task_configuration(
         config = load_config(path, list(overrides), base)
         if os.path.isdir(path) and not any("target_" in override for override in overrides):
             for key in set(config.task.from_data) - {"text_columns"}:
-                setattr(config.task, key, ())  # Those of its own data.
+                setattr(config.task, key, ())  # They belonged to its own data.
     require(
         config.task.name == settings["name"],
         "task.name",

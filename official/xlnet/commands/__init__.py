@@ -90,7 +90,7 @@ _COMMON = (
         "verbosity",
         default="warning",
         values=["error", "warning", "info", "debug"],
-        text="Least severe messages to show; from info on, those of TensorFlow too.",
+        text="Least severe messages to show; from info on, also messages of TensorFlow.",
     ),
 )
 
@@ -106,7 +106,7 @@ def number(name: str, default: Any, text: str, least: float, most: float) -> Fla
 
 
 def seed(text: str) -> Flag:
-    """The flag `--seed` of what `text` says."""
+    """Defines `--seed`; `text` is its help."""
     return integer("seed", 0, text, most=2**32 - 1)
 
 
@@ -188,7 +188,7 @@ DEVICES = (
     ),
 )
 
-# Texts that a pre-trained model scores or continues, and what it says of them.
+# Texts that a pre-trained model scores or continues, and the output.
 TEXTS = (
     repeated("text", [], "Input text; may be repeated."),
     string("input", None, "File with one text per line, or a table with a column `text`."),

@@ -5,8 +5,9 @@ Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats)
 --input may be a table with a column `text`; its other columns come back. --words writes a row for
 each word, with its surprisal. --context, or a column `context`, is given and not scored. --pairs
 compares the columns `good` and `bad` of a table (BLiMP's `sentence_good` and `sentence_bad`), or
-what the predictions of a SyntaxGym suite (.json) say. --norms correlates the log-likelihood of
-completions (columns `context` and `text`, or `frame` and `completion`) with a column.
+the conditions that the predictions of a SyntaxGym suite (.json) name. --norms correlates the
+log-likelihood of completions (columns `context` and `text`, or `frame` and `completion`) with a
+column.
 
 Example:
   xlnet score --model=runs/model --text='The cat sat.'

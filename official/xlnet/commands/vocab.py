@@ -1,4 +1,4 @@
-"""Trains a SentencePiece vocabulary on text, or extends that of a model.
+"""Trains a SentencePiece vocabulary on text, or extends the vocabulary of a model.
 
 Writes spiece.model, with the same special ids as the published vocabularies. With --extend=MODEL
 and --size=+N, writes a model directory instead: MODEL with N new pieces of the text in its

@@ -34,7 +34,7 @@ from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary
 # Checksums of larger data sets are verified only after a read error; see `reading_errors`.
 _CHECKSUM_LIMIT_BYTES = 1 << 30
 _WRONG = "wrong record: "
-# What TensorFlow says of records of another schema, and of lanes of another length.
+# TensorFlow's errors about records of another schema and lanes of another length.
 _NO_EXAMPLE = re.compile(r"(?:Name: <unknown>, |Key: |Could not parse example|Data types)[^\n]*")
 _ANOTHER_LENGTH = re.compile(r"expected to contain \d+ elements[^\n.]*")
 _OTHER_FILE = "the file is damaged, or belongs to another data set"
@@ -70,18 +70,14 @@ class Records:
         _check_config(self.manifest, path, config)
         self._tokenizer = load_data_tokenizer(self.manifest, path)
         if vocab is not None:
-            self.check_vocabulary(vocab)
+            wanted = self.manifest.vocab_sha256
+            found = hashlib.sha256(read_vocabulary(vocab)).hexdigest()  # With added tokens of HF.
+            expected = f"SHA-256 {wanted[:12]}… (the vocabulary of the records in {path})"
+            require_data(found == wanted, vocab, expected, f"{found[:12]}…: {_OTHER_FILE}")
         if phrases is None:
             phrases = config.data.phrases if config is not None else ()
         self._phrases = phrases
         self._verified: set[str] = set()
-
-    def check_vocabulary(self, vocab: str) -> None:
-        """Raises `DataError` unless a file is the vocabulary of the records."""
-        wanted = self.manifest.vocab_sha256
-        found = hashlib.sha256(read_vocabulary(vocab)).hexdigest()  # With added tokens of HF.
-        expected = f"SHA-256 {wanted[:12]}… (the vocabulary of the records in {self.path})"
-        require_data(found == wanted, vocab, expected, f"{found[:12]}…: {_OTHER_FILE}")
 
     def split(self, name: str) -> SplitManifest:
         """Returns the manifest entry of a split.
@@ -132,7 +128,7 @@ class Records:
     ) -> tf.data.Dataset:
         """Returns batches of a split; its files are verified at the first call.
 
-        Arguments, results and errors are those of `pretraining_dataset`.
+        Arguments, results and errors: see `pretraining_dataset`.
         """
         if epochs is None and split != "train":
             epochs = 1
@@ -187,10 +183,10 @@ def pretraining_dataset(
         the data is bidirectional.
       split: `train` or `heldout`.
       config: the model's configuration, which is checked against the data set; also supplies
-        `data.phrases`. Its `model.vocab_size` is set to that of the data set, see `ModelConfig`.
+        `data.phrases`. Its `model.vocab_size` is set from the data set, see `ModelConfig`.
         None skips the check.
-      vocab: the model's vocabulary file, which is checked against that of the data set.
-      phrases: phrases that are masked as a single word. Default: those of `config`, or none.
+      vocab: the model's vocabulary file, which is checked against the one of the data set.
+      phrases: phrases that are masked as a single word. Default: as in `config`, or none.
       start_step: first step to read; earlier batches are skipped.
       epochs: number of passes over the data. None repeats `train` indefinitely and reads any other
         split once. B has to divide the total number of lanes over all epochs; see
@@ -334,7 +330,7 @@ class _Rows(NamedTuple):
     Attributes:
       first: index of the first row.
       number: number of rows.
-      per_batch: number of rows in a batch of the dataset: those of one replica.
+      per_batch: number of rows in a batch of the dataset, for one replica.
     """
 
     first: int
@@ -518,7 +514,7 @@ def load_data_tokenizer(manifest: Manifest, path: str) -> Tokenizer:
       path: the data set directory.
 
     Raises:
-      DataError: the vocabulary is missing, invalid, or not that of the manifest.
+      DataError: the vocabulary is missing, invalid, or not the one in the manifest.
     """
     tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE))
     meaning = f"as in {MANIFEST_FILE}"

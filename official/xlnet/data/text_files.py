@@ -1,4 +1,4 @@
-"""Writing of JSON lines, of which a long job keeps those that it has written when it is killed."""
+"""Writing of JSON lines, by jobs that resume after the last complete line when they are killed."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
     Args:
       path: the file to write, of any kind. A file is replaced, a link is followed; a pipe, a
         terminal or another device is written to as it is.
-      temporary_dir: directory of the temporary file, on the same file system; that of `path` by
-        default.
+      temporary_dir: directory of the temporary file, on the same file system; by default,
+        the directory of `path`.
 
     Raises:
       OSError: the file cannot be written; the error names `path`.

@@ -1,6 +1,6 @@
 """Checksums of files: of an exported version, of the inputs of a run, and of single files.
 
-Those of an exported version are as `sha256sum` has them:
+The checksums of an exported version have the format of `sha256sum`:
 
     cd exported/1 && sha256sum --check assets.extra/sha256sums
 
@@ -112,7 +112,7 @@ def sha256_of(path: str, start: int = 0, stop: int | None = None) -> str | None:
 
     Args:
       path: the file.
-      start: first byte, if not that of the whole file is asked for.
+      start: first byte of the part to read.
       stop: end of the bytes (exclusive); the end of the file by default.
     """
     digest = hashlib.sha256()
@@ -131,7 +131,7 @@ def sha256_of(path: str, start: int = 0, stop: int | None = None) -> str | None:
 def check_inputs(
     directory: str, inputs: Mapping[str, str | None], is_begun: bool, writes: bool = True
 ) -> None:
-    """Compares the inputs of a run that has begun with its record, or records those of a new one.
+    """Compares the inputs of a begun run with its record, or records the inputs of a new run.
 
     Args:
       directory: output directory of the run.

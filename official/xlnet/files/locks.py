@@ -89,7 +89,7 @@ def _kernel_lock(path: str) -> Iterator[None]:
             own = os.stat(path)
             try:
                 yield
-            finally:  # While it is held: a file without a name is no lock.
+            finally:  # While it is held: an unlinked file does not lock.
                 with contextlib.suppress(FileNotFoundError):
                     # Another directory may be in the place of the one that was locked.
                     if os.path.samestat(own, os.stat(path)):

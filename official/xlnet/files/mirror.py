@@ -1,7 +1,7 @@
 """A local directory and its remote copy, which follows it while a command writes.
 
 Files are uploaded in the order in which they were completed, and removed afterwards, records first.
-So what a kill leaves in the bucket is what a slightly earlier kill would have left on the disk: a
+So a kill leaves the bucket in a state that a slightly earlier kill would have left on the disk: a
 checkpoint's record or a manifest, which is written last, arrives last.
 """
 
@@ -32,7 +32,7 @@ _SERVED = "/saved_model.pb"  # TF Serving takes a version for complete once it h
 
 
 class NotUploadedError(DataError):
-    """A directory that could not be uploaded in the end; it is left on the local disk."""
+    """Raised when the final upload of a directory fails; it is kept on the local disk."""
 
 
 class Mirror:

@@ -31,7 +31,7 @@ _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^,\"]+")  # In a list, or after N
 _PATTERN_CHARACTERS = re.compile(r"[*?\[\]\\{}]")
 
 # A model directory has this file; commands that read a model need neither its logs, nor the state
-# of the run that made it, nor checkpoints before the last two (of which one may be damaged).
+# of the run that made it, nor checkpoints before the last two (one of them may be damaged).
 _MODEL_FILE = "config.yaml"
 _OF_A_RUN = ("logs/", "run/", "runs/")
 _CHECKPOINT = re.compile(r"ckpt-(\d+)\.")

@@ -112,7 +112,7 @@ def conversion(encoding: str, path: str) -> str:
 
 
 def first_fault(path: str) -> tuple[int, str]:
-    """Returns the line of the first byte of a file that is not UTF-8, and what is wrong there."""
+    """Returns the line of the first byte of a file that is not UTF-8, and a description of it."""
     number, decoder = 1, codecs.getincrementaldecoder("utf-8")()
     with open_stream(path) as (stream, _):
         while data := stream.read(_BLOCK_BYTES):

@@ -92,7 +92,7 @@ def progress_bar(shown: bool, desc: str, total: int, unit: str) -> tqdm.tqdm:
 
     Args:
       shown: whether to show it on a terminal.
-      desc: what is counted.
+      desc: description of the items.
       total: the number to reach.
       unit: unit of the number.
     """

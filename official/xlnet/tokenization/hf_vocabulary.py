@@ -93,7 +93,11 @@ def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:
     if are_pieces and (model_proto is None or any(i < len(pieces) for i in tokens)):
         try:
             kept = any(each.get("type") == "Prepend" for each in _normalizers(tree))
-            text = json.dumps([pieces, _charsmap(tree), _splits_words(tree), kept])
+            charsmaps = (each.get("precompiled_charsmap") for each in _normalizers(tree))
+            charsmap = next(filter(None, charsmaps), "")
+            # Words that are split at spaces first leave no piece for a space alone.
+            splits_words = "WhitespaceSplit" in json.dumps(tree.get("pre_tokenizer"))
+            text = json.dumps([pieces, charsmap, splits_words, kept])
             model = parse_model(_model_of(text))
         except (TypeError, ValueError, RuntimeError) as error:
             raise DataError(f"{where}: expected pieces and a normalizer: {error}") from None
@@ -146,16 +150,6 @@ def _tokens(folder: str, tree: dict[str, Any]) -> dict[int, dict[str, Any]]:
 def _normalizers(tree: dict[str, Any]) -> list[dict[str, Any]]:
     normalizer = tree.get("normalizer") or {}
     return normalizer.get("normalizers", [normalizer])
-
-
-def _charsmap(tree: dict[str, Any]) -> str:
-    found = (each.get("precompiled_charsmap") for each in _normalizers(tree))
-    return next(filter(None, found), "")
-
-
-def _splits_words(tree: dict[str, Any]) -> bool:
-    """Whether words are split at spaces first, which leaves no piece for a space alone."""
-    return "WhitespaceSplit" in json.dumps(tree.get("pre_tokenizer"))
 
 
 @functools.lru_cache(maxsize=4)

@@ -63,7 +63,7 @@ def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts
 
 
 def _tokenizations(tokenizer: Tokenizer, phrase: str) -> list[list[int]]:
-    """Token ids of a phrase wherever it may stand; only those of several tokens.
+    """Possible tokenizations of a phrase in a text, without those of a single token.
 
     SentencePiece puts a space before every text. In scripts with spaces, words have one anyway; in
     those without, a phrase may also follow other text directly.

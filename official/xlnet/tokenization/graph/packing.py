@@ -32,7 +32,7 @@ PADDING = {"token_ids": PAD_ID, "segment_ids": SEGMENT_PAD, "tags": -1}
 
 
 def segments_of(num_texts: int) -> list[int]:
-    """Segment ids of the texts of an input and of its CLS; none is that of padding.
+    """Segment ids of the texts of an input and of its CLS; the id of padding is skipped.
 
     Example:
       >>> [segments_of(n) for n in (1, 3, 5)]
@@ -53,7 +53,7 @@ def pack(
       truncation_side: side from which long texts are truncated, `right` or `left`.
 
     Returns:
-      `token_ids`, A SEP [B SEP …] CLS, and `segment_ids`, those of `segments_of`: 0 for A and its
+      `token_ids`, A SEP [B SEP …] CLS, and `segment_ids`, see `segments_of`: 0 for A and its
       SEP, 1 for B and its SEP, …; ragged int32 [N, (number of tokens)].
 
     Raises:
