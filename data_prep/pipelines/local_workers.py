@@ -30,7 +30,7 @@ class LocalWorkers:
 
     Args:
       num_workers: number of processes.
-      progress: whether to show a progress bar for each pass, if standard error is a terminal.
+      progress: whether to show a progress bar for each pass, on a terminal or in a notebook.
     """
 
     def __init__(self, num_workers: int, progress: bool):

@@ -238,6 +238,7 @@ class RestEndpoint(Endpoint):
                 headers={"Content-Type": "application/json"},
                 timeout=urllib3.Timeout(total=self.timeout_seconds),
                 preload_content=False,
+                redirect=False,
             )
             with contextlib.closing(response):
                 # The timeout of urllib3 is one of each read.
