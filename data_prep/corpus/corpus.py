@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import fsspec
-from absl import logging
 
 from data_prep.corpus import web_archives
 from data_prep.settings import ReadOptions
@@ -98,7 +97,7 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
         found = [pattern] if file_system.is_file(pattern) else file_system.glob(pattern)
         # Each file once, by the shortest of the paths that symbolic links give it.
         paths = {
-            file_system.real_path(path): path
+            path if file_system.is_remote(path) else os.path.realpath(path): path
             for path in sorted(found, key=lambda path: (-path.count(os.sep), path))
             if file_system.is_file(path)
         }
@@ -113,16 +112,11 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
         for path in sorted(paths.values()):
             files[path] = file_system.size(path)
             times[path] += weight
-    repeated = [path for path in files if times[path] > 1]
-    if repeated:
-        logging.info("%d files are read more than once, such as %s", len(repeated), repeated[0])
     size = shard_bytes(sum(files.values()))
     shards: list[Shard] = []
     for turn in range(max(times.values())):  # All files, then again those that count more.
         for path in files:
-            if times[path] > turn and path.startswith(_TFDS_PREFIX):
-                shards += _tfds_shards(path)
-            elif times[path] > turn:
+            if times[path] > turn:
                 shards += _file_shards(path, options, size)
     return shards
 
@@ -149,6 +143,8 @@ def shard_bytes(corpus_bytes: int) -> int:
 
 
 def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard]:
+    if path.startswith(_TFDS_PREFIX):
+        return _tfds_shards(path)
     size = file_system.size(path)
     if not size:
         return [Shard(path, "text", 0, 0, 0)]

@@ -141,11 +141,6 @@ class _Vocabulary:
             model.normalizer_spec.remove_extra_whitespaces = False
         return model.SerializeToString()
 
-    def spelling(self, pieces: list[str]) -> list[list[int]]:
-        """Ids of the old pieces that spell each new piece."""
-        processor = _processor(self.extended({}, of_words=False))
-        return processor.encode([_text(piece) for piece in pieces])
-
     def scores_without(self, scores: dict[str, float]) -> np.ndarray:
         """For each new piece, the score of its best segmentation into other pieces."""
         processor = _processor(self.extended(scores, of_words=False))
@@ -194,7 +189,8 @@ def _extension(
     model_proto = old.extended(scores)
     counts_V = _counts(model_proto, words)
     used = np.maximum(counts_V[old.size :], 1)
-    replaced = old.spelling([*scores])
+    speller = _processor(old.extended({}, of_words=False))
+    replaced = speller.encode([_text(piece) for piece in scores])
     occurrences_V = counts_V[: old.size].astype(np.float64)
     for ids, number in zip(replaced, used, strict=True):
         np.add.at(occurrences_V, ids, number)

@@ -12,6 +12,7 @@ an interrupted run.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -127,9 +128,9 @@ def prepare(
     with only_writer(output_dir):
         jobs.open_work_dir(job)
         if beam_options is not None:
-            from data_prep.pipelines.beam_workers import BeamWorkers
+            from data_prep.pipelines.beam_workers import run_on_beam
 
-            return _run_passes(job, BeamWorkers(job.work_dir, beam_options).run)
+            return _run_passes(job, functools.partial(run_on_beam, job.work_dir, beam_options))
         paths = [*inputs, *heldout, vocab, output_dir]
         if any(file_system.scheme_of(path) == "memory" for path in paths):
             num_workers = 1  # No other process would see the files.
@@ -144,7 +145,7 @@ def _configuration(config: str | XLNetConfig, overrides: Sequence[str]) -> XLNet
 
 
 def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, int]:
-    """Runs both passes, by `LocalWorkers.run` or `BeamWorkers.run`, and writes the manifest."""
+    """Runs both passes, by `LocalWorkers.run` or `run_on_beam`, and writes the manifest."""
     num_bytes = sum(shard.num_bytes for shard in job.shards)
     shard_tasks = [
         (index, shard, job.settings, job.vocab_file, job.work_dir)

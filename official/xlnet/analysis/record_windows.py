@@ -22,7 +22,7 @@ from official.xlnet.data.pretraining_dataset import (
     reading_errors,
 )
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, segment_ids
-from official.xlnet.errors import DataError, require_data
+from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.text import printable
 from official.xlnet.modeling.objectives.permutation_sampling import (
@@ -117,8 +117,15 @@ def read_window(
         configuration.
     """
     manifest = Manifest.load(directory)
-    _check_index(directory, manifest, split, lane, index)
+    splits = ", ".join(manifest.splits)
+    require_data(split in manifest.splits, directory, f"--split to be one of {splits}", split)
     lanes = manifest.splits[split]
+    for name, number, limit in (
+        ("lane", lane, lanes.num_lanes),
+        ("index", index, lanes.windows_per_lane),
+    ):
+        expected = f"--{name} from 0 to {limit - 1} in {split}"
+        require_data(0 <= number < limit, directory, expected, number)
     config = config or _default_config(manifest)
     key = "objective.kind of a window that is inspected"
     require_one_of(key, config.objective.kind, ("permutation",))
@@ -193,19 +200,6 @@ def as_text(window: Window, color: bool) -> str:
         if window.is_reversed:
             lines += [f"in reading order: {printable(window.text[name])}"]
     return "\n".join(lines)
-
-
-def _check_index(directory: str, manifest: Manifest, split: str, lane: int, index: int) -> None:
-    """Raises `DataError` if a split, lane or window does not exist."""
-    if split not in manifest.splits:
-        raise DataError(f"{directory}: expected --split to be one of {', '.join(manifest.splits)}")
-    lanes = manifest.splits[split]
-    for name, number, limit in (
-        ("lane", lane, lanes.num_lanes),
-        ("index", index, lanes.windows_per_lane),
-    ):
-        expected = f"--{name} from 0 to {limit - 1} in {split}"
-        require_data(0 <= number < limit, directory, expected, number)
 
 
 def _sample_targets(

@@ -87,12 +87,11 @@ def examples_checksum(examples: Iterable[Example]) -> str:
       examples: the examples.
     """
     digest = hashlib.sha256()
-    fields: dict[type, list[tuple[str, object]]] = {}
     for example in examples:
-        kind = type(example)
-        if kind not in fields:
-            fields[kind] = [(field.name, field.default) for field in dataclasses.fields(kind)]
-        values = {name: getattr(example, name) for name, _ in fields[kind]}
-        said = {name: values[name] for name, default in fields[kind] if values[name] != default}
-        digest.update(json.dumps([kind.__name__, said], default=repr).encode() + b"\n")
+        said = {
+            field.name: value
+            for field in dataclasses.fields(example)
+            if (value := getattr(example, field.name)) != field.default
+        }
+        digest.update(json.dumps([type(example).__name__, said], default=repr).encode() + b"\n")
     return digest.hexdigest()

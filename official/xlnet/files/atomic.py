@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 import uuid
 from collections.abc import Iterator
 from typing import IO, Any, NoReturn
@@ -38,8 +39,11 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
       ...     file.write(b"{}")
     """
     if file_system.is_remote(path):
-        with file_system.uploaded(path) as file:
-            yield file
+        with tempfile.TemporaryDirectory(prefix="xlnet-") as directory:
+            local = os.path.join(directory, "file")
+            with open(local, "wb") as file:
+                yield file
+            file_system.upload(local, path)
         return
     with replaced(path, temporary_dir) as temporary, open(temporary, "wb") as file:
         yield file

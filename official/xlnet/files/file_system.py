@@ -20,7 +20,6 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
@@ -193,11 +192,6 @@ def glob(pattern: str) -> list[str]:
     )
 
 
-def real_path(path: str) -> str:
-    """The path without symbolic links; a URL has none."""
-    return path if is_remote(path) else os.path.realpath(path)
-
-
 def make_dirs(directory: str) -> None:
     """Makes a directory and those above it; on a remote file system, writing a file does."""
     if not is_remote(directory):
@@ -238,16 +232,6 @@ def upload(local: str, url: str) -> None:
             system.put_file(local, name)
 
     _call(url, put)
-
-
-@contextlib.contextmanager
-def uploaded(url: str) -> Iterator[IO[bytes]]:
-    """Context manager that yields a local file, which is uploaded if the block succeeds."""
-    with tempfile.TemporaryDirectory(prefix="xlnet-") as directory:
-        local = os.path.join(directory, "file")
-        with builtins.open(local, "wb") as file:
-            yield file
-        upload(local, url)
 
 
 def download(url: str, local: str) -> None:

@@ -42,7 +42,10 @@ def require_agreement(
         return
     aspects = aspects_of()
     own = np.zeros((number, len(aspects)), np.int64)
-    own[_index(strategy)] = [_digest(value) for value in aspects.values()]
+    resolver = strategy.cluster_resolver
+    has_chief = "chief" in resolver.cluster_spec().as_dict()
+    index = 0 if resolver.task_type == "chief" else resolver.task_id + has_chief
+    own[index] = [_digest(value) for value in aspects.values()]
     with elapsed_time(f"waiting for all {number} workers", _SAY_SECONDS):
         found = sum_over_workers(strategy, own)
     for name, digests in zip(aspects, found.T, strict=True):
@@ -82,10 +85,3 @@ def lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
 def _digest(value: Any) -> int:
     text = json.dumps(value, sort_keys=True, default=repr)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES], "big")
-
-
-def _index(strategy: tf.distribute.Strategy) -> int:
-    """The number of this worker, from 0; a chief is the first."""
-    resolver = strategy.cluster_resolver
-    has_chief = "chief" in resolver.cluster_spec().as_dict()
-    return 0 if resolver.task_type == "chief" else resolver.task_id + has_chief
