@@ -338,7 +338,7 @@ def _blocks(reading: _Reading, before: re.Pattern[bytes]) -> Iterator[str]:
 
     Args:
       reading: a byte range of an uncompressed file, or a compressed file.
-      before: matches what ends where a document starts.
+      before: matches the separator before a document.
     """
     shard, counts = reading.shard, reading.counts
     with open_stream(shard.path) as (stream, file):

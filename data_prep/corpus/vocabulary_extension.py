@@ -68,7 +68,7 @@ def extend_vocabulary(tokenizer: Tokenizer, sample: Sample, num_pieces: int) -> 
       num_pieces: number of pieces to add.
 
     Returns:
-      The extended vocabulary, and what each new piece replaces.
+      The extended vocabulary, and the old pieces that each new piece replaces.
 
     Raises:
       DataError: the vocabulary is not a unigram model or would be too large, or the text does not

@@ -1,4 +1,4 @@
-"""What each column of a table is, by its name: texts, label, id, group, or not read.
+"""Roles of the columns of a table, by their names: texts, label, id, group, or not read.
 
 The settings name the columns of texts and the label. Where they do not, the label is the only
 column with a usual name of labels, and all others are texts, except ids, row numbers and what

@@ -1,7 +1,7 @@
 """Rows of files: TSV, CSV, JSON lines, a JSON array of objects, and Parquet.
 
 TSV lines are split at tabs without quoting, as required for GLUE; CSV is quoted, and strictly so.
-Extensions are read without case, and a compressed file by what it holds.
+Extensions are read without case; for compressed files, the extension before `.gz` counts.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _strata(examples: Sequence[Example], seed: int) -> list[list[list[int]]]:
 
 
 def _group(example: Example) -> tuple[str, object]:
-    """What keeps examples together: a query, a paragraph, a group, or else the same text."""
+    """Key of examples that stay together: query, paragraph, group, or else the same text."""
     for name in ("query_id", "context", "group", "texts", "words"):
         if value := getattr(example, name, None):
             return name, value

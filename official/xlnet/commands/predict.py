@@ -107,7 +107,7 @@ def _one_by_one() -> dict[str, Any]:
 
 
 class _Predictor(NamedTuple):
-    """What predicts.
+    """A source of predictions.
 
     Attributes:
       examples: reads the examples, from the first one on.

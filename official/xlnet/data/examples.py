@@ -37,7 +37,7 @@ class Example:
 
     @property
     def expected(self) -> Any:
-        """What an evaluation compares a prediction with, for JSON."""
+        """Expected prediction, for evaluation, as JSON."""
         return getattr(self, self.label_field)
 
     def inputs(self, names: Sequence[str]) -> dict[str, Any]:

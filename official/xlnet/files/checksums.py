@@ -135,7 +135,7 @@ def check_inputs(
 
     Args:
       directory: output directory of the run.
-      inputs: checksum of each input by what it is, e.g. `training data`; None if this call does
+      inputs: checksum of each input by its role, e.g. `training data`; None if this call does
         not name it.
       is_begun: whether the directory holds a run that is finished or to be resumed.
       writes: whether this process writes the record.

@@ -27,7 +27,7 @@ _TRANSFERS = 8  # Downloads at the same time.
 # Locks and unfinished files of the writers of this package and of TensorFlow.
 _UNFINISHED = re.compile(r"(^|/)\.lock(\.|$)|\.tmp$|_temp/|(^|/)\.incomplete-")
 _LOG, _GROWTH = re.compile(r"(history|scalars)\.jsonl$|events\.out\."), 1.1
-_RECORDS = (".json", "/checkpoint")  # Written after what they speak of.
+_RECORDS = (".json", "/checkpoint")  # Written after the files that they describe.
 _SERVED = "/saved_model.pb"  # TF Serving takes a version for complete once it has this file.
 
 
@@ -101,7 +101,7 @@ class Mirror:
             try:
                 file_system.upload(os.path.join(self._path, name), f"{self._url}/{name}")
             except FileNotFoundError:
-                return False  # Removed since; what comes later may not make sense without it.
+                return False  # Removed since; later files may depend on it.
             self._uploaded[name] = files[name]
         removed = [name for name in self._uploaded if name not in files]
         for name in sorted(removed, key=lambda name: not _is_record(name)):

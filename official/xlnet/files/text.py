@@ -32,7 +32,7 @@ _NOT_SHOWN = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""A text that may be shown on a terminal, whoever wrote it: what steers one is escaped.
+    r"""A text that is safe to show on a terminal: control characters are escaped.
 
     Example:
       >>> printable("a\x1b[2Jb")

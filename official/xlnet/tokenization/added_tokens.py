@@ -1,7 +1,7 @@
 """Tokens that were added to a vocabulary: found in a text before it is split into pieces.
 
-HF's tokenizers cut a text at its added tokens, and tokenize what is between them as texts of their
-own, each with a space before its first word. Here each one is a user-defined piece, its text
+HF's tokenizers cut a text at its added tokens, and tokenize the parts between them as texts of
+their own, each with a space before its first word. Here each one is a user-defined piece, its text
 between two marks of Unicode's private use, and the text is written so that SentencePiece finds it:
 
     "see [E1], now"  →  "see ⟨[E1]⟩ , now"  →  ▁see  ▁⟨[E1]⟩  ▁,  ▁now
