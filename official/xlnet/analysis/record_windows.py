@@ -117,15 +117,8 @@ def read_window(
         configuration.
     """
     manifest = Manifest.load(directory)
-    splits = ", ".join(manifest.splits)
-    require_data(split in manifest.splits, directory, f"--split to be one of {splits}", split)
+    _check_index(directory, manifest, split, lane, index)
     lanes = manifest.splits[split]
-    for name, number, limit in (
-        ("lane", lane, lanes.num_lanes),
-        ("index", index, lanes.windows_per_lane),
-    ):
-        expected = f"--{name} from 0 to {limit - 1} in {split}"
-        require_data(0 <= number < limit, directory, expected, number)
     config = config or _default_config(manifest)
     key = "objective.kind of a window that is inspected"
     require_one_of(key, config.objective.kind, ("permutation",))
@@ -200,6 +193,19 @@ def as_text(window: Window, color: bool) -> str:
         if window.is_reversed:
             lines += [f"in reading order: {printable(window.text[name])}"]
     return "\n".join(lines)
+
+
+def _check_index(directory: str, manifest: Manifest, split: str, lane: int, index: int) -> None:
+    """Raises `DataError` if a split, lane or window does not exist."""
+    splits = ", ".join(manifest.splits)
+    require_data(split in manifest.splits, directory, f"--split to be one of {splits}", split)
+    lanes = manifest.splits[split]
+    for name, number, limit in (
+        ("lane", lane, lanes.num_lanes),
+        ("index", index, lanes.windows_per_lane),
+    ):
+        expected = f"--{name} from 0 to {limit - 1} in {split}"
+        require_data(0 <= number < limit, directory, expected, number)
 
 
 def _sample_targets(
