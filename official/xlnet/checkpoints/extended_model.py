@@ -25,7 +25,7 @@ import numpy as np
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.checkpoints.convert.xlnet_format import write_variables
 from official.xlnet.checkpoints.model_directory import PARTS
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tokenization.tokenizer import write_vocabulary
 
 _EMBEDDING, _BIAS = "encoder/word_embedding/embeddings", "lm_head/bias"
@@ -76,10 +76,9 @@ def _variables(source: Source) -> Iterator[tuple[str, np.ndarray]]:
     if source.form == "xlnet":  # Also parts that no other format has.
         model = source.config.model
         expected, found = (model.num_embeddings, model.d_model), source.shapes.get(_EMBEDDING)
-        if found != expected:
-            raise DataError(
-                f"{source.path}: variable {_EMBEDDING!r}: expected shape {expected}, got {found}"
-            )
+        require_data(
+            found == expected, f"{source.path}: variable {_EMBEDDING!r}", f"shape {expected}", found
+        )
         parts = {*PARTS, *(stage.name for stage in source.config.objective.stages())}
         for name in source.shapes:
             if name.partition("/")[0] in parts:

@@ -29,7 +29,7 @@ from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.configs.validation import require
-from official.xlnet.errors import ConfigError, DataError, require_data
+from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.staging import local_copy, plain_folder
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
@@ -173,10 +173,7 @@ def save_pretrained(
         config = copy.deepcopy(model.config)
         given = {"labels": labels, "text_columns": text_columns, "task": task}
         for name, value in given.items():
-            if value:
-                raise ConfigError(
-                    f"{name}: expected an XLNetClassifier, got {type(model).__name__}"
-                )
+            require_config(not value, name, "an XLNetClassifier", type(model).__name__)
     if tokenizer is None:
         preprocessor: Any = getattr(model, "preprocessor", None)
         require(preprocessor is not None, "tokenizer", _NEEDED, None)
@@ -186,15 +183,15 @@ def save_pretrained(
     config.model.fit_vocabulary(tokenizer.vocab_size, tokenizer.model_file)
     for key in TEXT_SETTINGS:
         expected, got = getattr(config.data, key), getattr(tokenizer, key)
-        if got != expected:
-            raise ConfigError(
-                f"tokenizer: expected {key} {expected}, as data.{key} of the model, got {got}"
-            )
-    if has_records(model_dir):
-        raise ConfigError(
-            f"{model_dir}: expected a directory for this model alone, got that of a run, whose "
-            "checkpoints would be lost; choose another one"
+        require_config(
+            got == expected, "tokenizer", f"{key} {expected}, as data.{key} of the model", got
         )
+    require_config(
+        not has_records(model_dir),
+        model_dir,
+        "a directory for this model alone",
+        "that of a run, whose checkpoints would be lost; choose another one",
+    )
     names = [name for name in PARTS if getattr(model, name, None) is not None]
     parts = {name: getattr(model, name) for name in names} or {"encoder": model}
     if "auxiliary" in parts:
@@ -348,7 +345,6 @@ def check_same(
     for key in keys:
         was = getattr(getattr(saved, section), key)
         now = getattr(getattr(given, section), key)
-        if was != now:
-            raise ConfigError(
-                f"{section}.{key}: expected {was!r}, as in the model in {source}, got {now!r}"
-            )
+        require_config(
+            was == now, f"{section}.{key}", f"{was!r}, as in the model in {source}", repr(now)
+        )

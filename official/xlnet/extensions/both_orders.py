@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.validation import require
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.classification.settings import ClassificationConfig
 
 
@@ -33,8 +33,9 @@ class BothOrdersConfig(ClassificationConfig):
     def check_examples(self, examples):
         super().check_examples(examples)
         found = {len(example.texts) for example in examples}
-        if self.both_orders and found != {2}:
-            raise DataError(
-                "training data: expected two texts in each example, which task.both_orders reads "
-                f"in both orders, got {', '.join(map(str, sorted(found)))}"
-            )
+        require_data(
+            not self.both_orders or found == {2},
+            "training data",
+            "two texts in each example, which task.both_orders reads in both orders",
+            ", ".join(map(str, sorted(found))),
+        )

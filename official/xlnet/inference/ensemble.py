@@ -10,7 +10,7 @@ from typing import Any
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import check_unknown
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.inference.task_prediction import (
     evaluate_with,
     load_task,
@@ -45,8 +45,7 @@ class Ensemble:
     """
 
     def __init__(self, model_dirs: Sequence[str]):
-        if not model_dirs:
-            raise ConfigError("model: expected a fine-tuned model, got an empty list")
+        require_config(bool(model_dirs), "model", "a fine-tuned model", "an empty list")
         self._members = [load_task(model_dir) for model_dir in model_dirs]
         self.task: Task = self._members[0][1]
         tasks = [task.config.task for _, task in self._members]
@@ -59,18 +58,20 @@ class Ensemble:
         for model_dir, task in zip(model_dirs, tasks, strict=True):
             for key in ("name", "labels", "subtasks"):
                 expected, found = getattr(tasks[0], key), getattr(task, key)
-                if found != expected:
-                    raise ConfigError(
-                        f"{model_dir}: expected task.{key} = {expected!r}, as in {model_dirs[0]}, "
-                        f"got {found!r}"
-                    )
+                require_config(
+                    found == expected,
+                    model_dir,
+                    f"task.{key} = {expected!r}, as in {model_dirs[0]}",
+                    repr(found),
+                )
             expected, found = tasks[0].text_columns, task.text_columns
             is_reordered = found != expected and sorted(found) == sorted(expected)
-            if expected and found and (is_reordered or len(found) != len(expected)):
-                raise ConfigError(
-                    f"{model_dir}: expected the texts of {', '.join(expected)}, in this order, as "
-                    f"in {model_dirs[0]}, got task.text_columns = {found!r}"
-                )
+            require_config(
+                not (expected and found) or (not is_reordered and len(found) == len(expected)),
+                model_dir,
+                f"the texts of {', '.join(expected)}, in this order, as in {model_dirs[0]}",
+                f"task.text_columns = {found!r}",
+            )
         self.task.join(tasks)
         self.unit = math.lcm(*(rows_together(task) for _, task in self._members))
         self._forwards = [packed_forward(model) for model, _ in self._members]

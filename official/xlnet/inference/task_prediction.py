@@ -19,7 +19,7 @@ from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import ConfigError, DataError, require_data
+from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.inference.network.finite_outputs import finite
 from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import (
@@ -42,8 +42,7 @@ def task_config(model_dir: str) -> XLNetConfig:
       ConfigError, DataError: the directory holds no fine-tuned model.
     """
     config = load_config(model_dir)
-    if not config.task.name:
-        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    require_config(bool(config.task.name), model_dir, "a fine-tuned model", "one without a task")
     return config
 
 

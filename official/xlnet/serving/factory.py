@@ -15,7 +15,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.graph_names import graph_names
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.inference.language_model import load_language_model, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -60,8 +60,12 @@ def create_service(
     config = load_config(model_dir)
     head = head or ("task" if config.task.name else "encoder")
     require_one_of("head", head, SERVED_HEADS)
-    if head == "task" and not config.task.name:
-        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    require_config(
+        head != "task" or bool(config.task.name),
+        model_dir,
+        "a fine-tuned model",
+        "one without a task",
+    )
     tokenizer = load_tokenizer(model_dir)
     config.training.precision = "float32"
     tf_keras.mixed_precision.set_global_policy("float32")
@@ -106,11 +110,12 @@ def task_service(model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Set
       ConfigError: no service is registered for the task.
     """
     name = model.config.task.name
-    if name not in SERVICES.names():
-        raise ConfigError(
-            f"task.name: expected a task that can be exported, one of "
-            f"{', '.join(SERVICES.names())}, got {name!r}; --head=encoder exports the encoder alone"
-        )
+    require_config(
+        name in SERVICES.names(),
+        "task.name",
+        f"a task that can be exported, one of {', '.join(SERVICES.names())}",
+        f"{name!r}; --head=encoder exports the encoder alone",
+    )
     return SERVICES[name](model, tokenizer, settings)
 
 
@@ -125,24 +130,28 @@ def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> dict
     Raises:
       ConfigError: the chosen names are not valid, or of another number than the task's columns.
     """
-    if head == "lm" and len(chosen) > 1:
-        raise ConfigError(f"text columns: expected one for a language model, got {len(chosen)}")
-    if graph_names(chosen) != tuple(chosen) or len(set(chosen)) < len(chosen):
-        raise ConfigError(
-            "text columns: expected different names that begin with a letter, of letters, digits "
-            f"and underscores, none of which is a keyword of Python, got {', '.join(chosen)}"
-        )
+    require_config(
+        head != "lm" or len(chosen) <= 1, "text columns", "one for a language model", len(chosen)
+    )
+    require_config(
+        graph_names(chosen) == tuple(chosen) and len(set(chosen)) == len(chosen),
+        "text columns",
+        "different names that begin with a letter, of letters, digits and underscores, none "
+        "of which is a keyword of Python",
+        ", ".join(chosen),
+    )
     task = config.task
     names = (head == "task" and task.subtasks) or ("",)
     known = task.text_columns if head == "task" else ()
     of_each = [task.columns_of(name) if name else known for name in names]
     if chosen:
         for name, columns in zip(names, of_each, strict=True):
-            if columns and len(columns) != len(chosen):
-                raise ConfigError(
-                    f"text columns: expected {len(columns)}, for "
-                    f"{', '.join(columns)}{f' of {name}' if name else ''}, got {', '.join(chosen)}"
-                )
+            require_config(
+                len(columns) in (0, len(chosen)),
+                "text columns",
+                f"{len(columns)}, for {', '.join(columns)}{f' of {name}' if name else ''}",
+                ", ".join(chosen),
+            )
         columns = of_each[0] if len(names) == 1 and of_each[0] else tuple(chosen)
         return {"text_columns": tuple(chosen), "columns": columns}
     of_each = [columns or ("text",) for columns in of_each]

@@ -28,7 +28,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
     newest_checkpoint,
 )
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import ConfigError, DivergedError, PreemptedError, StoppedError
+from official.xlnet.errors import DivergedError, PreemptedError, StoppedError, require_config
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
@@ -237,11 +237,12 @@ class Loop(tf_keras.callbacks.Callback):
             return
         record = os.path.join(self.output, INPUTS_FILE)
         own = {name: value for name, value in inputs.items() if value}
-        if not os.path.exists(record) or read_json(record, dict[str, str]) != own:
-            raise ConfigError(
-                f"{self.output}: expected a directory without a model, or of the same run, got "
-                "another model, which this run would replace; choose another output directory"
-            )
+        require_config(
+            os.path.exists(record) and read_json(record, dict[str, str]) == own,
+            self.output,
+            "a directory without a model, or of the same run",
+            "another model, which this run would replace; choose another output directory",
+        )
 
     def _check_resumable(self) -> None:
         """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
@@ -249,10 +250,12 @@ class Loop(tf_keras.callbacks.Callback):
         for section, keys in self.settings_to_keep(saved).items():
             model_directory.check_same(saved, self.config, section, tuple(keys), self.output)
         own = os.path.join(self.output, VOCAB_FILE)
-        if Tokenizer(own).sha256 != Tokenizer(self._vocab).sha256:
-            raise ConfigError(
-                f"vocab: expected the vocabulary of the run in {self.output}, got another one"
-            )
+        require_config(
+            Tokenizer(own).sha256 == Tokenizer(self._vocab).sha256,
+            "vocab",
+            f"the vocabulary of the run in {self.output}",
+            "another one",
+        )
 
     # What Keras calls.
 

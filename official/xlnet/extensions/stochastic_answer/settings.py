@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.validation import RATE, Range
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
 
@@ -28,8 +28,9 @@ class StochasticAnswerConfig(AnswerModuleConfig):
     def check_examples(self, examples):
         super().check_examples(examples)
         found = {len(example.texts) for example in examples}
-        if self.answer_module == "san" and found != {2}:
-            raise DataError(
-                "training data: expected two texts in each example, which task.answer_module=san "
-                f"compares, got {', '.join(map(str, sorted(found)))}"
-            )
+        require_data(
+            self.answer_module != "san" or found == {2},
+            "training data",
+            "two texts in each example, which task.answer_module=san compares",
+            ", ".join(map(str, sorted(found))),
+        )

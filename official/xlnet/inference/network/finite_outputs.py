@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 
 Outputs = TypeVar("Outputs")
 
@@ -30,10 +30,11 @@ def finite(outputs: Outputs) -> Outputs:
     """
     for output in tf.nest.flatten(outputs):
         values = np.asarray(output)
-        if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
-            raise DataError(
-                "outputs of the model: expected finite numbers, got NaN or infinity: its "
-                "activations overflow, as after a training run that diverged; take an earlier "
-                "checkpoint"
-            )
+        require_data(
+            not np.issubdtype(values.dtype, np.floating) or bool(np.isfinite(values).all()),
+            "outputs of the model",
+            "finite numbers",
+            "NaN or infinity: its activations overflow, as after a training run that "
+            "diverged; take an earlier checkpoint",
+        )
     return outputs

@@ -10,7 +10,7 @@ import tf_keras
 
 from official.xlnet.configs.registry import HEADS
 from official.xlnet.configs.sections import HeadSections
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.modeling.ops.initializers import normal
 
 MASKED = -1e30  # Score of what is left out, under a softmax or in a maximum.
@@ -120,6 +120,7 @@ def num_classes(config: HeadSections) -> int:
     Raises:
       ConfigError: `task.labels` is empty.
     """
-    if not config.task.labels:
-        raise ConfigError(f"task.labels: expected the classes of {config.task.name}, got none")
+    require_config(
+        bool(config.task.labels), "task.labels", f"the classes of {config.task.name}", "none"
+    )
     return len(config.task.labels)

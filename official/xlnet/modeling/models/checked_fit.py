@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer, require_no_keras_3
 
 _SETS_THE_RATE = (
@@ -86,13 +86,14 @@ def _check_callbacks(callbacks: Any, optimizer: Any) -> None:
     if not isinstance(schedule, dict):  # A number.
         return
     for callback in tf.nest.flatten(getattr(callbacks, "callbacks", callbacks)):
-        if isinstance(callback, _SETS_THE_RATE):
-            raise ConfigError(
-                f"{type(callback).__name__}: expected an optimizer with a constant learning rate, "
-                f"got one with the schedule {schedule['class_name']}, which sets the rate in each "
-                "step: leave the callback out, or compile with another optimizer, e.g. "
-                "tf_keras.optimizers.AdamW(3e-5)"
-            )
+        require_config(
+            not isinstance(callback, _SETS_THE_RATE),
+            type(callback).__name__,
+            "an optimizer with a constant learning rate",
+            f"one with the schedule {schedule['class_name']}, which sets the rate in each "
+            "step: leave the callback out, or compile with another optimizer, e.g. "
+            "tf_keras.optimizers.AdamW(3e-5)",
+        )
 
 
 def _check_weights(x: Any, y: Any, class_weight=None, sample_weight=None, **_) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
@@ -39,34 +39,41 @@ def checked_inputs(
     if unknown:
         raise ValueError(f"unknown encoder inputs {unknown}; known: {sorted(known)}")
     for name, value in inputs.items():
-        if isinstance(value, tf.RaggedTensor):
-            raise ValueError(
-                f"{name}: expected a dense tensor, got a ragged one: pad it with .to_tensor() and "
-                "say in 'is_padding' where there is no token"
-            )
+        require_data(
+            not isinstance(value, tf.RaggedTensor),
+            name,
+            "a dense tensor",
+            "a ragged one: pad it with .to_tensor() and say in 'is_padding' where there is "
+            "no token",
+        )
     inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
     token_ids = inputs["token_ids"]
-    if not token_ids.dtype.is_integer:
-        raise ValueError(
-            f"token_ids: expected integers, got {token_ids.dtype.name}: "
-            "a Keras input needs dtype=tf.int32"
-        )
-    if token_ids.shape.rank != 2:
-        raise ValueError(
-            f"token_ids: expected the shape [batch, tokens], got {token_ids.shape}: "
-            "a single text needs a batch axis, token_ids[None]"
-        )
-    if token_ids.shape[1] == 0:
-        raise ValueError(f"token_ids: expected at least one token, got the shape {token_ids.shape}")
+    require_data(
+        token_ids.dtype.is_integer,
+        "token_ids",
+        "integers",
+        f"{token_ids.dtype.name}: a Keras input needs dtype=tf.int32",
+    )
+    require_data(
+        token_ids.shape.rank == 2,
+        "token_ids",
+        "the shape [batch, tokens]",
+        f"{token_ids.shape}: a single text needs a batch axis, token_ids[None]",
+    )
+    require_data(
+        token_ids.shape[1] != 0, "token_ids", "at least one token", f"the shape {token_ids.shape}"
+    )
     if vocab_size is not None:
         _require_ids(token_ids, vocab_size)
     for name in _OF_TOKENS & inputs.keys():
         shape = inputs[name].shape
         pairs = zip(shape, token_ids.shape, strict=True) if shape.rank == 2 else ()
-        if not all(size in (None, 1, wanted) or wanted in (None, 1) for size, wanted in pairs):
-            raise ValueError(
-                f"{name}: expected the shape of token_ids, {token_ids.shape}, got {shape}"
-            )
+        require_data(
+            all(size in (None, 1, wanted) or wanted in (None, 1) for size, wanted in pairs),
+            name,
+            f"the shape of token_ids, {token_ids.shape}",
+            shape,
+        )
     return with_defaults(inputs)
 
 
@@ -74,11 +81,12 @@ def _require_ids(token_ids: tf.Tensor, vocab_size: int) -> None:
     known = tf.get_static_value(token_ids)  # None in a graph.
     if known is not None and known.size:
         found = int(known.min()), int(known.max())
-        if found[0] < 0 or found[1] >= vocab_size:
-            raise DataError(
-                f"token_ids: expected ids from 0 to {vocab_size - 1}, the vocabulary of the model, "
-                f"got ids from {found[0]} to {found[1]}"
-            )
+        require_data(
+            found[0] >= 0 and found[1] < vocab_size,
+            "token_ids",
+            f"ids from 0 to {vocab_size - 1}, the vocabulary of the model",
+            f"ids from {found[0]} to {found[1]}",
+        )
 
 
 def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:

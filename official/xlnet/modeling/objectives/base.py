@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.registry import INPUT_FORMATS, OBJECTIVES
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
     sample_targets_and_order,
@@ -52,10 +52,12 @@ class Features(dict[str, tf.Tensor]):
     @classmethod
     def of(cls, batch: dict[str, tf.Tensor]) -> Features:
         """The features of a batch; raises `DataError` where it is not a dictionary."""
-        if not isinstance(batch, dict):
-            raise DataError(
-                f"batch: expected a dictionary of features, got a {type(batch).__name__}"
-            )
+        require_data(
+            isinstance(batch, dict),
+            "batch",
+            "a dictionary of features",
+            f"a {type(batch).__name__}",
+        )
         return cls(batch)
 
     def __missing__(self, name: str) -> tf.Tensor:

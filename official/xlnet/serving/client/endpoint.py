@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import abc
-import contextlib
 import dataclasses
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -26,7 +24,6 @@ from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.schema import conform
 
 _MAX_MESSAGE_BYTES = 1 << 30
-_CHUNK_BYTES = 1 << 20
 _FIRST_BACKOFF_SECONDS = 0.2
 _MAX_BACKOFF_SECONDS = 5.0
 _RETRIABLE = (
@@ -190,46 +187,38 @@ class GrpcEndpoint(Endpoint):
 
 
 class RestEndpoint(Endpoint):
-    """Client of TF Serving's REST API."""
+    """REST client of TF Serving."""
 
     def __post_init__(self):
         self._pool = urllib3.PoolManager(maxsize=16, retries=False)
         self._url = f"{self.address.rstrip('/')}/v1/models/{self.name}"
 
     def _signatures(self):
-        inputs = {name: self._names(s, "inputs") for name, s in self._metadata().items()}
-        return {name: names for name, names in inputs.items() if names}
+        return self._metadata("inputs")
 
     def _predict(self, inputs):
         columns = {n: np.asarray(x, object).tolist() for n, x in inputs.items()}
         body = {"signature_name": self.signature, "inputs": columns}
         outputs = self._call("POST", f"{self._url}:predict", body).get("outputs")
         if not isinstance(outputs, dict):  # REST omits the name of a single output.
-            outputs = {self._only_output(): outputs}
+            names = self._metadata("outputs").get(self.signature, [])
+            outputs = dict.fromkeys(names[:1], outputs)
         try:
             return {name: np.asarray(value) for name, value in outputs.items()}
         except ValueError as error:  # Rows of different lengths.
             raise self._wrong(f"expected outputs of one shape: {error}") from None
 
-    def _only_output(self):
-        names = self._names(self._metadata().get(self.signature, {}), "outputs")
-        if len(names) != 1:
-            raise self._wrong(f"expected one output, got {', '.join(names) or 'none'}")
-        return names[0]
-
-    def _names(self, signature, kind):
-        return list(conform(signature.get(kind, {}), dict[str, Any], f"{self._url}: {kind}"))
-
-    def _metadata(self):
+    def _metadata(self, kind):
+        """Names of the `inputs` or `outputs` of each signature that has any."""
         tree = self._call("GET", f"{self._url}/metadata")
         try:
             signatures = tree["metadata"]["signature_def"]["signature_def"]
-            return conform(signatures, dict[str, dict[str, Any]], self._url)
-        except (KeyError, TypeError):
+            found = {name: list(signature.get(kind, {})) for name, signature in signatures.items()}
+        except (AttributeError, KeyError, TypeError):
             raise self._wrong("expected the metadata of a model, got something else") from None
+        return {name: names for name, names in found.items() if names}
 
     def _call(self, method, url, body=None):
-        deadline, data = time.monotonic() + self.timeout_seconds, bytearray()
         try:
             response = self._pool.request(
                 method,
@@ -237,21 +226,10 @@ class RestEndpoint(Endpoint):
                 body=None if body is None else json_text(body).encode(),
                 headers={"Content-Type": "application/json"},
                 timeout=urllib3.Timeout(total=self.timeout_seconds),
-                preload_content=False,
             )
-            with contextlib.closing(response):
-                # The timeout of urllib3 is one of each read.
-                while chunk := response.read1(_CHUNK_BYTES):
-                    data += chunk
-                    if time.monotonic() > deadline:
-                        raise _TransientError(f"no whole answer in {self.timeout_seconds} s")
-                    if len(data) > _MAX_MESSAGE_BYTES:
-                        raise self._wrong(
-                            f"expected an answer of at most {_MAX_MESSAGE_BYTES:,} bytes"
-                        )
         except urllib3.exceptions.HTTPError as error:
             raise _TransientError(str(error)) from None
-        text = data.decode("utf-8", "replace")
+        text = response.data.decode("utf-8", "replace")
         if response.status in _RETRIABLE_HTTP:
             raise _TransientError(f"HTTP {response.status}: {text[:500]}")
         try:

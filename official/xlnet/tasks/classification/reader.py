@@ -16,7 +16,7 @@ from data_prep.tasks.table import read_rows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
-from official.xlnet.errors import ArgumentTypeError, DataError
+from official.xlnet.errors import ArgumentTypeError, DataError, require_data
 from official.xlnet.files.json_files import mended
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
@@ -94,8 +94,7 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
         for entry in os.scandir(reading.path)
         if entry.is_dir() and entry.name not in _NO_CLASS and not entry.name.startswith(".")
     ]
-    if not found:
-        raise DataError(f"{reading.path}: expected one folder per class, got none")
+    require_data(bool(found), reading.path, "one folder per class", "none")
     for label in sorted(found):
         folder = os.path.join(reading.path, label)
         for name in sorted(os.listdir(folder)):

@@ -15,7 +15,7 @@ from official.xlnet.checkpoints.convert.head_format import (
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.labels import (
     LEAST_PROBABILITY,
     check_hidden,
@@ -202,12 +202,13 @@ def _check_separated(labels: set[str]) -> None:
             is_made = labels.issuperset(each) or (
                 separator != " " and all(number[x] > 1 for x in each)
             )
-            if len(each) > 1 and is_made:
-                raise DataError(
-                    f"training data: expected classes separated by commas, got the class {label!r};"
-                    f" set task.label_separator to {separator!r}, or list all classes in "
-                    "task.labels"
-                )
+            require_data(
+                len(each) == 1 or not is_made,
+                "training data",
+                "classes separated by commas",
+                f"the class {label!r}; set task.label_separator to {separator!r}, or list all "
+                "classes in task.labels",
+            )
 
 
 @register_task("regression")

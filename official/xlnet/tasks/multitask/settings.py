@@ -9,7 +9,7 @@ from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.tasks.settings import AnswerModuleConfig, CandidatesConfig
 
 _RANKED = ("document", "query")  # Texts of a ranking, as they are packed.
@@ -111,11 +111,12 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
                 text_columns=own or of_all,
                 label_column=self.label_column,
             )
-        if known["name"] not in ("classification", "regression", "ranking"):
-            raise DataError(
-                "multitask data: expected data of classification, regression or ranking, got "
-                f"{name} ({known['name']})"
-            )
+        require_data(
+            known["name"] in ("classification", "regression", "ranking"),
+            "multitask data",
+            "data of classification, regression or ranking",
+            f"{name} ({known['name']})",
+        )
         return TaskConfig(**known | ({"text_columns": own} if own else {}))
 
     def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:

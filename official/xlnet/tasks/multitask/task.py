@@ -7,7 +7,7 @@ import numpy as np
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import check_forms, in_order, keep_targets, target_of
 from official.xlnet.tasks.task import Task, in_groups, register_task
@@ -44,21 +44,21 @@ class MultiTask(Task):
         labels: list[str] = []
         targets: list[tuple[float, float]] = []
         for name in config.task.subtasks:
-            if not name or "/" in name:
-                raise DataError(
-                    f"multitask data: expected names without '/', which separates them from "
-                    f"classes and metrics, got {name!r}"
-                )
+            require_data(
+                bool(name) and "/" not in name,
+                "multitask data",
+                "names without '/', which separates them from classes and metrics",
+                repr(name),
+            )
             own = [example for example in examples if example.subtask == name]
             if name in config.task.rankings:
                 TASKS["ranking"].complete(config, own)
                 targets.append((0.0, 1.0))
                 continue
             found = {example.label for example in own}
-            if len(found) < 2:
-                raise DataError(
-                    f"training data of {name}: expected at least two different labels, got one"
-                )
+            require_data(
+                len(found) >= 2, f"training data of {name}", "at least two different labels", "one"
+            )
             if any(isinstance(label, float) for label in found):
                 targets.append(
                     target_of([example.label for example in own], f"training data of {name}")
@@ -71,11 +71,13 @@ class MultiTask(Task):
         if not config.task.target_means:
             config.task.target_means, config.task.target_scales = zip(*targets, strict=True)
         module = config.task.answer_module
-        if all(config.task.part(name).answer_module != module for name in config.task.subtasks):
-            raise DataError(
-                f"multitask data: expected a data set with two text columns and classes, which "
-                f"task.answer_module={module} compares, got none"
-            )
+        require_data(
+            any(config.task.part(name).answer_module == module for name in config.task.subtasks),
+            "multitask data",
+            f"a data set with two text columns and classes, which task.answer_module={module} "
+            "compares",
+            "none",
+        )
 
     def read(self, examples):
         def read(part, own):
@@ -150,11 +152,12 @@ class MultiTask(Task):
         axes.set(ylim=(0, 1), title="Main metrics")
 
     def _part(self, example: TextExample) -> Task:
-        if example.subtask not in self.parts:
-            raise DataError(
-                f"{example.id}: expected one of the data sets {', '.join(self.parts)}, got "
-                f"{example.subtask!r}"
-            )
+        require_data(
+            example.subtask in self.parts,
+            example.id,
+            f"one of the data sets {', '.join(self.parts)}",
+            repr(example.subtask),
+        )
         return self.parts[example.subtask]
 
     def _finish(self, unit: Unit, subtask: str) -> Unit:

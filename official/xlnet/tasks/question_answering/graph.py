@@ -18,7 +18,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.sections import HeadSections
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.modeling.heads.base import MASKED, Head, register_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.serving.services.base import (
@@ -237,11 +237,12 @@ class QuestionService(TaskService):
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)
         self._offsets = OffsetTokenizer(tokenizer.plain, tokenizer)
-        if settings.max_length < self._task.query_length + 4:
-            raise ConfigError(
-                f"max_length: expected room for a question of {self._task.query_length} tokens "
-                f"and part of its paragraph, got {settings.max_length}"
-            )
+        require_config(
+            settings.max_length >= self._task.query_length + 4,
+            "max_length",
+            f"room for a question of {self._task.query_length} tokens and part of its paragraph",
+            settings.max_length,
+        )
 
     def from_texts(self, texts):
         question = self.tokenizer(texts["question"])[:, : self._task.query_length]

@@ -13,7 +13,7 @@ import tensorflow as tf
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.checkpoints.convert.variable_map import row
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tasks.question_answering.metrics import exact_match, word_f1
 from official.xlnet.tasks.question_answering.settings import QuestionExample
@@ -41,11 +41,12 @@ class QuestionAnswering(Task):
 
     @classmethod
     def complete(cls, config, examples):
-        if not any(example.answers for example in examples):
-            raise DataError(
-                "training data: expected at least one answerable question, got only unanswerable "
-                "ones"
-            )
+        require_data(
+            any(example.answers for example in examples),
+            "training data",
+            "at least one answerable question",
+            "only unanswerable ones",
+        )
         if all(example.answers for example in examples):
             config.task.null_threshold = _NEVER_NULL
 
@@ -53,11 +54,12 @@ class QuestionAnswering(Task):
         task = self.config.task
         question = self.tokens([e.question for e in examples])[:, : task.query_length]
         longest = int(tf.reduce_max(question.row_lengths()))
-        if task.max_length - longest < 4:
-            raise DataError(
-                f"task.max_length: expected room for a question of {longest} tokens and part of "
-                f"its paragraph, got {task.max_length}"
-            )
+        require_data(
+            task.max_length - longest >= 4,
+            "task.max_length",
+            f"room for a question of {longest} tokens and part of its paragraph",
+            task.max_length,
+        )
         read = [self.tokenizer.encode_with_offsets(e.context) for e in examples]
         ids = ragged([row for row, _ in read])
         windows = Windows.of(question, ids, task.max_length, task.window_stride)

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import mean_score
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
@@ -57,10 +57,12 @@ class Ranking(Task):
 
     @classmethod
     def complete(cls, config, examples):
-        if not any(_pairs(group) for group in _by_query(examples).values()):
-            raise DataError(
-                "training data: expected queries with documents of different relevance, got none"
-            )
+        require_data(
+            any(_pairs(group) for group in _by_query(examples).values()),
+            "training data",
+            "queries with documents of different relevance",
+            "none",
+        )
 
     def read(self, examples):
         return [[unit] for unit in self._units([[example] for example in examples], 1)]
