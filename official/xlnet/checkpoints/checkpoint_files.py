@@ -32,12 +32,6 @@ from official.xlnet.files.schema import conform
 from official.xlnet.files.staging import plain_folder
 
 _LATEST = re.compile(r'^model_checkpoint_path: "([^"]+)"$', re.MULTILINE)
-# How TensorFlow's warnings about values that were not restored begin.
-_UNRESTORED = (
-    "Detecting that an object or model",
-    "Value in checkpoint could not be found",
-    "An attribute in the restored object",
-)
 
 _MAX_STATE_BYTES = 1 << 20  # Of the file `checkpoint`.
 _RECORD = re.compile(r"ckpt-(\d+)\.json$")
@@ -115,16 +109,6 @@ def latest_checkpoint(directory: str) -> str | None:
     return prefix if os.path.isfile(f"{prefix}.index") else None
 
 
-def variable_names(prefix: str) -> list[str]:
-    """The keys of a checkpoint.
-
-    Raises:
-      DataError: it is damaged.
-    """
-    with reading_checkpoint(prefix) as plain:
-        return sorted(tf.train.load_checkpoint(plain).get_variable_to_shape_map())
-
-
 @contextlib.contextmanager
 def reading_checkpoint(path: str) -> Iterator[str]:
     """Context manager that converts errors of reading a checkpoint to `DataError`.
@@ -142,14 +126,8 @@ def reading_checkpoint(path: str) -> Iterator[str]:
         with plain_folder(folder) as plain:
             yield os.path.join(plain, name)
     except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
-        tf.get_logger().addFilter(_is_no_unrestored_value)
         message = str(error).strip().partition("\n")[0]
         raise DataError(f"checkpoint {path} cannot be used: {message}") from error
-
-
-def _is_no_unrestored_value(record: logging.LogRecord) -> bool:
-    """Filters TensorFlow's warnings, one for each value, after an error that says why."""
-    return not record.getMessage().startswith(_UNRESTORED)
 
 
 class CheckpointWriter:

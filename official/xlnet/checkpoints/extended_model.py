@@ -73,17 +73,13 @@ def _extended(
 
 
 def _variables(source: Source) -> Iterator[tuple[str, np.ndarray]]:
-    if source.form == "xlnet":  # Also parts that no other format has.
-        model = source.config.model
-        expected, found = (model.num_embeddings, model.d_model), source.shapes.get(_EMBEDDING)
-        require_data(
-            found == expected, f"{source.path}: variable {_EMBEDDING!r}", f"shape {expected}", found
-        )
-        parts = {*PARTS, *(stage.name for stage in source.config.objective.stages())}
-        for name in source.shapes:
-            if name.partition("/")[0] in parts:
-                yield name, source.read(name)
-        return
-    weights = Weights(source, "xlnet")
+    # A model directory may have parts that no other format has.
+    weights = source if source.form == "xlnet" else Weights(source, "xlnet")
+    model = source.config.model
+    expected, found = (model.num_embeddings, model.d_model), weights.shapes.get(_EMBEDDING)
+    where = f"{source.path}: variable {_EMBEDDING!r}"
+    require_data(found == expected, where, f"shape {expected}", found)
+    parts = {*PARTS, *(stage.name for stage in source.config.objective.stages())}
     for name in weights.shapes:
-        yield name, weights.read(name)
+        if name.partition("/")[0] in parts:
+            yield name, weights.read(name)

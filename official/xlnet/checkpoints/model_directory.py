@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import copy
 import os
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -19,12 +18,12 @@ import tf_keras
 from official.xlnet.checkpoints.any_format import foreign_source, load_config
 from official.xlnet.checkpoints.checkpoint_files import (
     has_records,
-    newest_checkpoint,
     reading_checkpoint,
-    variable_names,
 )
 from official.xlnet.checkpoints.classifier_directory import sigmoid_head, task_configuration
-from official.xlnet.checkpoints.convert.variable_map import Source, Weights
+from official.xlnet.checkpoints.convert import open_source
+from official.xlnet.checkpoints.convert.tf1_format import CheckpointFile
+from official.xlnet.checkpoints.convert.variable_map import Weights
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
@@ -56,8 +55,6 @@ ARCHITECTURE = (
 # The parts of a model that a model directory keeps, by their attribute.
 PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-_VARIABLE = re.compile(rf"model/(([^/]+)/(?!.*\.OPTIMIZER_SLOT).*){re.escape(_VALUE)}")
 
 _NEEDED = "that of the model, which has no preprocessor"
 
@@ -212,54 +209,42 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
         or a TF1 release.
       **parts: built objects to restore, by their attribute name in the model, e.g. `encoder=…`.
 
+    Fine-tuned models of the TF1 release lack the query stream's first vector, which only
+    pre-training reads: it keeps its initial value.
+
     Raises:
       DataError: the checkpoint is missing, damaged, lacks a variable of a part, has one more, or
-        has values that are no finite numbers.
+        has NaN or infinite values.
     """
+    model, expected = tf.train.Checkpoint(**parts), f"the model that {CONFIG_FILE} describes"
     with local_copy(model_dir) as folder:
-        source = foreign_source(folder)
-        if source is not None:
-            _assign(source, parts)
-            return
-        saved = newest_checkpoint(folder)
-        if saved is None:
-            raise DataError(
-                f"no checkpoint in {folder!r}: expected a model directory, an HF folder or a TF1 "
-                "release"
-            )
-        path = saved.prefix
-        names = variable_names(path)
-        _check_has(parts, [name.removeprefix("model/") for name in names], folder)
-        model = tf.train.Checkpoint(**parts)
-        with reading_checkpoint(path) as plain:
-            # Partial first: TensorFlow would warn about every value if the check failed.
-            checkpoint = tf.train.Checkpoint(model=model)
-            checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
-    for match in filter(None, map(_VARIABLE.fullmatch, names)):
-        name, part = match.groups()
-        if part not in parts:
-            continue
-        variable, where = _variable(model, name), f"checkpoint {path}: {name}"
-        is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
-        expected = f"a variable of the model that {CONFIG_FILE} describes"
-        require_data(is_known, where, expected, "one more")
-        if variable is not None and variable.dtype.is_floating:
-            is_finite = bool(tf.reduce_all(tf.math.is_finite(variable)))
-            require_data(is_finite, where, "finite numbers", "NaN or infinity")
+        opened = open_source(folder)
+        source = opened if opened.form == "xlnet" else Weights(opened, "xlnet")
+        for name in parts:
+            has_part = any(path.startswith(f"{name}/") for path in source.shapes)
+            if not has_part:
+                raise DataError(f"{folder!r} has no {_LACKING.get(name, name)}")
+        missing = {id(each) for each in _variables(model)} if opened is source else set()
+        for path in source.shapes:
+            part = path.partition("/")[0]
+            if part not in parts:
+                continue
+            variable, where = _variable(model, path), f"{folder}: {path}"
+            is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
+            require_data(is_known, where, f"a variable of {expected}", "one more")
+            if variable is not None and variable.dtype.is_floating:
+                shape = tuple(variable.shape)
+                got = source.shapes[path]
+                require_data(got == shape, where, f"the shape {shape} of {expected}", got)
+                variable.assign(source.read(path))
+                missing.discard(id(variable))
+    require_data(not missing, folder, f"all variables of {expected}", f"{len(missing)} less")
 
 
-def _assign(source: Source, parts: dict[str, tf.Module]) -> None:
-    """Assigns the weights of an HF folder or TF1 release to the variables of parts of a model.
-
-    Fine-tuned models of the release lack the query stream's first vector, which only pre-training
-    reads: it stays as it was initialized.
-    """
-    weights = Weights(source, "xlnet")
-    _check_has(parts, weights.shapes, source.path)
-    model = tf.train.Checkpoint(**parts)
-    for path in weights.shapes:
-        if path.partition("/")[0] in parts:
-            _variable(model, path).assign(weights.read(path))
+def _variables(model: tf.train.Checkpoint) -> list[tf.Variable]:
+    """The floating point variables of parts of a model; others are the state of dropout."""
+    found = tf.train.TrackableView(model).descendants()
+    return [each for each in found if isinstance(each, tf.Variable) and each.dtype.is_floating]
 
 
 def _variable(model: tf.train.Checkpoint, path: str) -> Any:
@@ -270,13 +255,6 @@ def _variable(model: tf.train.Checkpoint, path: str) -> Any:
         if node is None:
             return None
     return node
-
-
-def _check_has(parts: Iterable[str], paths: Collection[str], source: str) -> None:
-    """Raises `DataError` if no variable path of a model begins with the name of a part."""
-    for name in parts:
-        if not any(path.startswith(f"{name}/") for path in paths):
-            raise DataError(f"{source!r} has no {_LACKING.get(name, name)}")
 
 
 def restore_run(path: str, state: tf.train.Checkpoint) -> None:
@@ -290,7 +268,9 @@ def restore_run(path: str, state: tf.train.Checkpoint) -> None:
     Raises:
       DataError: the checkpoint is damaged or of another model.
     """
-    was_scaled = any(name.startswith("optimizer/loss_scale/") for name in variable_names(path))
+    was_scaled = any(
+        name.startswith("optimizer/loss_scale/") for name in CheckpointFile(path).shapes
+    )
     is_scaled = isinstance(state.optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
     with reading_checkpoint(path) as plain:
         status = state.restore(plain).expect_partial()

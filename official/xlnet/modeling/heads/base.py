@@ -88,9 +88,6 @@ class Head(tf_keras.layers.Layer):
             with tf.name_scope(name):
                 getattr(self, name).build([None, width])
 
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.as_dict()}
-
 
 CreateHead = TypeVar("CreateHead", bound=Callable[..., Head])
 

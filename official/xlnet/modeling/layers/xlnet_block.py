@@ -18,6 +18,7 @@ from official.xlnet.modeling.layers.relative_attention import (
     TwoStreamRelativeAttention,
 )
 from official.xlnet.modeling.layers.relative_position import Sinusoids
+from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.modeling.ops.visibility import TwoStreamMask
 
@@ -176,14 +177,10 @@ class XLNetBlock(LegacyLayer):
         self.feed_forward_norm = ResidualNorm(dropout, dtype=policy, name="feed_forward_norm")
 
     def build(self, input_shape):
-        for layer in (
-            self.attention,
-            self.attention_norm,
-            self.feed_forward,
-            self.feed_forward_norm,
-        ):
-            with tf.name_scope(layer.name):
-                layer.build(input_shape)
+        build_layers(
+            *(self.attention, self.attention_norm, self.feed_forward, self.feed_forward_norm),
+            input_shape=input_shape,
+        )
         super().build(input_shape)
 
     def call(

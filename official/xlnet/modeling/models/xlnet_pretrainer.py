@@ -24,6 +24,7 @@ from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch, prediction_rows
+from official.xlnet.modeling.ops.initializers import build_layers
 
 # Features that `fit` and `evaluate` read and a call does not take.
 _FIT_ONLY = {"can_be_target", "context_length", "follows", "target_mask"}
@@ -79,12 +80,7 @@ class XLNetPretrainer(TrainableModel):
         self.build(None)
 
     def build(self, input_shape=None):
-        with tf.name_scope(self.encoder.name):
-            self.encoder.build()
-        with tf.name_scope(self.lm_head.name):
-            self.lm_head.build()
-        with tf.name_scope(self.auxiliary.name):
-            self.auxiliary.build()
+        build_layers(self.encoder, self.lm_head, self.auxiliary)
         self.freeze()
         self.built = True
 

@@ -24,6 +24,7 @@ from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
 from official.xlnet.modeling.networks.sequences import TOKEN_INPUTS, read_sequences
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
+from official.xlnet.modeling.ops.initializers import build_layers
 
 Batch = dict[str, tf.Tensor]
 
@@ -50,10 +51,8 @@ class EncoderWithHead(CheckedFit):
         return [weight for weight in super().trainable_weights if id(weight) not in unused]
 
     def build(self, input_shape=None):
-        for layer in (self.encoder, self.head):
-            if not layer.built:
-                with tf.name_scope(layer.name):
-                    layer.build([None, None, None, self.encoder.model.d_model])
+        layers = [layer for layer in (self.encoder, self.head) if not layer.built]
+        build_layers(*layers, input_shape=[None, None, None, self.encoder.model.d_model])
         self.built = True
 
     def call(

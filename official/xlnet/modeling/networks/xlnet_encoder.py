@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import re
 
 import tensorflow as tf
@@ -22,7 +21,7 @@ from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMas
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.networks.encoder import Encoder, Experiment, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
-from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.initializers import build_layers, normal
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.visibility import last_rows
 
@@ -165,15 +164,12 @@ class XLNetEncoder(Encoder):
             [self.model.d_model],
             initializer=normal(self.model.init_std),
         )
-        tf.get_logger().addFilter(_is_news)
-        with tf.name_scope(self.word_embedding.name):
-            self.word_embedding.build(None)
-        for layer in dict.fromkeys([*self.blocks, self.depth]):
-            with tf.name_scope(layer.name):
-                layer.build([None, None, self.model.d_model])
+        tf.get_logger().addFilter(lambda record: not _EXPECTED.match(record.getMessage()))
+        build_layers(self.word_embedding)
+        layers = dict.fromkeys([*self.blocks, self.depth])
+        build_layers(*layers, input_shape=[None, None, self.model.d_model])
         if self.shared_biases is not None:
-            with tf.name_scope(self.shared_biases.name):
-                self.shared_biases.build()
+            build_layers(self.shared_biases)
         super().build(input_shape)
 
     def call(
@@ -330,8 +326,3 @@ _MASK_INPUTS = (
     "target_positions",
 )
 INPUTS = {"token_ids", "is_reversed", "memory", "dropout_seed", *_MASK_INPUTS}
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Filters messages that nobody has to act on."""
-    return not _EXPECTED.match(record.getMessage())

@@ -11,6 +11,7 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.data.graph_names import graph_names
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.modeling.heads.base import Head, register_head
+from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.serving.services.base import register_service
 from official.xlnet.serving.services.text import TextService
 
@@ -41,9 +42,7 @@ class MultiTaskHead(Head):
         self.reads_summary = all(head.reads_summary for head in self.heads)
 
     def build(self, input_shape):
-        for head in self.heads:
-            with tf.name_scope(head.name):
-                head.build(input_shape)
+        build_layers(*self.heads, input_shape=input_shape)
         super().build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):

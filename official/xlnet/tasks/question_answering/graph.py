@@ -21,6 +21,7 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.heads.base import MASKED, Head, register_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
+from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.serving.services.base import (
     TaskService,
     register_service,
@@ -83,8 +84,8 @@ class QuestionAnsweringHead(Head):
             answer_hidden=2 * width,
             answer_logits=width,
         )
-        with tf.name_scope("end_norm"):  # Layer normalization is built for a fixed rank.
-            self.end_norm.build([None, None, None, width])
+        # Layer normalization is built for a fixed rank.
+        build_layers(self.end_norm, input_shape=[None, None, None, width])
         super().build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):
