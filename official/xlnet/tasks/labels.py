@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError, did_you_mean, require_data
 
 _FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
@@ -153,18 +152,6 @@ def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
         f"{scale:.1g}; subtract a constant from the labels, or multiply them by one",
     )
     return mean, scale
-
-
-def keep_targets(task: TaskConfig, saved: TaskConfig) -> None:
-    """Resumes a run of a version that did not scale the targets of a regression as it was.
-
-    Args:
-      task: settings of the task, changed in place.
-      saved: settings of the run.
-    """
-    if not (task.target_means or saved.target_means):
-        number = len(saved.subtasks) or 1
-        task.target_means, task.target_scales = (0.0,) * number, (1.0,) * number
 
 
 def label_index(labels: Sequence[str], label, where: str) -> int:

@@ -98,9 +98,8 @@ def run_finetuning(
     require_memory(config.model, rows, config.task.max_length, training=True)
     inputs = inputs_of(train, dev, start.init_from)
     if has_records(os.path.join(output, RUN_DIR)):
-        saved = XLNetConfig.load(output).task
-        config.task.labels = config.task.labels or saved.labels  # In the order that it knows.
-        TASKS[config.task.name].keep(config.task, saved)
+        # In the order in which the run knows them.
+        config.task.labels = config.task.labels or XLNetConfig.load(output).task.labels
     task, batches, lengths, counts = _prepare(config, train, dev, start)
     config.training.require_shares(replicas)
     report = data_report(task, train, dev, lengths, counts)

@@ -11,6 +11,7 @@ from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.initializers import build_layers, normal
 
+
 class SequenceSummary(tf_keras.layers.Layer):
     """Pools hidden states into one vector: dropout(tanh(W · pool(content) + b)).
 

@@ -16,7 +16,6 @@ from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import combined, rounded, softmax
 from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
-from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _ENCODING = ("utf-8", "surrogatepass")  # Of any string of Python.
@@ -125,11 +124,6 @@ class MultipleChoice(Task):
         for group in sorted(set(groups) - {""}):
             results[f"accuracy_{group}"] = float(np.mean(is_correct[groups == group]))
         return results
-
-    def draw(self, axes, examples, predictions):
-        """Plots the confusion matrix of option indices."""
-        true, predicted = [e.label for e in examples], [p["choice"] for p in predictions]
-        draw_confusion(axes, list(range(self.num_sequences)), true, predicted)
 
 
 def _bytes(text: str) -> bytes:

@@ -8,8 +8,8 @@ from typing import Any
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import require_one_of
-from official.xlnet.errors import ConfigError, DataError, require_data
+from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.settings import AnswerModuleConfig, CandidatesConfig
 
 _RANKED = ("document", "query")  # Texts of a ranking, as they are packed.
@@ -79,22 +79,17 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
         files: dict[str, str] = {}
         for item in path.split(","):
             name, equals, part = item.partition("=")
-            if not equals or name in files:
-                expected = "each NAME once" if equals else "NAME=FILE,NAME=FILE"
-                raise DataError(f"multitask data: expected {expected}, got {item!r}")
+            expected = "each NAME once" if equals else "NAME=FILE,NAME=FILE"
+            is_new = bool(equals) and name not in files
+            require_data(is_new, "multitask data", expected, repr(item))
             files[name] = part
         prefixes = tuple(f"{name}/" for name in (*self.subtasks, *files))
         of_all = [column for column in self.text_columns if not column.startswith(prefixes)]
         if not self.subtasks and files.keys() <= DATASETS.keys():
-            for key, is_set in (
-                ("text_columns", of_all),
-                ("label_column", self.label_column != TaskConfig.label_column),
-            ):
-                if is_set:
-                    raise ConfigError(
-                        f"task.{key}: expected no setting, as the columns of {', '.join(files)} "
-                        "are known, or data of another name that it is for"
-                    )
+            of_label = [] if self.label_column == TaskConfig.label_column else [self.label_column]
+            expected = f"no setting, as the columns of {', '.join(files)} are known"
+            require(not of_all, "task.text_columns", expected, of_all)
+            require(not of_label, "task.label_column", expected, of_label)
         for name, part in files.items():
             yield name, part, self._settings_of(name, tuple(of_all))
 
@@ -120,9 +115,6 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
         return TaskConfig(**known | ({"text_columns": own} if own else {}))
 
     def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:
-        for name, path, settings, examples in parts:
-            if settings.name == "classification" and name not in DATASETS:
-                _check_classes(path, name, examples)
         if not self.subtasks:
             self.subtasks = tuple(name for name, *_ in parts)
             texts = {
@@ -131,17 +123,3 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             }
             self.text_columns = tuple(f"{name}/{c}" for name in texts for c in texts[name])
             self.rankings = tuple(name for name, _, task, _ in parts if task.name == "ranking")
-
-
-def _check_classes(path: str, name: str, examples: Sequence[Any]) -> None:
-    """Raises `DataError` if all labels of a data set are numbers, not all of them whole."""
-    try:
-        numbers = [float(example.label) for example in examples]
-    except ValueError:
-        return
-    other = next((number for number in numbers if not number.is_integer()), None)
-    if other is not None:
-        raise DataError(
-            f"{path}: expected class names, got numbers such as {other:g}; "
-            f"task.regressions=[{name}] predicts numbers"
-        )

@@ -9,7 +9,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import check_forms, in_order, keep_targets, target_of
+from official.xlnet.tasks.labels import check_forms, in_order, target_of
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _JOINING = 2  # Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
@@ -26,10 +26,6 @@ class MultiTask(Task):
     """
 
     metric = "mean"
-
-    @classmethod
-    def keep(cls, task, saved):
-        keep_targets(task, saved)
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
@@ -142,14 +138,6 @@ class MultiTask(Task):
         if len(main) == len(keys) and metrics.keys() >= set(keys):  # Nothing but rankings.
             metrics["loss"] = float(np.mean([metrics[key] for key in keys]))
         return {"mean": float(np.mean(main)), **metrics}
-
-    def draw(self, axes, examples, predictions):
-        """Plots the main metric of each data set."""
-        metrics = self.evaluate(examples, predictions)
-        keys = {name: f"{name}/{_metric(part)}" for name, part in self.parts.items()}
-        names = [name for name in keys if keys[name] in metrics]
-        axes.bar(names, [metrics[keys[name]] for name in names])
-        axes.set(ylim=(0, 1), title="Main metrics")
 
     def _part(self, example: TextExample) -> Task:
         require_data(

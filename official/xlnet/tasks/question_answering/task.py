@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import math
+import re
+import string
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -15,13 +17,14 @@ from official.xlnet.checkpoints.convert.variable_map import row
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Arrays, Unit
-from official.xlnet.tasks.question_answering.metrics import exact_match, word_f1
 from official.xlnet.tasks.question_answering.settings import QuestionExample
 from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tasks.task import Prediction, Task, register_task
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 
 NO_SPAN = -1e29  # Scores at or below this are of masked spans.
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NEVER_NULL = 1e30  # Null threshold with which every question is answered.
 
 
@@ -242,9 +245,31 @@ def _labels(answer: tuple[int, int] | None, first: int, length: int, sequence: A
 
 
 def _scores(answer: str, example: QuestionExample) -> tuple[float, float]:
-    """Exact match and F1 of an answer, in [0, 1]."""
-    expected = [text for text, _ in example.answers]
-    return exact_match(answer, expected), word_f1(answer, expected)
+    """Exact match and F1 of the words of an answer, in [0, 1]: as SQuAD's `evaluate-v2.0.py`.
+
+    Args:
+      answer: the answer; empty if there is none.
+      example: the question; the best of its expected answers counts.
+    """
+    words = normalized(answer).split()
+    golds = [normalized(text).split() for text, _ in example.answers]
+    golds = [*filter(None, golds)] or [[]]
+    exact = max(float(words == gold) for gold in golds)
+    if not words or golds == [[]]:
+        return exact, exact
+    common = [(collections.Counter(words) & collections.Counter(gold)).total() for gold in golds]
+    f1 = [2 * n / (len(words) + len(gold)) for n, gold in zip(common, golds, strict=True)]
+    return exact, max(f1)
+
+
+def normalized(answer: str) -> str:
+    """An answer in lower case, without punctuation, articles and repeated spaces.
+
+    Example:
+      >>> normalized("The Nile-Delta,  in Egypt.")
+      'niledelta in egypt'
+    """
+    return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
 
 
 @FORMATS.register("question_answering")

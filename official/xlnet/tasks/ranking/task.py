@@ -151,16 +151,6 @@ class Ranking(Task):
             metrics["loss"] = float(np.mean(np.logaddexp(0.0, -np.array(margins))))
         return metrics
 
-    def draw(self, axes, examples, predictions):
-        """Plots the distribution of scores for each relevance grade."""
-        by_grade = collections.defaultdict(list)
-        for example, prediction in zip(examples, predictions, strict=True):
-            by_grade[float(example.relevance)].append(prediction["score"])
-        grades = sorted(by_grade)
-        axes.boxplot([by_grade[grade] for grade in grades])
-        axes.set_xticks(range(1, len(grades) + 1), [f"{grade:g}" for grade in grades])
-        axes.set(xlabel="relevance", ylabel="score", title="Scores by relevance")
-
 
 def _by_query(examples: Sequence[RankingExample]) -> dict[str, list[RankingExample]]:
     groups: dict[str, list[RankingExample]] = collections.defaultdict(list)
