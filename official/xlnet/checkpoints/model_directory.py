@@ -17,8 +17,8 @@ import tf_keras
 
 from official.xlnet.checkpoints.any_format import foreign_source, load_config
 from official.xlnet.checkpoints.checkpoint_files import (
-    has_records,
     reading_checkpoint,
+    recorded_steps,
 )
 from official.xlnet.checkpoints.classifier_directory import sigmoid_head, task_configuration
 from official.xlnet.checkpoints.convert import open_source
@@ -184,7 +184,7 @@ def save_pretrained(
             got == expected, "tokenizer", f"{key} {expected}, as data.{key} of the model", got
         )
     require_config(
-        not has_records(model_dir),
+        not recorded_steps(model_dir),
         model_dir,
         "a directory for this model alone",
         "that of a run, whose checkpoints would be lost; choose another one",

@@ -12,7 +12,7 @@ from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import check_unknown
 from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.inference.task_prediction import (
-    evaluate_with,
+    evaluate_examples,
     load_task,
     packed_forward,
     predict_examples,
@@ -90,10 +90,7 @@ class Ensemble:
             )
         ]
         for predictions in zip(*streams, strict=True):
-            if len(predictions) == 1:
-                yield predictions[0]
-            else:
-                yield self.task.combine(predictions)
+            yield predictions[0] if len(predictions) == 1 else self.task.combine(predictions)
 
     def evaluate(
         self, examples: Sequence[Example], report_dir: str | None = None
@@ -109,7 +106,7 @@ class Ensemble:
         require_labels(examples)
         metrics: dict[str, Any]
         if len(self._members) == 1:
-            predictions, metrics = evaluate_with(self._forwards[0], *self._members[0], examples)
+            predictions, metrics = evaluate_examples(*self._members[0], examples, self._forwards[0])
         else:
             predictions = list(self.predict(examples))
             metrics = {

@@ -23,9 +23,9 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.checkpoint_files import (
     CheckpointWriter,
     SavedState,
-    has_records,
     latest_checkpoint,
     newest_checkpoint,
+    recorded_steps,
 )
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DivergedError, PreemptedError, StoppedError, require_config
@@ -233,7 +233,7 @@ class Loop(tf_keras.callbacks.Callback):
 
         Its own is there if it was killed before the state to resume from was saved.
         """
-        if latest_checkpoint(self.output) is None and not has_records(self.output):
+        if latest_checkpoint(self.output) is None and not recorded_steps(self.output):
             return
         record = os.path.join(self.output, INPUTS_FILE)
         own = {name: value for name, value in inputs.items() if value}

@@ -101,8 +101,6 @@ def search_settings(
         if runs.writes:
             _write_recipe(recipe, candidate_config(config, best), run)
             _write_picture(os.path.join(output, "search.png"), runs.finished)
-            for line in _table(runs.finished, best):
-                Progress(sys.stderr).keep(line)
         return {
             **run["metrics"],
             "learning_rate": run["learning_rate"],
@@ -165,38 +163,6 @@ def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLN
     training.warmup_steps = min(training.num_steps, round(training.warmup_steps * length_factor))
     training.checkpoint_steps = max(1, round(training.checkpoint_steps * length_factor))
     return own
-
-
-def _table(runs: Sequence[Run], best: int) -> list[str]:
-    """Lines of a Markdown table of the candidates, with a column for each share of the length.
-
-    Args:
-      runs: the finished runs, as in `search.json`.
-      best: number of the best candidate.
-    """
-    shares = sorted({run["share"] for run in runs}, reverse=True)
-    head = ["candidate", "learning rate", "length", *(f"1/{share}" for share in shares)]
-    rows = [head, ["---"] * len(head)]
-    for candidate in sorted({run["candidate"] for run in runs}):
-        own = {run["share"]: run for run in runs if run["candidate"] == candidate}
-        share, run = min(own.items())
-        name = f"{candidate} (best)" if candidate == best else str(candidate)
-        values = [_value(own.get(share)) for share in shares]
-        rows.append([name, f"{run['learning_rate']:.2g}", _length(run, share), *values])
-    return [f"| {' | '.join(row)} |" for row in rows]
-
-
-def _length(run: Run, share: int) -> str:
-    """The full length of a candidate whose `run` had 1/`share` of it."""
-    if run["epochs"]:
-        return f"{run['epochs'] * share:.3g} epochs"
-    return f"{run['num_steps'] * share:,} steps"
-
-
-def _value(run: Run | None) -> str:
-    if run is None:
-        return ""
-    return f"{run['metrics'][run['metric']]:.4f}" if run["metric"] else "diverged"
 
 
 def _write_picture(path: str, runs: Sequence[Run]) -> None:

@@ -108,8 +108,14 @@ class InferenceEncoder(tf.Module):
         Returns:
           Vectors [B, T, D], [B, 1, D] with `last_only`; and the memory, except with `layers`.
         """
-        order_BT = causal_order(*sizes(token_ids)) if self._is_causal else None
-        inputs = self._inputs(token_ids, is_padding, segment_ids, order_BT, memory, memory_length)
+        inputs = {
+            "token_ids": token_ids,
+            "is_padding": is_padding,
+            "segment_ids": tf.zeros_like(token_ids) if segment_ids is None else segment_ids,
+            "order": causal_order(*sizes(token_ids)) if self._is_causal else None,
+            "memory": memory,
+            "memory_length": memory_length,
+        }
         if self.is_stored and not layers:
             outputs = self._call(inputs, num_content=1 if last_only else None)
             return InferenceOutputs(outputs["content"], outputs.get("memory"))
@@ -140,24 +146,18 @@ class InferenceEncoder(tf.Module):
         Returns:
           Vectors [B, P, D]; and the memory.
         """
-        order_BT = order + tf.zeros_like(token_ids)
-        inputs = self._inputs(token_ids, is_padding, None, order_BT, memory, memory_length)
         if target_positions is None:
             target_positions = last_positions(token_ids.shape[1], token_ids.shape[1])
-        outputs = self._call(inputs | {"target_positions": target_positions}, num_content=0)
-        return InferenceOutputs(outputs["query"], outputs.get("memory"))
-
-    def _inputs(self, token_ids, is_padding, segment_ids, order, memory, memory_length):
-        if segment_ids is None:
-            segment_ids = tf.zeros_like(token_ids)
-        return {
+        inputs = {
             "token_ids": token_ids,
             "is_padding": is_padding,
-            "segment_ids": segment_ids,
-            "order": order,
+            "order": order + tf.zeros_like(token_ids),
+            "target_positions": target_positions,
             "memory": memory,
             "memory_length": memory_length,
         }
+        outputs = self._call(inputs, num_content=0)
+        return InferenceOutputs(outputs["query"], outputs.get("memory"))
 
 
 def last_positions(number: int, num_tokens: int) -> tf.Tensor:
