@@ -74,9 +74,6 @@ class ResidualNorm(tf_keras.layers.Layer):
         gamma_D, beta_D = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
         return normalize(hidden_states, change, gamma_D, beta_D, seed)
 
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
-
     def get_config(self):
         return {**super().get_config(), "dropout": self.dropout}
 
@@ -229,9 +226,6 @@ class XLNetBlock(LegacyLayer):
             hidden_states, changed, training=training, dropout_seed=seed_of(FEED_FORWARD_NORM)
         )
         return hidden_states if extra is None else (hidden_states, extra)
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
 
     def get_config(self):
         return {**super().get_config(), **self.settings}
