@@ -18,33 +18,21 @@ from official.xlnet.configs.registry import (
 )
 from official.xlnet.modeling.ops import keras_names
 
-NETWORKS.modules |= {
-    "bert": "extensions.bert.encoders",
-    "gpt": "extensions.bert.encoders",
-    "gpt2": "extensions.bert.encoders",
-}
-ANSWER_MODULES.modules |= {"san": "extensions.stochastic_answer.head"}
-TASK_LOSSES.modules |= {"language_model": "extensions.language_model_loss.loss"}
-DEPTHS.modules |= {
-    "shared": "extensions.universal.depths",
-    "adaptive": "extensions.universal.depths",
-}
-INPUT_FORMATS.modules |= {
-    "full_sentences": "extensions.contiguous.formats",
-    "doc_sentences": "extensions.contiguous.formats",
-}
-BASELINES.modules |= {"text": "extensions.text_baselines"}
-ATTENTION_INITS.modules |= {"neighbors": "extensions.neighbors"}
-AUXILIARY.modules |= {
-    "next_sentence": "extensions.auxiliary.objectives",
-    "capitalization": "extensions.auxiliary.objectives",
-    "token_document": "extensions.auxiliary.objectives",
-}
-SEVERAL_RUNS.modules |= {
-    "folds": "extensions.several_runs.folds",
-    "runs": "extensions.several_runs.runs",
-    "search": "extensions.several_runs.search",
-}
+# (registry, module, the names that it registers)
+for _registry, _module, _names in (
+    (NETWORKS, "bert.encoders", ("bert", "gpt", "gpt2")),
+    (ANSWER_MODULES, "stochastic_answer.head", ("san",)),
+    (TASK_LOSSES, "language_model_loss.loss", ("language_model",)),
+    (DEPTHS, "universal.depths", ("shared", "adaptive")),
+    (INPUT_FORMATS, "contiguous.formats", ("full_sentences", "doc_sentences")),
+    (BASELINES, "text_baselines", ("text",)),
+    (ATTENTION_INITS, "neighbors", ("neighbors",)),
+    (AUXILIARY, "auxiliary.objectives", ("next_sentence", "capitalization", "token_document")),
+    (SEVERAL_RUNS, "several_runs.folds", ("folds",)),
+    (SEVERAL_RUNS, "several_runs.runs", ("runs",)),
+    (SEVERAL_RUNS, "several_runs.search", ("search",)),
+):
+    _registry.modules |= dict.fromkeys(_names, f"extensions.{_module}")
 # Keys of the configuration, and names that have some; these modules import no TensorFlow.
 SETTINGS.modules |= {
     "model.network=bert": "extensions.bert.settings",

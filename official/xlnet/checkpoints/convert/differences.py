@@ -31,10 +31,14 @@ def check_convertible(config: XLNetConfig) -> None:
             "last, first or mean, as in every other format",
             config.task.summary,
         ),
+        (
+            config.task.name not in FORMATS.names() or config.task.answer_module == "summary",
+            "task.answer_module",
+            "summary, as in every other format",
+            config.task.answer_module,
+        ),
     ):
         require(holds, key, expected, got)
-    if config.task.name in FORMATS.names():
-        FORMATS[config.task.name].check(config.task)
 
 
 def differences(config: XLNetConfig, to: str, added_tokens: tuple[str, ...] = ()) -> list[str]:
@@ -98,7 +102,8 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
             len(task.orders(number)) > 1
         ),
         f"task.text_columns: {name} takes at most two texts, this model {number}": number > 2,
-        **dict.fromkeys(head.differences(task, name), True),
+        f"task.null_threshold: {name} does not store it; there is no answer if the log odds exceed "
+        f"{task.null_threshold:g}": bool(task.null_threshold),
         f"task.truncation_side: {name} truncates texts on the right": (
             is_tf1 and task.truncation_side == "left"
         ),

@@ -10,9 +10,6 @@ import tf_keras
 
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.checked_fit import CheckedFit
-from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3
-
-_OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -93,7 +90,7 @@ class TrainableModel(CheckedFit):
           **kwargs: as in Keras: `jit_compile`, `run_eagerly`, `steps_per_execution`, …
 
         Raises:
-          ConfigError: there is a loss or a metric, or the optimizer is none of `tf_keras`.
+          ConfigError: there is a loss or a metric, or the optimizer is of Keras 3.
         """
         unused = {
             "loss": loss,
@@ -107,12 +104,6 @@ class TrainableModel(CheckedFit):
             raise ConfigError(
                 f"compile: expected an optimizer alone, as {type(self).__name__} computes its own "
                 f"loss and metrics ({own}), got {', '.join(given)}"
-            )
-        if not isinstance(optimizer, _OPTIMIZERS):
-            kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
-            advice = f"; {ADVICE}" if is_of_keras_3(optimizer) else ""
-            raise ConfigError(
-                f"compile: expected an optimizer of tf_keras or its name, got a {kind}{advice}"
             )
         super().compile(optimizer=optimizer, **kwargs)
         # A legacy optimizer makes this variable when it is first read; in a step, which reads it

@@ -95,10 +95,6 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         ids = [{"id": row["id"]} if "id" in row else {} for row in batch]
         return [own | row_of(arrays, number) for number, own in enumerate(ids)]
 
-    def get_metrics_namespace(self) -> str:
-        """Returns the namespace of Beam metrics."""
-        return "xlnet"
-
 
 def predict_in_bulk(
     version_dir: str,

@@ -12,7 +12,6 @@ from official.xlnet.checkpoints.convert.head_format import (
     with_summary,
 )
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import TextExample
 from official.xlnet.tasks.labels import (
     LEAST_PROBABILITY,
@@ -243,12 +242,6 @@ class ClassificationFormat(HeadFormat):
     architecture = _SEQUENCE
     problem = "single_label_classification"
     usual_logits = range(2, sys.maxsize)
-
-    @classmethod
-    def check(cls, task):
-        expected = "summary, as in every other format"
-        is_summary = task.answer_module == "summary"
-        require(is_summary, "task.answer_module", expected, task.answer_module)
 
 
 @FORMATS.register("multi_label")

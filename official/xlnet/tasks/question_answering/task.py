@@ -299,15 +299,6 @@ class AnswerFormat(HeadFormat):
     architecture = "XLNetForQuestionAnswering"
     hf_settings = {key: f"task.{key}" for key in ("start_n_top", "end_n_top")}
 
-    @classmethod
-    def differences(cls, task, to):
-        if not task.null_threshold:
-            return []
-        return [
-            f"task.null_threshold: {to} does not store it; there is no answer if the log odds "
-            f"exceed {task.null_threshold:g}"
-        ]
-
 
 @FORMATS.register("question_answering_simple")
 class SimpleAnswerFormat(AnswerFormat):
