@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import pathlib
 import shutil
 import uuid
 from collections.abc import Sequence
@@ -122,13 +123,13 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         "path": path,
         "signatures": {
             name: {
-                "inputs": _input_names(function),
+                "inputs": sorted(function.structured_input_signature[1]),
                 "outputs": sorted(function.structured_outputs),
             }
             for name, function in signatures.items()
         },
         "columns": service.columns,
-        "bytes": _size(path),
+        "bytes": sum(x.stat().st_size for x in pathlib.Path(path).rglob("*") if x.is_file()),
         "buckets": list(service.settings.lengths),
         "warmup_requests": warmup_requests,
     }
@@ -137,20 +138,3 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
 def versions(output: str) -> Sequence[int]:
     """Returns the version numbers in a base path, ascending."""
     return sorted(int(name) for name in os.listdir(output) if name.isascii() and name.isdigit())
-
-
-def _input_names(function: Any) -> list[str]:
-    """Names of the inputs of a concrete function, as its signature has them.
-
-    Those of keyword arguments are their keys; the names of their specs are in lower case.
-    """
-    positional, by_name = function.structured_input_signature
-    return sorted([*(spec.name for spec in positional), *by_name])
-
-
-def _size(path: str) -> int:
-    return sum(
-        os.path.getsize(os.path.join(folder, name))
-        for folder, _, names in os.walk(path)
-        for name in names
-    )

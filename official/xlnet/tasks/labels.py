@@ -17,7 +17,6 @@ LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a clas
 _NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
 _TRUTH = ("true", "false")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_FLAGS = {"0", "1", "0.0", "1.0", "False", "True"}
 _TYPES: dict[str, Callable[[str], Any]] = {
     "str": str,
     "int": lambda name: int(meaning(name)),
@@ -114,16 +113,6 @@ def check_hidden(found: Collection[str]) -> None:
         f"{hidden!r} beside {', '.join(others[:5])}, as data sets write a missing label; "
         "remove its rows, or list all classes in task.labels",
     )
-
-
-def are_flags(names: Sequence[str]) -> bool:
-    """Whether the classes of a text are 0 or 1 for each of all classes (multi-hot).
-
-    Example:
-      >>> are_flags(["0", "1", "0"]), are_flags(["0", "1"]), are_flags(["2", "2"])
-      (True, False, False)
-    """
-    return len(set(names)) < len(names) and set(names) <= _FLAGS
 
 
 def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:

@@ -63,8 +63,15 @@ def checked_inputs(
     require_data(
         token_ids.shape[1] != 0, "token_ids", "at least one token", f"the shape {token_ids.shape}"
     )
-    if vocab_size is not None:
-        _require_ids(token_ids, vocab_size)
+    ids = tf.get_static_value(token_ids)  # None in a graph.
+    if vocab_size is not None and ids is not None and ids.size:
+        least, most = int(ids.min()), int(ids.max())
+        require_data(
+            least >= 0 and most < vocab_size,
+            "token_ids",
+            f"ids from 0 to {vocab_size - 1}, the vocabulary of the model",
+            f"ids from {least} to {most}",
+        )
     for name in _OF_TOKENS & inputs.keys():
         shape = inputs[name].shape
         pairs = zip(shape, token_ids.shape, strict=True) if shape.rank == 2 else ()
@@ -75,18 +82,6 @@ def checked_inputs(
             shape,
         )
     return with_defaults(inputs)
-
-
-def _require_ids(token_ids: tf.Tensor, vocab_size: int) -> None:
-    known = tf.get_static_value(token_ids)  # None in a graph.
-    if known is not None and known.size:
-        found = int(known.min()), int(known.max())
-        require_data(
-            found[0] >= 0 and found[1] < vocab_size,
-            "token_ids",
-            f"ids from 0 to {vocab_size - 1}, the vocabulary of the model",
-            f"ids from {found[0]} to {found[1]}",
-        )
 
 
 def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:

@@ -143,15 +143,6 @@ def direction(batch: dict[str, tf.Tensor], config: ObjectiveSections) -> dict[st
     return {"is_reversed": batch["is_reversed"]} if config.data.bidirectional else {}
 
 
-def prediction_positions(inputs: dict[str, tf.Tensor]) -> tf.Tensor | None:
-    """Returns the positions that predictions are made at, int32 [B, P]; None without any.
-
-    Args:
-      inputs: `ObjectiveBatch.inputs`.
-    """
-    return inputs.get("target_positions", inputs.get("content_positions"))
-
-
 def prediction_rows(
     outputs: dict[str, tf.Tensor], inputs: dict[str, tf.Tensor]
 ) -> tf.Tensor | None:

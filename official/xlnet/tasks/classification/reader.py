@@ -20,10 +20,11 @@ from official.xlnet.errors import ArgumentTypeError, DataError, require_data
 from official.xlnet.files.json_files import mended
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
-from official.xlnet.tasks.labels import are_flags, type_of_labels
+from official.xlnet.tasks.labels import type_of_labels
 
 # A list of quoted classes or of numbers, as Python and pandas write one into a table.
 _LIST = re.compile(r"\s*\[(\s*|\s*(['\"]).*\2\s*|[\d.,\s]+)\]\s*", re.DOTALL)
+_FLAGS = {"0", "1", "0.0", "1.0", "False", "True"}
 _NO_CLASS = ("unsup",)  # Unlabelled folders, which are skipped.
 
 
@@ -145,7 +146,7 @@ def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
         if not isinstance(parts, list):
             parts = [x for x in text(row, column).split(settings.label_separator) if x.strip()]
         names = tuple(class_name(part, column).strip() for part in parts)
-        if are_flags(names):
+        if len(set(names)) < len(names) and set(names) <= _FLAGS:  # Multi-hot.
             raise WrongRowError(
                 f"expected the names of classes in {column!r}, got 0 or 1 for each class: "
                 f"{shown(value)}"
