@@ -21,8 +21,8 @@ from tools import api_page
 DOCS = ROOT / "docs"
 IMAGE = re.compile(r"!\[[^\]]*\]\((?:docs/)?images/(\w+)\.png\)")
 MODULES = [
-    "extensions.bert.encoders",
-    "extensions.universal.depths",
+    "extensions.bert",
+    "extensions.universal",
     "modeling.depth.stacked",
     "modeling.layers.feed_forward",
     "modeling.layers.relative_attention",
