@@ -83,12 +83,12 @@ SECTIONS = {
         "official.xlnet.data.examples",
         "official.xlnet.data.reading",
         "official.xlnet.modeling.heads.base",
-        "official.xlnet.tasks.classification.settings",
-        "official.xlnet.tasks.multiple_choice.settings",
-        "official.xlnet.tasks.multitask.settings",
-        "official.xlnet.tasks.question_answering.settings",
-        "official.xlnet.tasks.ranking.settings",
-        "official.xlnet.tasks.token_classification.settings",
+        "official.xlnet.tasks.classification.__init__",
+        "official.xlnet.tasks.multiple_choice.__init__",
+        "official.xlnet.tasks.multitask.__init__",
+        "official.xlnet.tasks.question_answering.__init__",
+        "official.xlnet.tasks.ranking.__init__",
+        "official.xlnet.tasks.token_classification.__init__",
         "official.xlnet.tasks.task",
         "official.xlnet.tasks.batching",
         "official.xlnet.extensions.text_baselines",
@@ -195,7 +195,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def modules_in(name: str) -> list[str]:
-    """Returns the modules in a folder, or the module itself."""
+    """Returns the modules in a folder, or the module itself; `….__init__` is a folder's own."""
+    if name.endswith(".__init__"):
+        return [name.removesuffix(".__init__")]
     folder = ROOT.joinpath(*name.split("."))
     return [f"{name}.{path.stem}" for path in sorted(folder.glob("[!_]*.py"))] or [name]
 

@@ -21,7 +21,7 @@ from official.xlnet.errors import ArgumentTypeError, ConfigError, DataError, req
 class TaskConfig(Section):
     """Fine-tuning task: data format, input length and metric.
 
-    Each task adds the keys that only it has (`official/xlnet/tasks/<name>/settings.py`).
+    Each task adds the keys that only it has (`official/xlnet/tasks/<name>/__init__.py`).
 
     Attributes:
       name: task type, e.g. `classification`; empty for a pre-trained model.

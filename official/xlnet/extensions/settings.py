@@ -16,7 +16,7 @@ from official.xlnet.configs.validation import (
     require_one_of,
 )
 from official.xlnet.errors import require_data, require_extra
-from official.xlnet.tasks.classification.settings import ClassificationConfig
+from official.xlnet.tasks.classification import ClassificationConfig
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
 _NETWORKS = ("bert", "gpt", "gpt2")

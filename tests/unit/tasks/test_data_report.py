@@ -9,7 +9,7 @@ from sklearn import metrics
 from official.xlnet.data.examples import TextExample
 from official.xlnet.tasks.data_report import data_report, report_lines
 from official.xlnet.tasks.reports import write_report
-from official.xlnet.tasks.token_classification.settings import TaggedExample
+from official.xlnet.tasks.token_classification import TaggedExample
 from tests.helpers.served_models import random_task
 
 

@@ -17,7 +17,7 @@ from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
-from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
+from official.xlnet.tasks.multiple_choice import ChoiceExample
 
 _LETTERS = "ABCDEFGH"  # Answers of RACE.
 _ENDING = re.compile(r"ending[0-9]{1,3}")

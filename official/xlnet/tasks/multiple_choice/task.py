@@ -15,7 +15,7 @@ from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import combined, rounded, softmax
-from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
+from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _ENCODING = ("utf-8", "surrogatepass")  # Of any string of Python.

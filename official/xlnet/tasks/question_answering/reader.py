@@ -17,7 +17,7 @@ from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
-from official.xlnet.tasks.question_answering.settings import QuestionExample
+from official.xlnet.tasks.question_answering import QuestionExample
 
 _FORM = '{"data": [{"paragraphs": [{"context": "…", "qas": […]}]}]}'
 # An answer with what no prediction begins or ends with: spaces of all kinds, the byte order mark,

@@ -17,7 +17,7 @@ from official.xlnet.checkpoints.convert.variable_map import row
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Arrays, Unit
-from official.xlnet.tasks.question_answering.settings import QuestionExample
+from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tasks.task import Prediction, Task, register_task
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of

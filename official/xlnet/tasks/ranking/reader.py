@@ -22,8 +22,8 @@ from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
+from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.ranking.metrics import ranking_order
-from official.xlnet.tasks.ranking.settings import RankingExample
 
 _RELEVANCE = {"entailment": 1, "not_entailment": 0}  # Of the labels of QNLI.
 _HIGHEST_GRADE = 100.0  # Gains are powers of two of it.

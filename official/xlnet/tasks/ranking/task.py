@@ -12,8 +12,8 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import mean_score
+from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
-from official.xlnet.tasks.ranking.settings import RankingExample
 from official.xlnet.tasks.task import Task, in_parts, register_task
 
 _PAIR_SAMPLING = 1  # Random stream of the training pairs; `TrainingBatches` uses [seed, epoch].

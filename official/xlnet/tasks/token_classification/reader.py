@@ -18,7 +18,7 @@ from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
-from official.xlnet.tasks.token_classification.settings import TaggedExample
+from official.xlnet.tasks.token_classification import TaggedExample
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
 _TAG = re.compile(r"O|[BIESLU]-\S+")  # Of the schemes BIO, BIOES and BILOU.
