@@ -19,7 +19,7 @@ from official.xlnet.inference.generation import (
     check_length,
 )
 from official.xlnet.inference.language_model import SCORED, is_causal, loaded, require_both_sides
-from official.xlnet.inference.network.finite_outputs import finite
+from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.blanks import BlankText, parse_blanks

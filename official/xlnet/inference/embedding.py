@@ -24,8 +24,7 @@ from official.xlnet.configs.validation import (
 )
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
-from official.xlnet.inference.network.finite_outputs import finite
-from official.xlnet.inference.network.inference_encoder import InferenceEncoder
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder, finite
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores

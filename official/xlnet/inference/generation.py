@@ -24,7 +24,7 @@ from official.xlnet.inference.language_model import (
     loaded,
     require_both_sides,
 )
-from official.xlnet.inference.network.finite_outputs import finite
+from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE

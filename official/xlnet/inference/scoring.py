@@ -51,11 +51,9 @@ from official.xlnet.inference.language_model import (
     require_both_sides,
     require_language_model,
 )
-from official.xlnet.inference.masked_tokens import masked_batches
-from official.xlnet.inference.network.finite_outputs import finite
-from official.xlnet.inference.network.inference_encoder import last_positions
+from official.xlnet.inference.network.inference_encoder import finite, last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
-from official.xlnet.inference.scoring_windows import Row, windows_of
+from official.xlnet.inference.scoring_windows import Row, masked_batches, windows_of
 from official.xlnet.inference.text_parts import HIDDEN, Span, TextParts, text_parts
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.pictures import Shown, bars_of_pieces

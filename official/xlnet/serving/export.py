@@ -18,7 +18,7 @@ from official.xlnet.files.arguments import checks_arguments, require_apart
 from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
-from official.xlnet.inference.network.finite_outputs import finite
+from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.modeling.kernels.tensorflow_internals import without_custom_gradients
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.samples import write_samples, write_warmup

@@ -12,9 +12,9 @@ from official.xlnet.checkpoints.convert import hf_format, tf1_format
 from official.xlnet.checkpoints.convert.differences import (
     check_convertible,
     differences,
+    readme,
 )
 from official.xlnet.checkpoints.convert.hf_format import HfSource, write_hf
-from official.xlnet.checkpoints.convert.model_card import readme
 from official.xlnet.checkpoints.convert.tf1_format import Tf1Source, write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights, variables_of
 from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_variables

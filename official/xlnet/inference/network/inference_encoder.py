@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import require
+from official.xlnet.errors import require_data
 from official.xlnet.inference.network.length_buckets import Buckets, Tensors
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
-from official.xlnet.modeling.networks.sequences import read_sequences
+from official.xlnet.modeling.networks.encoder_inputs import read_sequences
 from official.xlnet.modeling.networks.stored_encoder import stored_encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from official.xlnet.modeling.ops.shapes import sizes
+
+Outputs = TypeVar("Outputs")
+
+
+def finite(outputs: Outputs) -> Outputs:
+    """Returns the outputs of a model unchanged.
+
+    Weights are checked when they are loaded; large finite ones can still overflow in between.
+
+    Args:
+      outputs: a tensor or array, or any nest of them.
+
+    Raises:
+      DataError: one of them has NaN or infinity.
+
+    Example:
+      >>> finite(np.array([1.0, np.nan]))
+      Traceback (most recent call last):
+      official.xlnet.errors.DataError: outputs of the model: expected finite numbers, got NaN or …
+    """
+    for output in tf.nest.flatten(outputs):
+        values = np.asarray(output)
+        require_data(
+            not np.issubdtype(values.dtype, np.floating) or bool(np.isfinite(values).all()),
+            "outputs of the model",
+            "finite numbers",
+            "NaN or infinity: its activations overflow, as after a training run that "
+            "diverged; take an earlier checkpoint",
+        )
+    return outputs
 
 
 class InferenceOutputs(NamedTuple):

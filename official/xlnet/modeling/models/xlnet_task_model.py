@@ -21,8 +21,12 @@ from official.xlnet.modeling.models.gradient_accumulation import (
 )
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks.encoder import Encoder
-from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
-from official.xlnet.modeling.networks.sequences import TOKEN_INPUTS, read_sequences
+from official.xlnet.modeling.networks.encoder_inputs import (
+    TOKEN_INPUTS,
+    by_name,
+    read_sequences,
+    with_defaults,
+)
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.initializers import build_layers
 

@@ -12,7 +12,7 @@ from official.xlnet.configs.registry import DEPTHS
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
-from official.xlnet.modeling.layers.embedding_lookup import look_up
+from official.xlnet.modeling.layers.lm_head import look_up
 from official.xlnet.modeling.layers.relative_attention import (
     RelativeBiases,
 )
