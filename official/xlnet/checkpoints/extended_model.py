@@ -10,9 +10,9 @@ the share of the occurrences of s_i in the text of the domain that were a part o
 is tied to the embedding, the logit of w is then the mean over i of logit(s_i), plus log share:
 every s_i gives an estimate of the probability of w, and w starts with their geometric mean. The
 shares of an old piece sum to at most 1, so all new pieces together get at most the probability of
-the old ones, however many they are; with the mean of the biases alone, each would get that of an
-old one.
-Rows of padding become those of new pieces. All other weights stay as they are.
+the old ones, however many they are; with the mean of the biases alone, each would get the
+probability of an old one.
+Rows of padding become rows of new pieces. All other weights stay as they are.
 """
 
 from __future__ import annotations

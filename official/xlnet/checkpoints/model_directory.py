@@ -56,9 +56,9 @@ ARCHITECTURE = (
 PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
 
-_NEEDED = "that of the model, which has no preprocessor"
+_NEEDED = "the model's tokenizer, as the model has no preprocessor"
 
-# What to say of a model without a part.
+# Messages for a model without a part.
 _LACKING = {
     "encoder": "encoder: expected a trained XLNet model",
     "lm_head": (
@@ -103,7 +103,7 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs)
 
     Args:
       model_dir: the model directory.
-      config: a configuration with the same architecture; by default, that of the directory.
+      config: a configuration with the same architecture; by default, the directory's.
       **kwargs: further arguments of `XLNetPretrainer`.
 
     Returns:
@@ -146,14 +146,14 @@ def save_pretrained(
     Args:
       model: an encoder, a pre-training model, a model of a task or an `XLNetClassifier`.
       model_dir: the directory; made if it is not there.
-      tokenizer: the model's tokenizer, or its vocabulary file. None: that of its preprocessor.
+      tokenizer: the model's tokenizer, or its vocabulary file. None: its preprocessor's.
       labels: of an `XLNetClassifier`, the names of its classes in the order of the logits; default:
-        those of its head, or "0", "1", … With one logit, the names of the classes of its sigmoid,
-        no and yes.
+        the labels of its head, or "0", "1", … With one logit, the names of the classes no and yes of
+        its sigmoid.
       text_columns: of an `XLNetClassifier`, the names of its texts: one, or two for pairs; default:
-        those of its head, or `text`.
-      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default: that
-        of its head, or `regression` with one logit and no labels, else `classification`.
+        the columns of its head, or `text`.
+      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default: the
+        task of its head, or `regression` with one logit and no labels, else `classification`.
 
     Raises:
       ConfigError: the tokenizer or the labels do not fit the model, or the directory belongs to a
@@ -187,7 +187,7 @@ def save_pretrained(
         not recorded_steps(model_dir),
         model_dir,
         "a directory for this model alone",
-        "that of a run, whose checkpoints would be lost; choose another one",
+        "the directory of a run, whose checkpoints would be lost; choose another one",
     )
     names = [name for name in PARTS if getattr(model, name, None) is not None]
     parts = {name: getattr(model, name) for name in names} or {"encoder": model}

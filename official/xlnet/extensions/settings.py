@@ -235,7 +235,7 @@ class LanguageModelLossConfig(TaskConfig):
 
     Attributes:
       lm_weight: weight λ of the auxiliary language-model loss of GPT: loss of the task plus λ
-        times that of the text from left to right; 0: none.
+        times the language-model loss of the text from left to right; 0: none.
     """
 
     allowed = {"lm_weight": NOT_NEGATIVE}

@@ -126,7 +126,7 @@ def _logits(task: TextTask, train, dev) -> dict[str, np.ndarray]:
         fit = _label_logits
     num_classes = len(task.labels)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # About iterations, and labels that all examples have.
+        warnings.simplefilter("ignore")  # On convergence, and labels that all examples have.
         return {
             "bag_of_words": fit(linear, *inputs, label, num_classes),
             "majority": fit(majority, *inputs, label, num_classes),

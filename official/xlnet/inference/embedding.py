@@ -59,7 +59,7 @@ def embed(
         negative numbers count from it. Of several, the vectors are put side by side.
       max_length: longest input in tokens, SEP and CLS among them. Default: `data.seq_len`.
       batch_size: texts of a batch; several batches run side by side.
-      tokenizer: the tokenizer of an encoder; that of a model directory is in it.
+      tokenizer: the tokenizer of an encoder; a model directory contains its own.
       window_stride: longer texts are read in windows that are this many tokens apart, and have the
         mean over their windows, or, for each token, over the windows that hold it; 0: they lose
         their end.
@@ -80,7 +80,7 @@ def embed(
     if isinstance(model, str):
         model, tokenizer = load_encoder(model), load_tokenizer(model)
     if tokenizer is None:
-        raise ConfigError("tokenizer: expected that of the encoder, got none")
+        raise ConfigError("tokenizer: expected the encoder's tokenizer, got none")
     embedder = TextEmbedder(model, tokenizer, layer, max_length, window_stride)
     return embedder(texts, pooling, batch_size)
 

@@ -97,7 +97,7 @@ class Ensemble:
     ) -> dict[str, Any]:
         """Returns the metrics of the combined predictions on labelled examples.
 
-        The metrics of one model include `loss`, those of several `models`, their number.
+        The metrics of one model include `loss`; of several, `models`, their number.
 
         Args:
           examples: the examples.

@@ -24,7 +24,7 @@ _SHORT, _SHORT_BUCKET = 64, 8  # Lengths up to the first are multiples of the se
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """A window of a text: tokens [start, start + length), of which [new, end) are scored.
+    """A window of a text: tokens [start, start + length); tokens [new, end) are scored.
 
     Attributes:
       start: its first token.
@@ -55,7 +55,7 @@ class Window:
 
         Args:
           parts: the text.
-          uniform: a random number for each token, which order those of one role; None: from left
+          uniform: a random number for each token, which orders tokens of one role; None: from left
             to right.
         """
         role = parts.role[self.new : self.end]
@@ -114,7 +114,7 @@ def windows_of(config: XLNetConfig, num_tokens: int) -> Iterator[Window]:
     length = window_length(config)
     advance = config.data.reuse_len or length
     if num_tokens <= length:
-        # Sentences differ by few tokens: those of one length run together.
+        # Sentences differ by few tokens; sentences of one length run together.
         short = -(-max(num_tokens, 1) // _SHORT_BUCKET) * _SHORT_BUCKET
         yield Window(0, min(short if short <= _SHORT else bucket(num_tokens), length), 0)
         return

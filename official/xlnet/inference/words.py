@@ -26,7 +26,7 @@ class Word:
     """A word and its surprisal.
 
     Attributes:
-      number: number of the word among those of the text that are scored, from 1.
+      number: number of the word among the scored words of the text, from 1.
       word: the word as it stands in the text.
       start: its first character in the text.
       end: the character after its last one.

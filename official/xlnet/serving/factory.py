@@ -45,8 +45,8 @@ def create_service(
       max_length: maximum input length in tokens. None: `task.max_length`; without a task
         `data.seq_len`, or `data.reuse_len` for the LM head of a causal model.
       weights: storage dtype of matrices; see `Settings`.
-      text_columns: names of the text inputs. Empty: those of the task's columns (`graph_names`),
-        or `text`.
+      text_columns: names of the text inputs. Empty: the names of the task's columns
+        (`graph_names`), or `text`.
       max_characters: maximum length of a text in code points; longer ones are rejected.
       max_windows: maximum number of windows of a text; longer ones are rejected.
 
@@ -120,12 +120,12 @@ def task_service(model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Set
 
 
 def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> dict[str, Any]:
-    """Returns the text inputs, as arguments of `Settings`: those of the task, or `text`.
+    """Returns the text inputs, as arguments of `Settings`: the columns of the task, or `text`.
 
     Args:
       config: configuration of the model.
       head: see `create_service`.
-      chosen: names of the inputs; empty: those of the columns, made valid and distinct.
+      chosen: names of the inputs; empty: the names of the columns, made valid and distinct.
 
     Raises:
       ConfigError: the chosen names are not valid, or of another number than the task's columns.

@@ -88,7 +88,7 @@ def bucket(length: int, lengths: Sequence[int]) -> int:
       lengths: bucket lengths, ascending.
 
     Returns:
-      The index; that of the last bucket for a longer input.
+      The index; for a longer input, the last one.
 
     Example:
       >>> bucket(20, (16, 32, 64))

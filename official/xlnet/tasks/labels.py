@@ -54,7 +54,7 @@ def meaning(label: str) -> str:
 
 
 def complete_labels(config: XLNetConfig, labels: Iterable[str]) -> tuple[str, ...]:
-    """Returns the labels of the configuration, or those of the training data if it has none.
+    """Returns the labels of the configuration, or of the training data if it has none.
 
     Args:
       config: the experiment configuration.

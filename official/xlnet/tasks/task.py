@@ -21,7 +21,7 @@ from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 Prediction = dict[str, Any]
-# Of `Task.counts`, those of training examples that the model learns nothing from.
+# Keys of `Task.counts` for training examples that the model learns nothing from.
 UNUSABLE = ("skipped_empty", "answers_in_no_window")
 _READ_AT_ONCE = 1024  # Examples whose texts become tensors together.
 
@@ -39,7 +39,7 @@ class Task:
       metric: name of the metric that checkpoints are compared by; higher is better.
       labels: `task.labels`; for a data set of `multitask`, its own classes.
       counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`, and
-        those of tokens, see `Tokenizer.counts`.
+        counts of tokens, see `Tokenizer.counts`.
       lengths: numbers of tokens that texts have before they are cut, with how many have each.
     """
 
@@ -158,7 +158,7 @@ class Task:
         """Averages the settings that `finish` has tuned over the models of an ensemble.
 
         Args:
-          members: sections of the models, of which the first is that of this task.
+          members: sections of the models; the first one belongs to this task.
         """
 
     def tokens(self, texts: Iterable[str]) -> tf.RaggedTensor:

@@ -103,7 +103,7 @@ class Loop(tf_keras.callbacks.Callback):
         self._recent: collections.deque[tuple[int, float]] = collections.deque(maxlen=_RECENT + 1)
         self.steps_per_second, self.steps_without, self._preempted = 0.0, 0, False
 
-    # What a subclass defines.
+    # Methods that a subclass must define.
 
     def create_model(self, init_from: str | None) -> TrainableModel:
         """Creates the model, with random weights or the weights of another model."""
@@ -117,10 +117,10 @@ class Loop(tf_keras.callbacks.Callback):
         """{section: keys} that must have the same values as in the run that is resumed."""
         raise NotImplementedError
 
-    # What a subclass may define.
+    # Methods that a subclass may override.
 
     def is_finished(self) -> bool:
-        """Whether no step is left."""
+        """Whether all steps have been run."""
         return self.step >= self._last_step
 
     def begin(self) -> None:
@@ -137,12 +137,12 @@ class Loop(tf_keras.callbacks.Callback):
         )
 
     def scalars(self, metrics: dict[str, float]) -> dict[str, float]:
-        """Returns what TensorBoard shows of a step."""
+        """Returns the scalars of a step for TensorBoard."""
         rate = float(tf.convert_to_tensor(self.state.optimizer.learning_rate))
         return {"loss": metrics["loss"], "learning_rate": rate}
 
     def describe(self, metrics: dict[str, float]) -> str:
-        """Returns what the progress line says of a step."""
+        """Returns the text of the progress line for a step."""
         return f"loss {metrics['loss']:.4f}" if metrics["targets"] else f"no {self.unit}"
 
     def evaluate(self, before: int) -> bool:
@@ -240,7 +240,7 @@ class Loop(tf_keras.callbacks.Callback):
         require_config(
             os.path.exists(record) and read_json(record, dict[str, str]) == own,
             self.output,
-            "a directory without a model, or of the same run",
+            "a directory without a model, or with the same run",
             "another model, which this run would replace; choose another output directory",
         )
 
@@ -257,7 +257,7 @@ class Loop(tf_keras.callbacks.Callback):
             "another one",
         )
 
-    # What Keras calls.
+    # Callbacks of Keras.
 
     def on_train_batch_begin(self, batch, logs=None):
         self.model.reset_metrics()

@@ -60,7 +60,7 @@ class PretrainingLoop(Loop):
         return {**sections, "training": ("seed",)}
 
     def begin(self) -> None:
-        """Says what the run is about to do, and warns of what cannot be right."""
+        """Logs the plan of the run, and warnings about unusual settings."""
         config, data = self.config, self._data
         replicas = self.strategy.num_replicas_in_sync
         self.log.keep(run_health.plan(config, data.lanes, self._last_step, replicas))

@@ -27,7 +27,7 @@ class Part:
     Attributes:
       records: the data set.
       rows: number of rows.
-      first_id: what is added to the ids of its windows, which differ from those of other parts.
+      first_id: offset of the ids of its windows, so that no two data sets share an id.
       position: the position of its rows at the start; set by `go_to`.
     """
 
@@ -194,7 +194,7 @@ class RunData:
     def windows(self, step: int) -> list[int]:
         """Returns the ids of the windows in the batch of a step after `start_step`.
 
-        Ids of a data set are above those of the data sets before it.
+        Ids of a data set follow the ids of the data sets before it.
         """
         steps = step - self.start_step - 1
         return [window for part in self.parts for window in part.windows(steps)]

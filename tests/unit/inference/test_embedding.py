@@ -155,7 +155,7 @@ def test_layer_0_is_the_word_embedding(encoder):
         ({"layer": -5}, "layer: expected -4 to 3 for 3 layers, got -5"),
         ({"batch_size": 0}, "batch_size: expected at least 1"),
         ({"max_length": 2}, "input length: expected at least 3"),
-        ({"tokenizer": None}, "tokenizer: expected that of the encoder"),
+        ({"tokenizer": None}, "tokenizer: expected the encoder's tokenizer"),
     ],
 )
 def test_wrong_arguments_are_named(encoder, wrong, message):

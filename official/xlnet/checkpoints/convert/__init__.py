@@ -1,4 +1,4 @@
-"""Conversion of models between our format, Hugging Face's (HF) and that of the TF1 release."""
+"""Conversion of models between our format, Hugging Face's (HF) and the TF1 release's."""
 
 from __future__ import annotations
 

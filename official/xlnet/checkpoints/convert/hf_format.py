@@ -306,7 +306,7 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
     write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
     tokenizer = {
         **of_tokenizer,
-        # Without it, the tokenizers of transformers 5 give no segments, and those of 4 do.
+        # Without it, the tokenizers of transformers 5 return no segments; transformers 4 does.
         "model_input_names": ["input_ids", *[_SEGMENTS] * config.model.segments, "attention_mask"],
         **settings_under(_TOKENIZER_SETTINGS, config),
     }

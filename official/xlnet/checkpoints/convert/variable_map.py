@@ -145,7 +145,7 @@ def finite_floats(value: np.ndarray, where: str) -> np.ndarray:
       where: its file and name, for the message.
 
     Raises:
-      DataError: it is of another type, or has values that are no finite numbers in float32.
+      DataError: it has another type, or values that are NaN or infinite in float32.
     """
     value = np.asarray(value)
     require_data(value.dtype.name in _FLOATS, where, "floating point numbers", value.dtype)

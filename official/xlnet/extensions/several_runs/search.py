@@ -145,7 +145,7 @@ def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLN
     """The configuration of a candidate for 1/`share` of its length.
 
     Learning rates and lengths of a Halton sequence, spread evenly on a logarithmic scale around
-    those of `config`; candidate 0 has its own.
+    the values in `config`; candidate 0 has exactly these.
     """
     from scipy.stats import qmc
 

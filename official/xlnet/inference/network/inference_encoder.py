@@ -76,7 +76,7 @@ class InferenceEncoder(tf.Module):
       num_layers: layers to compute, from the first on; by default all of them.
 
     Attributes:
-      is_stored: whether the weights are copied, those of XLNet.
+      is_stored: whether the weights are copied, as with XLNet.
       embedding: the word embedding [V, D] of XLNet, a `StoredMatrix`.
 
     Raises:

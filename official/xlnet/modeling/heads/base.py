@@ -13,7 +13,7 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.ops.initializers import normal
 
-MASKED = -1e30  # Score of what is left out, under a softmax or in a maximum.
+MASKED = -1e30  # Score of masked elements, in a softmax or a maximum.
 
 
 class Head(tf_keras.layers.Layer):

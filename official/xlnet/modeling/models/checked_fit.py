@@ -1,4 +1,4 @@
-"""What Keras' `fit` would ignore, or answer by an error of its own, in a sentence."""
+"""Validates arguments of `fit` that Keras ignores, or rejects without saying why."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _check_callbacks(callbacks: Any, optimizer: Any) -> None:
 
 
 def _check_weights(x: Any, y: Any, class_weight=None, sample_weight=None, **_) -> None:
-    """Keras ignores sample weights without labels, and has no words for class weights."""
+    """Raises `ConfigError` for weights without labels, which Keras ignores or misreports."""
     has_features_alone = isinstance(getattr(x, "element_spec", x), dict | tf.TensorSpec | tf.Tensor)
     for name, value in (("class_weight", class_weight), ("sample_weight", sample_weight)):
         if value is not None and y is None and has_features_alone:

@@ -105,7 +105,7 @@ def num_slices_of(task: ObjectiveBatch, training: TrainingConfig) -> int:
 
 
 def _dense(gradients) -> list[tf.Tensor]:
-    """Those gradients that there are."""
+    """Gradients that are not None, as dense tensors."""
     return [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
 
 

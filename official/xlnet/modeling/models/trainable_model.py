@@ -1,4 +1,4 @@
-"""What the trainable models share as Keras models: precision, `compile` and loss scaling."""
+"""Base class of the trainable Keras models: precision, `compile` and loss scaling."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class TrainableModel(CheckedFit):
 
     @property
     def targets_metric(self) -> NumTargets:
-        """The number of targets that the loss is the mean over; without any there is no loss."""
+        """Number of targets that the loss is averaged over; the loss is NaN without targets."""
         return self._uncounted.targets
 
     def freeze(self) -> None:
-        """Freezes what `training` says of the built encoder; it keeps no moments of it."""
+        """Freezes parts of the built encoder as `training` says; they have no moments."""
         training, encoder = self.config.training, self.encoder
         encoder.trainable = not (training.freeze_network or self.config.task.freeze_encoder)
         if training.freeze_embeddings:
@@ -121,7 +121,7 @@ class TrainableModel(CheckedFit):
         return tf.add_n([loss_sum, *(tf.reduce_sum(weights) * cost for cost in self.losses)])
 
     def scaled_loss(self, loss: tf.Tensor) -> tf.Tensor:
-        """What to differentiate: the loss times the scale of a `LossScaleOptimizer`."""
+        """Returns the loss to differentiate, scaled if the optimizer is a `LossScaleOptimizer`."""
         return self.optimizer.get_scaled_loss(loss) if self.has_loss_scale else loss
 
     def unscaled_gradients(self, gradients: Sequence[tf.Tensor | None]):

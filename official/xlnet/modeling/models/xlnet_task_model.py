@@ -37,7 +37,7 @@ class EncoderWithHead(CheckedFit):
     """A model of an encoder and a head.
 
     Attributes:
-      config: the configuration; `config.task` is that of the head.
+      config: the configuration; `config.task` describes the head.
       encoder: the encoder.
       head: the head.
     """
@@ -132,7 +132,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
 
     @property
     def auxiliary_losses(self) -> list[tuple[tf_keras.layers.Layer, float]]:
-        """The losses beside that of the head, with their weights."""
+        """The losses beside the head's, with their weights."""
         weights = self.config.task.auxiliary_losses()
         return [(getattr(self, name), weight) for name, weight in weights.items()]
 
@@ -185,7 +185,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         return {metric.name: metric.result() for metric in self.metrics}
 
     def test_step(self, batch: Batch) -> Batch:
-        """The loss of a batch, without dropout; batches are as those of `train_step`."""
+        """The loss of a batch, without dropout; takes the same batches as `train_step`."""
         batch = _labelled(batch)
         count = tf.reduce_sum(self.head.num_items(batch) * batch["weight"])
         loss_sum = self._loss_sum(self(batch, training=False), batch)

@@ -137,7 +137,7 @@ class Memory(tf.Module):
             variable.assign(tf.cast(own, variable.dtype))
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
-        """Nothing: the variable of one replica would not do."""
+        """Returns nothing, as the variable of one replica is not the whole state."""
         return {}
 
     def _export_to_saved_model_graph(self, object_map, tensor_map=None, options=None, **kwargs):

@@ -41,7 +41,7 @@ Row = dict[str, Any]
 class SavedModelHandler(ModelHandler[Row, Row, Any]):
     """Beam model handler that runs `serving_default` of an exported model in `RunInference`.
 
-    Elements are dictionaries with the inputs of the signature, by their names or those of the
+    Elements are dictionaries with the inputs of the signature, by their names or the names of the
     columns that they stand for, and optionally an `id`, which is passed through. Outputs are
     predictions as `xlnet predict` writes them, or `{"error": …, "row": …}` for an invalid row.
 

@@ -40,8 +40,8 @@ class Settings:
       lengths: bucket lengths that inputs are padded to, in tokens, ascending. The last one is the
         maximum input length.
       weights: storage dtype of matrices, one of `WEIGHT_STORAGE`. Computation is in float32.
-      text_columns: names of the text inputs; for several tasks, those of all of them.
-      columns: the columns of the data that the text inputs stand for; empty: those of their names.
+      text_columns: names of the text inputs; for several tasks, of all of them.
+      columns: the columns of the data that the text inputs stand for; empty: the same names.
       texts_of_subtasks: for several tasks, names of the text inputs of each; empty: all of them.
       max_characters: maximum length of a text; longer ones are rejected.
       max_windows: maximum number of windows of a text; longer ones are rejected.
@@ -136,7 +136,7 @@ class Service(tf.Module):
 
     @property
     def num_segments(self) -> int:
-        """Number of segment ids; valid ones are 0 … num_segments - 1, and that of padding."""
+        """Number of segment ids; valid ones are 0 … num_segments - 1, and the id of padding."""
         return max(segments_of(self.num_texts)) + 1
 
     def signatures(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
     Attributes:
       subtasks: names of the data sets in the order of the heads.
       regressions: names of own data sets whose labels are numbers.
-      rankings: names of own data sets whose documents are ranked; those of the others are added.
+      rankings: names of own data sets whose documents are ranked; known ones are added.
     """
 
     of_head = (*AnswerModuleConfig.of_head, "subtasks")
@@ -40,7 +40,7 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             require_one_of("task.long_texts with rankings", self.long_texts, ("truncate",))
 
     def part(self, subtask: str) -> TaskConfig:
-        """Returns the settings of a subtask as those of a task of its own.
+        """Returns the settings of a subtask as a task of its own.
 
         Args:
           subtask: name of the subtask.

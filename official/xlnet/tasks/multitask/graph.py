@@ -23,7 +23,7 @@ class MultiTaskHead(Head):
     """Several heads on one encoder, one for each data set.
 
     All units of a batch are of the same data set, whose index is `labels["subtask"]`. The loss is
-    that of its head.
+    computed by its head.
 
     With rankings among the data sets, a unit of a training batch has `task.num_candidates`
     sequences: the documents of a query, or as many examples of a data set of another kind, which
@@ -31,7 +31,7 @@ class MultiTaskHead(Head):
 
     Args:
       config: sections of the experiment.
-      heads: the heads by subtask name, in the order of `task.subtasks`. The names are those of
+      heads: the heads by subtask name, in the order of `task.subtasks`. The names are also
         the outputs too.
     """
 

@@ -157,7 +157,7 @@ class MultiTask(Task):
 
 
 def _metric(part: Task) -> str:
-    """The main metric of a data set: that of its recipe, or of its kind of task."""
+    """The main metric of a data set: as in its recipe, or the default of its kind of task."""
     return part.config.task.metric or part.metric
 
 

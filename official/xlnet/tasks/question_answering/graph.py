@@ -165,7 +165,7 @@ class QuestionAnsweringHead(Head):
 class SimpleAnsweringHead(QuestionAnsweringHead):
     """Predicts start and end, each by itself: the head of HF's `XLNetForQuestionAnsweringSimple`.
 
-    Inputs and outputs are those of `QuestionAnsweringHead`, with the best spans of all:
+    Inputs and outputs are the same as in `QuestionAnsweringHead`; all spans are compared:
 
         log p(start, end) = log softmax(s)_start + log softmax(e)_end
         no_answer         = log p(CLS, CLS) - max log p(start, end)

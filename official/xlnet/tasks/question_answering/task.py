@@ -138,7 +138,7 @@ class QuestionAnswering(Task):
     def evaluate(self, examples, predictions):
         """Computes the official SQuAD metrics, in percent.
 
-        Those of SQuAD 2.0 if any question is unanswerable, else those of SQuAD 1.1.
+        SQuAD 2.0's if any question is unanswerable, else SQuAD 1.1's.
         """
         answers = {prediction["id"]: prediction["answer"] for prediction in predictions}
         scores = np.array([_scores(answers[example.id], example) for example in examples])
