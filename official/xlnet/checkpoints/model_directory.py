@@ -148,8 +148,8 @@ def save_pretrained(
       model_dir: the directory; made if it is not there.
       tokenizer: the model's tokenizer, or its vocabulary file. None: its preprocessor's.
       labels: of an `XLNetClassifier`, the names of its classes in the order of the logits; default:
-        the labels of its head, or "0", "1", … With one logit, the names of the classes no and yes of
-        its sigmoid.
+        the labels of its head, or "0", "1", … With one logit, the names of its classes
+        no and yes.
       text_columns: of an `XLNetClassifier`, the names of its texts: one, or two for pairs; default:
         the columns of its head, or `text`.
       task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default: the

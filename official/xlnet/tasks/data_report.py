@@ -88,7 +88,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     if classes:
         shown = [f"{name} {number:,}" for name, (number, _) in classes.items()]
         more = f", … ({len(shown)} classes)" if len(shown) > _MOST_CLASSES else ""
-        positive = f"; f1 is of {report['f1_is_of']}" if report["f1_is_of"] else ""
+        positive = f"; f1 refers to {report['f1_is_of']}" if report["f1_is_of"] else ""
         yield f"classes     {', '.join(shown[:_MOST_CLASSES])}{more}{positive}"
         yield from _about_classes(classes)
     lengths = report["lengths"]

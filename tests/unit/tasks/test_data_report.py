@@ -42,7 +42,7 @@ def test_the_report_counts_what_a_person_asks_for(task):
     assert lines == [
         "train       93 examples, 1 of them copies",
         "dev         2 examples; 1 of its texts are in train",
-        "classes     a 63, b 30; f1 is of a",
+        "classes     a 63, b 30; f1 refers to a",
         "warning     dev has no b",
         f"lengths     median 5 tokens, 99% 23, longest 23; 31 cut at {longest}",
         "texts       2 have line breaks, tabs or runs of spaces, each read as one space; a "
