@@ -126,18 +126,15 @@ def successive_halving(num_candidates: int, value: Callable[[int, int], float]) 
       >>> successive_halving(9, lambda candidate, share: candidate / share)
       [8, 0]
     """
-    rounds = 1
-    while rounds < _MOST_ROUNDS and num_candidates >= _KEPT**rounds:
-        rounds += 1
+    rounds = sum(num_candidates >= _KEPT**number for number in range(_MOST_ROUNDS))
     left = list(range(num_candidates))
     for number in range(rounds):
         share = _KEPT ** (rounds - 1 - number)
         values = {candidate: value(candidate, share) for candidate in left}
         if share > 1:
-            left.sort(key=lambda candidate: -values[candidate])
-            left = left[: math.ceil(len(left) / _KEPT)]
-            if 0 not in left:
-                left.append(0)
+            best_first = sorted(left, key=lambda candidate: -values[candidate])
+            best = best_first[: math.ceil(len(left) / _KEPT)]
+            left = best if 0 in best else [*best, 0]
     return left
 
 
