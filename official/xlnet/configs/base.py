@@ -85,18 +85,13 @@ class Section:
     def known_keys(self) -> list[str]:
         """Returns the names of all keys, those that extensions and tasks add included."""
         own = [field.name for field in dataclasses.fields(self)]
-        self.settings_with("")  # Imports all of them.
-        added = [name.removeprefix(f"{self.section}.") for name in SETTINGS.names()]
+        added = [name.removeprefix(f"{self.section}.") for name in SETTINGS]
         return list(dict.fromkeys([*own, *filter(str.isidentifier, added)]))
 
     @classmethod
     def settings_with(cls, key: str) -> Any:
         """Returns the class of this section with a key of an extension; None for other keys."""
-        name = f"{cls.section}.{key}"
-        if "=" not in key and name not in SETTINGS:
-            for known in [each for each in SETTINGS.modules if each.startswith(f"{cls.section}.")]:
-                SETTINGS.load(known)
-        return SETTINGS[name] if name in SETTINGS.names() else None
+        return SETTINGS.get(f"{cls.section}.{key}")
 
     def updated(self, values: Mapping[str, Any], source: str) -> Any:
         """Returns a section with other values, of the class that they choose.

@@ -126,7 +126,7 @@ class TaskConfig(Section):
         """
         owner: Any = SETTINGS.get(f"task.{key}", TaskConfig)
         prefix = "task.name="
-        names = [name for name in SETTINGS.names() if name.startswith(prefix)]
+        names = [name for name in SETTINGS if name.startswith(prefix)]
         while owner is not TaskConfig:
             if owners := [name for name in names if issubclass(SETTINGS[name], owner)]:
                 return [name.removeprefix(prefix) for name in owners]

@@ -1,7 +1,8 @@
 """What the survey adds to XLNet: other networks, depths, objectives and initial weights.
 
 Each is on the hooks that any other package has (`docs/extending.md`). This file enters their names,
-with the modules that register them, which are imported when a name is first looked up.
+with the modules that register them, which are imported when a name is first looked up, and imports
+their keys of the configuration.
 """
 
 from official.xlnet.configs.registry import (
@@ -12,10 +13,10 @@ from official.xlnet.configs.registry import (
     DEPTHS,
     INPUT_FORMATS,
     NETWORKS,
-    SETTINGS,
     SEVERAL_RUNS,
     TASK_LOSSES,
 )
+from official.xlnet.extensions import settings  # noqa: F401
 from official.xlnet.modeling.ops import keras_names
 
 # (registry, module, the names that it registers)
@@ -33,33 +34,6 @@ for _registry, _module, _names in (
     (SEVERAL_RUNS, "several_runs.search", ("search",)),
 ):
     _registry.modules |= dict.fromkeys(_names, f"extensions.{_module}")
-# Keys of the configuration, and names that have some.
-SETTINGS.modules |= dict.fromkeys(
-    (
-        "model.network=bert",
-        "model.network=gpt",
-        "model.network=gpt2",
-        "model.max_positions",
-        "model.num_segments",
-        "model.depth=shared",
-        "model.depth=adaptive",
-        "model.step_encoding",
-        "model.halting_threshold",
-        "model.ponder_weight",
-        "objective.auxiliary=capitalization",
-        "objective.auxiliary=token_document",
-        "objective.auxiliary=next_sentence",
-        "objective.input_format=full_sentences",
-        "objective.input_format=doc_sentences",
-        "objective.next_sentence",
-        "task.answer_module=san",
-        "task.answer_steps",
-        "task.answer_dropout",
-        "task.both_orders",
-        "task.lm_weight",
-    ),
-    "extensions.settings",
-)
 # Classes in Keras' files.
 keras_names.MODULES |= {
     "AdaptiveDepth": "extensions.universal",
