@@ -77,7 +77,7 @@ class SampleOptions(ReadOptions):
     Attributes:
       sample_bytes: approximate amount of text to sample, in bytes.
       seed: random seed of the sample.
-      progress: whether to show a progress bar, if standard error is a terminal.
+      progress: whether to show a progress bar, on a terminal or in a notebook.
 
     Raises:
       DataError: a value is not allowed.

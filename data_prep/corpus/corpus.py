@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import datetime
 import hashlib
 import json
 import os
 import re
+import typing
 from collections.abc import Sequence
 
+import fsspec
 from absl import logging
 
 from data_prep.corpus import web_archives
@@ -32,8 +35,18 @@ _DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
 _JSON_LINES, _TABLES = (".jsonl", ".json", ".ndjson"), (".csv", ".tsv")
 _JSON_OBJECT = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _TFDS_PREFIX = "tfds:"
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
-Paths = str | os.PathLike | Sequence[str | os.PathLike]
+
+@typing.runtime_checkable
+class Frame(typing.Protocol):
+    """A table of pandas."""
+
+    def to_parquet(self, path: None) -> bytes:
+        """The table as a Parquet file."""
+
+
+Paths = str | os.PathLike | Sequence[str | os.PathLike] | Frame
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +127,17 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
 
 
 def list_of_paths(inputs: Paths) -> list[str]:
-    """Returns the paths of a corpus as strings; one path alone is a list of one."""
+    """Returns the paths of a corpus as strings; one path alone is a list of one.
+
+    A table is written to memory, under a name by its content, so that the same one resumes.
+    """
+    if isinstance(inputs, Frame):
+        content = inputs.to_parquet(None)
+        name = f"/{hashlib.sha256(content).hexdigest()}.parquet"
+        memory = fsspec.filesystem("memory")
+        memory.pipe(name, content)
+        memory.store[name].created = _EPOCH  # The name is its version, in any process.
+        return [f"memory:/{name}"]
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     return [os.fspath(path) for path in paths]
 

@@ -31,7 +31,6 @@ import sentencepiece
 
 from data_prep.corpus.corpus import Paths, find_shards, list_of_paths
 from data_prep.corpus.readers import LOST, Counts, read_documents
-from data_prep.progress import progress_bar
 from data_prep.settings import SampleOptions
 from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
@@ -39,7 +38,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
-from official.xlnet.runtime.progress import Progress
+from official.xlnet.runtime.progress import Progress, progress_bar
 from official.xlnet.tokenization.sentencepiece_proto import (
     WHITESPACE_PIECES,
     make_whitespace_kept,
@@ -89,7 +88,8 @@ def train_vocabulary(
     """Trains a SentencePiece unigram vocabulary and writes `output_dir/spiece.model`.
 
     Args:
-      inputs: file names, glob patterns or `tfds:NAME:SPLIT`; see `corpus.find_shards`.
+      inputs: file names, glob patterns or `tfds:NAME:SPLIT`, see `corpus.find_shards`; or a pandas
+        data frame with a column `text`.
       output_dir: output directory; created if it does not exist.
       size: vocabulary size V, including the 9 special tokens.
       lowercase: whether to lower-case the text; use the same value for tokenization.
@@ -100,7 +100,7 @@ def train_vocabulary(
         `▁`, which stands for a space.
       sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
       seed: random seed of the sample.
-      progress: whether to show a progress bar, if standard error is a terminal.
+      progress: whether to show a progress bar, on a terminal or in a notebook.
       format: input format, one of `settings.FORMATS`.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.

@@ -14,8 +14,8 @@ from typing import Any
 
 from absl import logging
 
-from data_prep.progress import progress_bar
 from official.xlnet.errors import DataError
+from official.xlnet.runtime.progress import progress_bar
 
 _POLL_SECONDS = 0.2  # Interval of progress updates.
 
@@ -30,7 +30,7 @@ class LocalWorkers:
 
     Args:
       num_workers: number of processes.
-      progress: whether to show a progress bar for each pass, if standard error is a terminal.
+      progress: whether to show a progress bar for each pass, on a terminal or in a notebook.
     """
 
     def __init__(self, num_workers: int, progress: bool):

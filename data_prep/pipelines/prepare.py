@@ -56,14 +56,15 @@ def prepare(
     """Prepares a pre-training data set from raw text.
 
     Args:
-      inputs: path, or paths: file names, glob patterns or `tfds:NAME:SPLIT`.
+      inputs: path, or paths: file names, glob patterns or `tfds:NAME:SPLIT`; or a pandas data frame
+        with a column `text` (texts in Python: `pandas.DataFrame({"text": texts})`).
       vocab: a SentencePiece model, or a directory that contains `spiece.model`.
       config: the configuration, or its YAML file; uses its `data` section.
       output_dir: directory of the data set; created if it does not exist. A complete data set
         with the same settings is not changed, an incomplete one is resumed.
       overrides: `key=value` strings; see `XLNetConfig.load`.
       num_workers: number of worker processes; by default, the number of CPU cores.
-      progress: whether to show progress bars, if standard error is a terminal.
+      progress: whether to show progress bars, on a terminal or in a notebook.
       beam_options: command-line options of Apache Beam and its runner, to run on workers of Beam;
         the input and the output are then in a bucket, or on a file system that all workers mount:
         `["--runner=DaskRunner", "--dask_client_address=tcp://scheduler:8786"]`, for example.

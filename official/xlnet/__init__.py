@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from official.xlnet.inference.generation import fill_blanks, generate
     from official.xlnet.inference.sampling import Sampling
     from official.xlnet.inference.scoring import Scorer, score
+    from official.xlnet.inference.words import words_of
     from official.xlnet.modeling.depth.stacked import register_depth
     from official.xlnet.modeling.heads import register_head
     from official.xlnet.modeling.kernels.product_type import products_in
@@ -128,6 +129,7 @@ _MODULE_OF = {
     "save_pretrained": "checkpoints.model_directory",
     "score": "inference.scoring",
     "train_vocabulary": "data_prep.corpus.vocabulary",
+    "words_of": "inference.words",
 }
 
 __all__ = [
@@ -185,6 +187,7 @@ __all__ = [
     "save_pretrained",
     "score",
     "train_vocabulary",
+    "words_of",
 ]
 
 

@@ -51,7 +51,7 @@ ORDER = [
 
 # Of the same kind, inside data_prep.
 DATA_PREP_ORDER = [
-    ["data_prep.progress", "data_prep.settings"],
+    ["data_prep.settings"],
     ["data_prep.corpus"],
     ["data_prep.records", "data_prep.tasks"],
     ["data_prep.pipelines"],

@@ -42,12 +42,12 @@ def extend_vocabulary(
 
     Args:
       model: a model directory, HF folder or TF1 release.
-      inputs: text of the domain: file names, glob patterns or `tfds:NAME:SPLIT`.
+      inputs: text of the domain: file names, glob patterns, `tfds:NAME:SPLIT` or a data frame.
       output: output directory; must not exist or be empty.
       num_pieces: number of pieces to add.
       sample_bytes: approximate amount of text to choose pieces from, in bytes, sampled by line.
       seed: random seed of the sample.
-      progress: whether to show a progress bar, if standard error is a terminal.
+      progress: whether to show a progress bar, on a terminal or in a notebook.
       format: input format, one of `settings.FORMATS`.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.

@@ -108,7 +108,8 @@ def run() -> dict[str, Any]:
                 write(named, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))
             done = first + len(chunk)
             left = (time.monotonic() - start) / done * (len(texts) - done)
-            progress.show(f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left")
+            said = f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left"
+            progress.show(said, done / len(texts))
     progress.keep(f"{len(texts)}/{len(texts)} texts")
     counts = {
         "texts": len(texts),

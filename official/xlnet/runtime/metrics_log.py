@@ -1,4 +1,4 @@
-"""Logging of a training run: history, TensorBoard and JSON scalars, events, progress line."""
+"""Logging of a training run: history, TensorBoard and JSON scalars, events, progress bar."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class RunLog:
             facts = ", ".join(f"{name} {value}" for name, value in details.items())
             logging.warning("%s: %s", kind, facts)
 
-    def progress(self, text: str, is_last: bool) -> None:
-        """Updates the progress line."""
+    def progress(self, text: str, share: float) -> None:
+        """Updates the progress bar; see `Progress.show`."""
         if self._is_chief:
-            self._progress.show(text, is_last)
+            self._progress.show(text, share, is_last=share == 1)
 
     def keep(self, text: str) -> None:
-        """Shows a line that later updates of the progress line do not overwrite."""
+        """Shows a line that later updates of the progress bar do not overwrite."""
         if self._is_chief:
             self._progress.keep(text)
 

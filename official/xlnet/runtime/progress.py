@@ -1,17 +1,20 @@
-"""Progress output: a line updated in place on terminals and in notebooks, else periodic lines."""
+"""Progress output: tqdm's bar on terminals and in notebooks, else periodic lines."""
 
 from __future__ import annotations
 
 import math
+import os
+import sys
 import time
-from typing import TextIO
+import warnings
+from typing import Any, TextIO
+
+from tqdm.std import TqdmWarning, tqdm
 
 from official.xlnet.files.text import printable_line
 
-_TERMINAL_SECONDS = 0.2  # Minimum time between updates.
+_BAR_SECONDS, _LINE_SECONDS = 0.2, 30  # Minimum time between updates.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
-_LINE_SECONDS = 30  # The same if the output is neither.
-_NOTEBOOK = ("\r", 100)  # Spaces hide the rest of a longer line before: there are no codes.
 
 
 class Progress:
@@ -23,37 +26,76 @@ class Progress:
 
     def __init__(self, stream: TextIO):
         self._stream = stream
-        is_notebook = type(stream).__module__.startswith("ipykernel")
-        self._before, self._width = _NOTEBOOK if is_notebook else ("\r\x1b[K", 0)
-        self._is_terminal = is_notebook or stream.isatty()
+        self._has_bar = _takes_bar(stream)
+        self._bar: tqdm | None = None
         self._shown = -math.inf
 
-    def show(self, text: str, is_last: bool = False) -> None:
-        """Displays a status line, which replaces the previous one on a terminal or in a notebook.
+    def show(self, text: str, share: float | None = None, is_last: bool = False) -> None:
+        """Displays a status, which replaces the previous one on a terminal or in a notebook.
 
         Args:
-          text: the status line.
+          text: the status, in one line.
+          share: completed share of the run, for the bar. Default: unknown, without a bar.
           is_last: whether to display it even if the previous update was too recent.
         """
         now = time.monotonic()
-        wait = _TERMINAL_SECONDS if self._is_terminal else _LINE_SECONDS
-        if not is_last and now - self._shown < wait:
+        if not is_last and now - self._shown < (_BAR_SECONDS if self._has_bar else _LINE_SECONDS):
             return
         self._shown = now
         text = printable_line(text)
-        in_place = f"{self._before}{text:{self._width}}"
-        self._stream.write(in_place if self._is_terminal else f"{text}\n")
-        self._stream.flush()
+        if not self._has_bar:
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+            return
+        if self._bar is None:
+            bar_format = "{desc}" if share is None else "{percentage:3.0f}%|{bar}| {desc}"
+            options: dict[str, Any] = {"bar_format": bar_format, "dynamic_ncols": True}
+            self._bar = _kind_of_bar()(total=1, initial=share or 0, file=self._stream, **options)
+        self._bar.n, self._bar.desc = share or 0, text
+        self._bar.refresh()
 
     def keep(self, text: str) -> None:
-        """Displays a line that is not overwritten by later updates."""
-        self.show(text, is_last=True)
-        self.close()
+        """Displays a line that is not overwritten, in place of the bar."""
+        if self._bar is not None:
+            self._bar.leave = False
+            self.close()
+        self._stream.write(f"{printable_line(text)}\n")
+        self._stream.flush()
 
     def close(self) -> None:
-        """Terminates the current line."""
-        if self._is_terminal:
-            self._stream.write("\n")
+        """Ends the bar, which stays as it is."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def progress_bar(is_shown: bool, desc: str, total: int, unit: str) -> tqdm:
+    """A bar on standard error, if it is a terminal or in a notebook.
+
+    Args:
+      is_shown: whether to show it.
+      desc: what is counted.
+      total: the number to reach.
+      unit: unit of the number.
+    """
+    is_hidden = not (is_shown and _takes_bar(sys.stderr))
+    options: dict[str, Any] = {"desc": desc, "total": total, "unit": unit, "unit_scale": True}
+    return _kind_of_bar()(disable=is_hidden, **options)
+
+
+def _takes_bar(stream: TextIO) -> bool:
+    # Where the size of a terminal is unknown, as in some containers, tqdm would show nothing.
+    has_size = stream.isatty() and all(os.get_terminal_size(stream.fileno()))
+    return has_size or type(stream).__module__.startswith("ipykernel")
+
+
+def _kind_of_bar() -> type[tqdm]:
+    """Returns the bar of tqdm for where this runs: a widget in notebooks that have `ipywidgets`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TqdmWarning)  # Without `ipywidgets`, it is text.
+        import tqdm.auto
+
+    return tqdm.auto.tqdm
 
 
 def per_second(number: int, start: float) -> float:

@@ -4,14 +4,16 @@ import gzip
 import os
 import random
 
+import fsspec
 import numpy as np
+import pandas
 import pytest
 
 from data_prep.corpus import corpus
 from data_prep.records import lane_files
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.locks import only_writer
 from tests.helpers.corpora import as_text, prepare, random_documents, read_lane
 
@@ -38,6 +40,24 @@ def test_same_bytes_for_any_number_of_workers_and_size_of_shards(tmp_path, text,
     small = contents(tmp_path / "c")
     del whole["manifest.json"], small["manifest.json"]
     assert whole == small
+
+
+def test_a_frame_is_read_as_its_parquet_file(tmp_path):
+    """The same records; an equal frame, in any process, is the same text and another is not."""
+    texts = [" ".join(document) * 9 for document in random_documents(random.Random(3), 40)]
+    frame = pandas.DataFrame({"number": range(len(texts)), "text": texts}, index=texts)
+    frame.to_parquet(tmp_path / "texts.parquet")
+    prepare(tmp_path / "texts.parquet", tmp_path / "file")
+    prepare(frame, tmp_path / "frame", num_workers=2)
+    files, frames = contents(tmp_path / "file"), contents(tmp_path / "frame")
+    assert files.pop("manifest.json") != frames.pop("manifest.json")
+    assert files == frames
+    fsspec.filesystem("memory").store.clear()
+    assert prepare(frame.copy(), tmp_path / "frame")["documents"] == len(texts)
+    with pytest.raises(DataError, match="data set of other text"):
+        prepare(frame[1:], tmp_path / "frame")
+    with pytest.raises(ConfigError, match="expected a path, got a text of"):
+        prepare(texts, tmp_path / "list")
 
 
 def test_compressed_records_are_the_same_records(tmp_path, text):
