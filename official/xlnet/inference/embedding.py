@@ -16,7 +16,7 @@ from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
     COUNT_OR_NONE,
-    FINITE,
+    Range,
     require,
     require_number,
     require_one_of,
@@ -122,9 +122,7 @@ class TextEmbedder:
         num_layers = encoder.config.model.num_layers
         layers = list(layer) if isinstance(layer, Sequence) else [layer]
         for each in layers:
-            require_number("layer", each, FINITE)
-            expected = f"{-num_layers - 1} to {num_layers} for {num_layers} layers"
-            require(-num_layers - 1 <= each <= num_layers, "layer", expected, each)
+            require_number("layer", each, Range(-num_layers - 1, num_layers))
         require(bool(layers), "layer", "at least one", layer)
         layers = [each % (num_layers + 1) for each in layers]
         max_length = encoder.config.data.seq_len if max_length is None else max_length

@@ -35,7 +35,7 @@ class Ensemble:
         of it are the same, to the bit, without those before.
 
     Raises:
-      ConfigError: there is no model, or the models are of different tasks, or of one whose
+      ConfigError: there is no model, or the models have different tasks, or a task whose
         predictions cannot be combined.
 
     Example:

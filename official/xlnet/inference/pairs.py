@@ -125,7 +125,7 @@ def suite_margins(
 
     Args:
       rows: the conditions of the items, with the regions of their texts.
-      scores: the scores of their texts; a piece is of the region in which it begins.
+      scores: the scores of their texts; a piece belongs to the region in which it begins.
       formulas: the predictions; see `prediction_margin`.
     """
     items: dict[Any, dict[tuple[str, str], float]] = {}

@@ -46,8 +46,8 @@ def text_parts(
 ) -> TextParts:
     """Tokenizes a text and finds the tokens of its spans.
 
-    A token is of a span that has one of its characters; of a target and a given span, it is a
-    target. A token that is only the space before a word is of the word.
+    A token belongs to a span that has one of its characters; a token of a target and a given span
+    is a target. A token that is only the space before a word belongs to the word.
 
     Args:
       tokenizer: the tokenizer.

@@ -124,7 +124,7 @@ def epoch_batches(
 ) -> list[np.ndarray]:
     """Shuffles the units of an epoch and batches them by length bucket and group.
 
-    Every unit is in exactly one batch. All units of a batch are of one group and one bucket,
+    Every unit is in exactly one batch. All units of a batch belong to one group and one bucket,
     except in batches of leftovers, which mix buckets. The number of batches is the same in every
     epoch.
 

@@ -47,7 +47,7 @@ def take_head(
     """
     task, saved = config.task, load_config(init_from).task
     if saved.name != task.name:
-        return saved.name and f"the head of {init_from} is of the task {saved.name}"
+        return saved.name and f"the head of {init_from} is for the task {saved.name}"
     of_head = {key: getattr(saved, key) for key in saved.of_head}
     defaults = {field.name: field.default for field in dataclasses.fields(task)}
     for key, value in of_head.items():

@@ -148,7 +148,7 @@ class RunData:
           saved: checkpoint to resume from, or None for a new run.
 
         Raises:
-          DataError: the checkpoint is of a data set with other lanes.
+          DataError: the checkpoint was made with a data set with other lanes.
         """
         self.start_step = step
         of_each: list[Any] = [None] * len(self.parts)

@@ -35,7 +35,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.errors import ConfigError, DataError, require_data
+from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform, shown
@@ -370,15 +370,15 @@ def _warn_once(sentence: str) -> None:
 def _check_supported(tree: dict[str, Any], path: str) -> None:
     """Raises `ConfigError` if the configuration uses a feature of HF that ours lacks."""
     for key, supported in (
-        ("model_type", ("xlnet",)),
-        ("layer_norm_eps", (_LAYER_NORM_EPSILON,)),
-        ("summary_use_proj", (True,)),
-        ("summary_activation", ("tanh",)),
-        ("same_length", (False,)),
+        ("model_type", "xlnet"),
+        ("layer_norm_eps", _LAYER_NORM_EPSILON),
+        ("summary_use_proj", True),
+        ("summary_activation", "tanh"),
+        ("same_length", False),
     ):
         value = tree.get(key)
-        if value is not None and value not in supported:
-            raise ConfigError(f"{path}: {key}: expected {supported[0]!r}, got {value!r}")
+        is_supported = value is None or value == supported
+        require_config(is_supported, f"{path}: {key}", repr(supported), repr(value))
 
 
 def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:

@@ -130,9 +130,9 @@ class InferenceEncoder(tf.Module):
         Args:
           token_ids: int32 [B, T], T static and at most `max_length`.
           is_padding: bool [B, T].
-          segment_ids: int32 [B, T]; by default all tokens are of segment 0.
+          segment_ids: int32 [B, T]; by default all tokens are in segment 0.
           memory: [L, B, mem_len, D], the memory of the window before.
-          memory_length: int32 [B], how many of its last columns are of the same document.
+          memory_length: int32 [B], how many of its last columns belong to the same document.
           last_only: whether only the last row is wanted.
           layers: layers whose vectors are wanted side by side, from 0; by default the last one.
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.errors import require_config
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer, require_no_keras_3
 
 _SETS_THE_RATE = (
@@ -100,8 +100,9 @@ def _check_weights(x: Any, y: Any, class_weight=None, sample_weight=None, **_) -
     """Raises `ConfigError` for weights without labels, which Keras ignores or misreports."""
     has_features_alone = isinstance(getattr(x, "element_spec", x), dict | tf.TensorSpec | tf.Tensor)
     for name, value in (("class_weight", class_weight), ("sample_weight", sample_weight)):
-        if value is not None and y is None and has_features_alone:
-            raise ConfigError(
-                f"{name}: expected labels beside the inputs, as fit(x, y) or a data set of (x, y) "
-                "has them, got features alone"
-            )
+        require_config(
+            value is None or y is not None or not has_features_alone,
+            name,
+            "labels beside the inputs, as fit(x, y) or a data set of (x, y) has them",
+            "features alone",
+        )

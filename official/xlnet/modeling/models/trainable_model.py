@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 
 
@@ -18,6 +19,10 @@ class Mean(tf_keras.metrics.Mean):
 
     It is named as Keras' own, since files of Keras name the values of metrics by their class.
     """
+
+    def add(self, total: tf.Tensor, count: tf.Tensor) -> None:
+        """Adds a sum of so many values."""
+        self.update_state(tf.math.divide_no_nan(total, count), sample_weight=count)
 
     def result(self):
         return tf.where(self.count > 0, super().result(), float("nan"))
@@ -90,7 +95,7 @@ class TrainableModel(CheckedFit):
           **kwargs: as in Keras: `jit_compile`, `run_eagerly`, `steps_per_execution`, …
 
         Raises:
-          ConfigError: there is a loss or a metric, or the optimizer is of Keras 3.
+          ConfigError: there is a loss or a metric, or the optimizer comes from Keras 3.
         """
         unused = {
             "loss": loss,
@@ -110,6 +115,16 @@ class TrainableModel(CheckedFit):
         # for the seed of dropout, that fails on several replicas.
         with self.distribute_strategy.scope():
             _ = self.optimizer.iterations
+
+    def step_seed(self, purpose: int) -> tf.Tensor:
+        """Returns the seed of dropout in this step on this replica, int32 [2].
+
+        Args:
+          purpose: a number that no other kind of model has.
+        """
+        seed = tf.constant([self.config.training.seed, purpose], tf.int32)
+        seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
+        return fold_in(seed, tf.distribute.get_replica_context().replica_id_in_sync_group)
 
     def with_layer_losses(self, loss_sum: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """A sum of losses with the costs that layers added to the last call (`Layer.add_loss`).

@@ -14,11 +14,7 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call, fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
-from official.xlnet.modeling.models.gradient_accumulation import (
-    accumulate,
-    in_parallel,
-    num_slices_of,
-)
+from official.xlnet.modeling.models.gradient_accumulation import accumulate
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.encoder_inputs import (
@@ -151,10 +147,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         """
         batch = _labelled(batch)
         replica = tf.distribute.get_replica_context()
-        seed = tf.constant([self.config.training.seed, 1], tf.int32)
-        seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
-        seed = fold_in(seed, replica.replica_id_in_sync_group)
-        variables = self.trainable_variables
+        seed, variables = self.step_seed(1), self.trainable_variables
         count = tf.reduce_sum(self.head.num_items(batch) * batch["weight"])
         global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
 
@@ -172,15 +165,13 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         def step(batch):
             rows = batch["weight"][:, None]
             task = ObjectiveBatch(batch, rows, rows)
-            training = self.config.training
-            of_task = in_parallel(gradients, num_slices_of(task, training))
-            total, loss_sum, _ = accumulate(of_task, task, seed, training.accumulate_steps)
+            total, loss_sum, _ = accumulate(gradients, task, seed, self.config.training)
             return total, loss_sum
 
         total, loss_sum = self._shortened(step, batch)
         total = self.unscaled_gradients(total)
         self.optimizer.apply_gradients(zip(total, variables, strict=True))
-        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        self.loss_metric.add(loss_sum, count)
         self.targets_metric.update_state(count)
         return {metric.name: metric.result() for metric in self.metrics}
 
@@ -189,7 +180,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         batch = _labelled(batch)
         count = tf.reduce_sum(self.head.num_items(batch) * batch["weight"])
         loss_sum = self._loss_sum(self(batch, training=False), batch)
-        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        self.loss_metric.add(loss_sum, count)
         return {"loss": self.loss_metric.result()}
 
     def _loss_sum(self, outputs: Batch, batch: Batch, seed: tf.Tensor | None = None) -> tf.Tensor:

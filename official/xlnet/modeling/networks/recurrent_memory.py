@@ -11,7 +11,7 @@ from official.xlnet.errors import require_data
 
 _VALUE = "VARIABLE_VALUE"  # As TensorFlow calls the value of a variable in a checkpoint.
 
-# In the place of the window that a row of the memory is of.
+# In the place of the window of a row of the memory.
 _NOTHING, _UNKNOWN = -2, -3
 
 
@@ -20,7 +20,7 @@ class Memory(tf.Module):
 
     Each replica has its own: the variable is neither synchronised nor summed. A row's state is
     valid for as many columns as its next window's `context_length` says, so it never needs to
-    be zeroed. It knows the window that each row is of: data in another order, or dealt out to
+    be zeroed. It knows the window of each row: data in another order, or dealt out to
     other rows, must not see the memory of another document.
 
     A checkpoint holds the rows of all replicas side by side, in the order of the batch. Another
@@ -68,7 +68,7 @@ class Memory(tf.Module):
         return tf.convert_to_tensor(self.states)[:, :batch_size]
 
     def is_of(self, window_id_B: tf.Tensor) -> tf.Tensor:
-        """Whether the first rows are of these windows, bool [B].
+        """Whether the first rows come from these windows, bool [B].
 
         Rows that were restored, or written without window, are taken for what they should be.
         """

@@ -20,7 +20,7 @@ import tensorflow as tf
 from official.xlnet.configs.choices import WEIGHT_STORAGE
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -64,11 +64,12 @@ class Settings:
         Raises:
           ConfigError: a setting is invalid.
         """
-        if list(self.lengths) != sorted(set(self.lengths)) or self.lengths[0] < shortest:
-            raise ConfigError(
-                f"buckets: expected ascending lengths from {shortest} on, got "
-                + ", ".join(map(str, self.lengths))
-            )
+        require_config(
+            list(self.lengths) == sorted(set(self.lengths)) and self.lengths[0] >= shortest,
+            "buckets",
+            f"ascending lengths from {shortest} on",
+            ", ".join(map(str, self.lengths)),
+        )
         require_one_of("weights", self.weights, WEIGHT_STORAGE)
 
     @property

@@ -22,8 +22,8 @@ _OF_TOKENS = ("token_ids", "segment_ids", "is_padding")  # Inputs [U, S, T] that
 class MultiTaskHead(Head):
     """Several heads on one encoder, one for each data set.
 
-    All units of a batch are of the same data set, whose index is `labels["subtask"]`. The loss is
-    computed by its head.
+    All units of a batch come from the same data set, whose index is `labels["subtask"]`. Its head
+    computes the loss.
 
     With rankings among the data sets, a unit of a training batch has `task.num_candidates`
     sequences: the documents of a query, or as many examples of a data set of another kind, which
@@ -32,7 +32,7 @@ class MultiTaskHead(Head):
     Args:
       config: sections of the experiment.
       heads: the heads by subtask name, in the order of `task.subtasks`. The names are also
-        the outputs too.
+        the names of the outputs.
     """
 
     def __init__(self, config: HeadSections, heads: dict[str, Head], **kwargs):
@@ -82,7 +82,7 @@ class MultiTaskHead(Head):
         return self._of_subtask(of, labels)
 
     def _of_subtask(self, of, labels):
-        """Calls the function of the data set that the batch is of."""
+        """Calls the function of the batch's data set."""
         branches = [of(name, head) for name, head in zip(self.names, self.heads, strict=True)]
         return tf.switch_case(labels["subtask"][0], branches)
 

@@ -20,9 +20,10 @@ _OUTPUTS = ("logits", "score")  # Names of the output of a head.
 class MultiTask(Task):
     """Joint training of text classification, regression and ranking on several data sets.
 
-    Each batch is of one data set. Every example is seen once per epoch, so data sets are sampled
-    in proportion to their sizes. `task.labels` lists classes as `subtask/class`. A data set with
-    numeric labels, which has no classes there, is a regression; `task.rankings` are ranked.
+    Each batch comes from one data set. Every example is seen once per epoch, so data sets are
+    sampled in proportion to their sizes. `task.labels` lists classes as `subtask/class`. A data
+    set with numeric labels, which has no classes there, is a regression; `task.rankings` are
+    ranked.
     """
 
     metric = "mean"

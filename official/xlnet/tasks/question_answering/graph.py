@@ -4,8 +4,8 @@
     end logits      e_i = dense(layer_norm(tanh(dense([h; h_i]))))    given the start i
     no answer       a = dense(tanh(dense([Σ softmax(s) h; h_CLS])))   log odds
 
-(reference: `get_qa_outputs` of the XLNet release). Tokens that cannot be part of an answer, which
-are those of the question and SEP, are masked. CLS is the start and end of "no answer".
+(reference: `get_qa_outputs` of the XLNet release). Tokens that cannot be part of an answer (the
+question and SEP) are masked. CLS is the start and end of "no answer".
 
 The service reads long paragraphs in sliding windows, which are made in the graph.
 """

@@ -22,7 +22,7 @@ from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tasks.task import Prediction, Task, register_task
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 
-NO_SPAN = -1e29  # Scores at or below this are of masked spans.
+NO_SPAN = -1e29  # Masked spans have scores at or below this.
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NEVER_NULL = 1e30  # Null threshold with which every question is answered.

@@ -1,6 +1,6 @@
 """Heads and service of ranking: kernel pooling or a sequence summary, a softmax over candidates.
 
-Kernel pooling (K-NRM, Xiong et al., 2017) is of soft term frequencies:
+Kernel pooling (K-NRM, Xiong et al., 2017) computes soft term frequencies:
 
     M_ij = cos(q_i, d_j)
     K_k(M) = Σ_i log Σ_j exp(-(M_ij - μ_k)² / 2σ_k²)

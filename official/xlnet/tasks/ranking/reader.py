@@ -6,8 +6,8 @@ A table has the columns `query`, `document` and `relevance`, and optionally `que
 pronoun of the first, is the document, and the label is its relevance.
 
 A folder contains `queries.tsv` and `documents.tsv` (id, tab, text), TREC relevance judgements
-`qrels`, and optionally a TREC `run` with the documents to rank, of which the best
-`task.rerank_depth` of each query are read; by default, those in `qrels`.
+`qrels`, and optionally a TREC `run` with the documents to rank. The best
+`task.rerank_depth` of each query are read. Without a `run`, the documents in `qrels` are ranked.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def columns_of(
       task: settings of the task.
 
     Returns:
-      The texts of N sequences, document and query; with `task.scoring` `kernel`, that of Q + N
-      sequences, first the queries.
+      The texts of N sequences, document and query; with `task.scoring` `kernel`, the single text
+      of each of Q + N sequences, queries first.
     """
     query = query[:, : task.query_length]
     if task.scoring == "summary":

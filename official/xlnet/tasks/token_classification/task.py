@@ -131,7 +131,7 @@ class TokenClassification(Task):
 
 
 def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:
-    """Tags in the letters of BIOES, which seqeval reads; a tag without a letter is of its run.
+    """Tags in the letters of BIOES, which seqeval reads; a tag without a letter continues its run.
 
     Args:
       tags: the tags of a sentence.
