@@ -30,7 +30,8 @@ class DataConfig(Section):
       num_predict: number of prediction targets per window, P.
       target_ratio: the paper's K; one token in K is predicted.
       target_unit: unit of a target span: `word` (whole words) or `token` (single word pieces).
-      max_span: maximum length of a target span, in units of `target_unit`.
+      max_span: maximum length of a target span, in units of `target_unit`; 0: single units, drawn
+        independently of each other.
       phrases: phrases that are masked as a single word, such as `New York`.
       num_lanes: number of record files (lanes) of the training split.
       bidirectional: whether half of the lanes hold reversed text.
@@ -48,7 +49,7 @@ class DataConfig(Section):
         "num_predict": COUNT,
         "target_ratio": Range(1),
         "target_unit": ("word", "token"),
-        "max_span": COUNT,
+        "max_span": COUNT_OR_NONE,
         "num_lanes": Range(1, 99_999),  # Names of files have so many digits.
         "heldout_fraction": RATE,
         "max_unknown": SHARE,

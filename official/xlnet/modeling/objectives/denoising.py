@@ -30,8 +30,8 @@ def denoising_objective(config: ObjectiveSections) -> Objective:
 
     | | `data.target_unit` | `data.max_span` | `objective.target_draws` |
     |---|---|---|---|
-    | BERT (static masking) | `token` | 1 | 10 |
-    | RoBERTa (dynamic masking) | `token` | 1 | 0 |
+    | BERT (static masking) | `token` | 0 | 10 |
+    | RoBERTa (dynamic masking) | `token` | 0 | 0 |
     | whole word masking | `word` | 1 | |
     | n-gram masking | `word` | n | |
     | ERNIE (phrase masking) | `word`, with `data.phrases` | 1 | |

@@ -29,7 +29,8 @@ with probability proportional to length times frequency, n·K·(1/n), so uniform
 start everywhere with the same density, p(n) / (K·E[n]) for length n, and a unit u is in a span
 of length n if that starts in (u-n, u]: P(u is covered) = Σ n·p(n) / (K·E[n]) = 1/K exactly,
 including at the edges, where spans are cut off. K may be fractional: lengths are fixed-point
-integers in units of 2**-12, so results do not depend on the rounding of a device.
+integers in units of 2**-12, so results do not depend on the rounding of a device. With `max_span`
+0 there are no spans: units are drawn independently, as single tokens are in BERT.
 
 **Budget.** Each half has a fixed number of target tokens, P·(its share of the window). Units
 are ranked: spans in random order, then all other units in random order. They are taken in that
@@ -230,8 +231,10 @@ def _sample_targets(
     may_choose_BU = tf.logical_and(is_whole_BU, is_text_BU)
     length_BU = tf.where(may_choose_BU, end_BU - start_BU, 0)
 
-    in_span_BU, span_rank_BU = _sample_spans(span_draws, num_tokens, data)
-    rank_BU = tf.where(in_span_BU, span_rank_BU, 1.0 + unit_draws_BU)
+    rank_BU = 1.0 + unit_draws_BU
+    if data.max_span:
+        in_span_BU, span_rank_BU = _sample_spans(span_draws, num_tokens, data)
+        rank_BU = tf.where(in_span_BU, span_rank_BU, rank_BU)
     by_rank_BU = tf.argsort(rank_BU, axis=1, stable=True)
     taken_BU = _take_while_fits(_take(length_BU, by_rank_BU), budget)
     chosen_BU = _take(taken_BU, tf.argsort(by_rank_BU, axis=1))

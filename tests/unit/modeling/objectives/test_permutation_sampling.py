@@ -20,6 +20,7 @@ SETTINGS = [
     dataclasses.replace(WORDS, reuse_len=0, target_ratio=6.0, max_span=1),
     dataclasses.replace(WORDS, target_unit="token", target_ratio=1.0, num_predict=58),
     dataclasses.replace(WORDS, num_predict=1, max_span=3),
+    dataclasses.replace(WORDS, max_span=0),
 ]
 
 
@@ -94,7 +95,7 @@ def oracle(row, data, seed):
         harmonic = np.cumsum(1 / np.arange(1, data.max_span + 1))
         rank_of_unit = {u: 1 + unit_draws[u] for u in range(len(units))}
         begin = None
-        for k in range(s):
+        for k in range(s if data.max_span else 0):
             if k == 0:
                 n = 1 + int(lengths[0] * data.max_span)
                 begin = -fractions.Fraction(int(phase * int(n * ratio * tick)), tick)
@@ -137,6 +138,23 @@ def oracle(row, data, seed):
         targets |= chosen
         lowest = end + 1
     return targets, order
+
+
+@pytest.mark.parametrize("max_span, expected", [(0, 1 - (38 / 47) * (37 / 46)), (1, 0.05)])
+def test_targets_without_spans_are_independent(max_span, expected):
+    """How many targets stand beside another one: 9 others of 47, or one in each context."""
+    data = dataclasses.replace(WORDS, reuse_len=0, target_unit="token", num_predict=10)
+    data = dataclasses.replace(data, seq_len=48, target_ratio=4.8, max_span=max_span)
+    rows = {**make_rows(data, 4000), "can_be_target": tf.ones([4000, 48], tf.bool)}
+    sampled = sample(rows, data)
+    assert sampled.target_mask.all()
+    is_target = np.zeros([4000, 48], bool)
+    np.put_along_axis(is_target, sampled.target_positions, True, axis=1)
+    inside = is_target[:, 1:-1]
+    beside = (is_target[:, :-2] | is_target[:, 2:])[inside].mean()
+    assert abs(beside - expected) < (0.01 if max_span == 0 else 0.05)
+    counts = is_target.mean(0)
+    assert np.ptp(counts) < 0.06 and abs(counts.mean() - 10 / 48) < 1e-9
 
 
 @pytest.mark.parametrize("data", SETTINGS)
