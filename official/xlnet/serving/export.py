@@ -123,7 +123,7 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         "path": path,
         "signatures": {
             name: {
-                "inputs": sorted(function.structured_input_signature[1]),
+                "inputs": _input_names(function),
                 "outputs": sorted(function.structured_outputs),
             }
             for name, function in signatures.items()
@@ -133,6 +133,15 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         "buckets": list(service.settings.lengths),
         "warmup_requests": warmup_requests,
     }
+
+
+def _input_names(function: Any) -> list[str]:
+    """Names of the inputs of a concrete function, as its signature has them.
+
+    A keyword argument is named by its key, as the name of its spec is in lower case.
+    """
+    positional, by_name = function.structured_input_signature
+    return sorted([*(spec.name for spec in positional), *by_name])
 
 
 def versions(output: str) -> Sequence[int]:
