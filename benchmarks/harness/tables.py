@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files.json_files import write_json
 
 Row = dict[str, Any]
@@ -52,20 +54,32 @@ def mean_and_spread(values: Sequence[float], digits: int = 3) -> str:
     return f"{np.nanmean(values):.{digits}f}{spread}"
 
 
-def fill_table(document: str, name: str, table: str) -> None:
+def recipe_digest(path: str) -> str:
+    """Eight hexadecimal digits of the settings of a recipe, whatever its comments."""
+    settings = json.dumps(XLNetConfig.load(path).as_dict(), sort_keys=True)
+    return hashlib.sha256(settings.encode()).hexdigest()[:8]
+
+
+def fill_table(document: str, name: str, table: str, recipes: Iterable[str] = ()) -> None:
     """Replaces the text between `<!-- table: NAME -->` and `<!-- end -->`.
+
+    The end names the recipes with their digests, `<!-- end: configs/tiny.yaml 0a1b2c3d -->`: a test
+    fails when a recipe has changed since its table was measured.
 
     Args:
       document: path of the Markdown file.
       name: name of the table.
       table: Markdown text.
+      recipes: paths of the recipes that were measured.
 
     Raises:
       ValueError: the document does not have exactly one such table.
     """
     text = pathlib.Path(document).read_text(encoding="utf-8")
-    pattern = rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)"
-    text, replaced = re.subn(pattern, lambda m: f"{m[1]}{table}\n{m[2]}", text, flags=re.S)
+    measured = ", ".join(f"{path} {recipe_digest(path)}" for path in recipes)
+    end = f"<!-- end: {measured} -->" if measured else "<!-- end -->"
+    pattern = rf"(<!-- table: {re.escape(name)} -->\n).*?<!-- end[^>]*-->"
+    text, replaced = re.subn(pattern, lambda m: f"{m[1]}{table}\n{end}", text, flags=re.S)
     if replaced != 1:
         raise ValueError(f"{document}: expected one place for table {name!r}, got {replaced}")
     pathlib.Path(document + ".tmp").write_text(text, encoding="utf-8")

@@ -226,9 +226,10 @@ def write(results: Results, document: str, table: str | None = None) -> None:
       document: path of the Markdown file.
       table: if given, only this table is written, with the differences.
     """
+    recipes = [f"{CONFIGS}/{row}.yaml" for row, runs in results.items() if runs]
     if not table:
-        fill_table(document, "rows", _rows(results))
-    fill_table(document, table or "differences", _differences(results))
+        fill_table(document, "rows", _rows(results), recipes)
+    fill_table(document, table or "differences", _differences(results), recipes)
 
 
 def milliseconds_per_step(runs: list[dict[str, Any]]) -> str:

@@ -194,7 +194,7 @@ def write(rows: list[dict], document: str, num_tokens: int) -> None:
         for row in rows
     )
     table = f"{markdown_table([head, *cells])}\n\nThe document has {num_tokens} tokens."
-    fill_table(document, "attention_length", table)
+    fill_table(document, "attention_length", table, [CONFIG])
 
 
 if __name__ == "__main__":

@@ -121,8 +121,9 @@ def main() -> None:
     table = table_of(results, {task: majority(dev) for task, (_, dev) in tables.items()})
     print(table, file=sys.stderr)
     if flags.document:
-        fill_table(flags.document, "rivals", table)
-        fill_table(flags.document, "rates", rates_table_of(results))
+        recipes = [f"{ablation.CONFIGS}/{row}.yaml" for row in flags.rows]
+        fill_table(flags.document, "rivals", table, recipes)
+        fill_table(flags.document, "rates", rates_table_of(results), recipes)
     print(json.dumps({run.name: result["span_losses"]["span"] for run, result in results.items()}))
 
 

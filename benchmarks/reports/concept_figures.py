@@ -1,7 +1,7 @@
 """Pictures of docs/concepts.md, from windows and attention maps on file (docs/concepts.json).
 
     python -m benchmarks.reports.concept_figures --data=runs/ablation/both \
-      --model=runs/ablation/models/xlnet_k6-0
+      --model=runs/ablation/models/xlnet_k6-0 --attention_model=runs/tiny/model
 
 writes the file, from a data set and a model trained on it: targets and orders of one window as they
 are sampled in training, in many epochs, and the attention maps of a sentence.
@@ -38,6 +38,7 @@ def main() -> None:
         __doc__,
         data=required("data set of `xlnet prepare`"),
         model=required("model directory of `xlnet pretrain`"),
+        attention_model=flag(None, "model of the attention maps; default: --model"),
         text=flag(_TEXT, "input text of the attention maps"),
     )
     from official.xlnet.analysis.attention_maps import attention_maps
@@ -49,7 +50,7 @@ def main() -> None:
         read_window(flags.data, config, index=_WINDOW_INDEX, epoch=epoch)
         for epoch in range(_NUM_EPOCHS)
     ]
-    maps = attention_maps(flags.model, flags.text)
+    maps = attention_maps(flags.attention_model or flags.model, flags.text)
     tree = {
         "pieces": windows[0].pieces,
         "reuse_len": windows[0].part.count("reuse"),

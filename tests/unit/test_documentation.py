@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from benchmarks.harness.tables import recipe_digest
 from benchmarks.reports import figures
 from official import xlnet
 from tests.helpers.documents import ROOT, blocks
@@ -20,6 +21,7 @@ from tools import api_page
 
 DOCS = ROOT / "docs"
 IMAGE = re.compile(r"!\[[^\]]*\]\((?:docs/)?images/(\w+)\.png\)")
+TABLE_END = re.compile(r"<!-- end: ([^>]*) -->")
 MODULES = [
     "extensions.bert",
     "extensions.universal",
@@ -92,6 +94,22 @@ def test_no_picture_is_older_than_what_it_shows(tmp_path, monkeypatch):
     text = page.read_text(encoding="utf-8")
     page.write_text(text.replace("| 2,253,000 |", "| 2,254,000 |"), encoding="utf-8")
     assert figures.older(tmp_path) == ["records"]
+
+
+def test_no_table_is_older_than_its_recipes(tmp_path, monkeypatch):
+    """A table that fails is measured again by the command above it, or taken out."""
+    monkeypatch.chdir(ROOT)
+    pages = [path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")]
+    ends = {end for page in pages for end in TABLE_END.findall(page)}
+    recipes = {recipe for end in ends for recipe in end.split(", ")}
+    paths = {recipe.partition(" ")[0] for recipe in recipes}
+    assert recipes and recipes == {f"{path} {recipe_digest(path)}" for path in paths}
+    recipe = shutil.copy("configs/tiny.yaml", tmp_path / "tiny.yaml")
+    before = recipe_digest(str(recipe))
+    recipe.write_text(recipe.read_text() + "# A comment.\n")
+    assert recipe_digest(str(recipe)) == before
+    recipe.write_text(recipe.read_text().replace("num_layers: 2", "num_layers: 3"))
+    assert recipe_digest(str(recipe)) != before
 
 
 def test_readme_and_home_show_the_same_code_and_results():

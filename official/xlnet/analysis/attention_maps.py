@@ -15,6 +15,7 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from official.xlnet.runtime.pictures import Shown, new_figure
@@ -72,7 +73,7 @@ class AttentionMaps(Shown):
 
 @checks_arguments("model", max_tokens=1)
 def attention_maps(
-    model: str | XLNetEncoder,
+    model: str | Encoder,
     text: str,
     max_tokens: int = 128,
     text_pair: str | None = None,
@@ -100,7 +101,7 @@ def attention_maps(
       (2, 4, 7, 7)
     """
     if isinstance(model, str):
-        model, tokenizer = load_xlnet(model), load_tokenizer(model)
+        model, tokenizer = load_encoder(model), load_tokenizer(model)
     if tokenizer is None:
         raise ConfigError("tokenizer: expected that of the loaded encoder, got None")
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
@@ -123,7 +124,7 @@ def load_xlnet(model_dir: str) -> XLNetEncoder:
 
 
 def read_text(
-    encoder: XLNetEncoder, inputs: dict[str, np.ndarray], **wanted: bool
+    encoder: Encoder, inputs: dict[str, np.ndarray], **wanted: bool
 ) -> dict[str, tf.Tensor]:
     """Outputs of the encoder: with attention to both sides, or to the left for a causal model.
 

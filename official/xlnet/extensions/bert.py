@@ -116,12 +116,14 @@ class BertEncoder(BertEncoderV2, Encoder):
       training: whether dropout is applied.
       return_word_embedding: whether to return `word_embedding`.
       return_hidden_states: whether to return `hidden_states`.
+      return_attention_scores: whether to return `attention_scores`.
 
     Returns:
       A dictionary of
         content: [B, T, D].
         word_embedding: [V, D], for a tied head.
         hidden_states: [L + 1, B, T, D], before each block and at the end.
+        attention_scores: [L, B, N, T, T], probabilities over the last axis.
 
     Raises:
       ValueError: an input is unknown or too long, or both `order` and `perm_mask` are given.
@@ -156,6 +158,7 @@ class BertEncoder(BertEncoderV2, Encoder):
                 attention_dropout=model.dropatt,
                 initializer=tf_keras.initializers.TruncatedNormal(stddev=model.init_std),
                 norm_first=self.norm_first,
+                return_attention_scores=True,
                 **kwargs,
             )
 
@@ -181,6 +184,7 @@ class BertEncoder(BertEncoderV2, Encoder):
         training: bool | None = None,
         return_word_embedding: bool = False,
         return_hidden_states: bool = False,
+        return_attention_scores: bool = False,
     ) -> dict[str, tf.Tensor]:
         require_float32_products("with the Model Garden's layers")
         inputs = self._checked(inputs)
@@ -188,17 +192,20 @@ class BertEncoder(BertEncoderV2, Encoder):
         hidden_BTD = self._embedding_dropout(self._embed(inputs), training=training)
         hidden_BTD = tf.cast(hidden_BTD, dtype)
         mask_BTT = self._can_attend(inputs)
-        hidden_states = [hidden_BTD]
+        hidden_states, scores = [hidden_BTD], []
         for block in self._transformer_layers:
-            # The garden's blocks end in float32.
-            hidden_BTD = tf.cast(block([hidden_BTD, mask_BTT], training=training), dtype)
+            hidden_BTD, scores_BNTT = block([hidden_BTD, mask_BTT], training=training)
+            hidden_BTD = tf.cast(hidden_BTD, dtype)  # The garden's blocks end in float32.
             hidden_states.append(hidden_BTD)
+            scores.append(scores_BNTT)
         hidden_states[-1] = self._finish(hidden_BTD)
         outputs = {"content": hidden_states[-1]}
         if return_word_embedding:
             outputs["word_embedding"] = self.get_embedding_table()
         if return_hidden_states:
             outputs["hidden_states"] = tf.stack(hidden_states)
+        if return_attention_scores:
+            outputs["attention_scores"] = tf.stack(scores)
         return outputs
 
     def _finish(self, hidden_BTD: tf.Tensor) -> tf.Tensor:

@@ -50,7 +50,8 @@ class Progress:
         if self._bar is None:
             bar_format = "{desc}" if share is None else "{percentage:3.0f}%|{bar}| {desc}"
             options: dict[str, Any] = {"bar_format": bar_format, "dynamic_ncols": True}
-            self._bar = _kind_of_bar()(total=1, initial=share or 0, file=self._stream, **options)
+            options |= {"total": 1, "initial": share or 0, "desc": text}
+            self._bar = _kind_of_bar()(file=self._stream, **options)
         self._bar.n, self._bar.desc = share or 0, text
         self._bar.refresh()
 

@@ -98,6 +98,11 @@ def test_who_sees_whom():
     np.testing.assert_array_equal(
         depends_on(bert, ids, perm_mask=np.stack([~expected] * 2)), expected
     )
+    inputs = {"token_ids": ids, "order": tf.constant(order)}
+    scores = bert(inputs, return_attention_scores=True)["attention_scores"].numpy()
+    assert scores.shape == (bert.model.num_layers, 2, bert.model.num_heads, 5, 5)
+    np.testing.assert_array_equal(scores > 0, np.broadcast_to(expected, scores.shape))
+    np.testing.assert_allclose(scores.sum(-1), 1, atol=1e-6)
     causal = rival_encoder(attention_type="uni")
     np.testing.assert_array_equal(depends_on(causal, ids), np.tri(5, dtype=bool))
 
