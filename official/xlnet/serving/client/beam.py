@@ -9,6 +9,7 @@ rows do not stop the pipeline: they are written to a separate file with the erro
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import glob
 import os
 import uuid
@@ -38,6 +39,14 @@ _TABLES = (".csv", ".tsv")
 Row = dict[str, Any]
 
 
+@dataclasses.dataclass
+class _Exported:
+    """A loaded version, and {text input: column of the training data}; Beam holds it weakly."""
+
+    saved_model: Any
+    columns: dict[str, str]
+
+
 class SavedModelHandler(ModelHandler[Row, Row, Any]):
     """Beam model handler that runs `serving_default` of an exported model in `RunInference`.
 
@@ -58,15 +67,15 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         super().__init__(max_batch_size=batch_size)
         self._version_dir = version_dir
 
-    def load_model(self) -> tuple[Any, dict[str, str]]:
-        """Loads the exported model; returns it and {text input: column of the training data}."""
+    def load_model(self) -> _Exported:
+        """Loads the exported model."""
         import tensorflow as tf
         import tensorflow_text  # noqa: F401  Registers the operations.
 
         with local_copy(self._version_dir) as copy, plain_folder(copy) as folder:
             path = os.path.join(folder, COLUMNS_FILE)
             columns = read_json(path) if os.path.exists(path) else {}
-            return tf.saved_model.load(folder), conform(columns, dict[str, str], path)
+            return _Exported(tf.saved_model.load(folder), conform(columns, dict[str, str], path))
 
     def run_inference(
         self, batch: Sequence[Row], model: Any, inference_args: dict[str, Any] | None = None
@@ -74,9 +83,8 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         """Returns the prediction or error of each row."""
         import tensorflow as tf
 
-        saved_model, known = model
-        signature = saved_model.signatures["serving_default"]
-        column_of = {n: known.get(n, n) for n in signature.structured_input_signature[1]}
+        signature = model.saved_model.signatures["serving_default"]
+        column_of = {n: model.columns.get(n, n) for n in signature.structured_input_signature[1]}
         try:
             columns = {
                 name: [row[name] if name in row else row[column] for row in batch]
