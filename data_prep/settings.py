@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from official.xlnet.configs.validation import SHARE, require_number
 from official.xlnet.data.reading import MAX_LOST
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
     from official.xlnet.configs.data import DataConfig
@@ -46,10 +46,12 @@ class ReadOptions:
     def __post_init__(self):
         """Validates the values."""
         for name, allowed in (("format", FORMATS), ("on_bad_utf8", ("error", "replace"))):
-            if getattr(self, name) not in allowed:
-                raise DataError(
-                    f"{name}: expected one of {', '.join(allowed)}, got {getattr(self, name)!r}"
-                )
+            require_data(
+                getattr(self, name) in allowed,
+                name,
+                f"one of {', '.join(allowed)}",
+                f"{getattr(self, name)!r}",
+            )
         require_number("max_lost", self.max_lost, SHARE, numbers.Real)
         try:
             self.document_starts()
@@ -87,12 +89,6 @@ class SampleOptions(ReadOptions):
     sample_bytes: int = 100_000_000
     seed: int = 0
     progress: bool = False
-
-    def __post_init__(self):
-        """Validates the values."""
-        super().__post_init__()
-        if self.sample_bytes < 1:
-            raise DataError(f"sample_bytes: expected at least 1, got {self.sample_bytes}")
 
 
 # Settings that records do not depend on, or that follow from the vocabulary; the manifest keeps
@@ -158,12 +154,13 @@ class Settings(ReadOptions):
     def __post_init__(self):
         """Validates the values."""
         super().__post_init__()
-        if not 1 <= self.reuse_len <= self.seq_len - 5:
-            raise DataError(
-                f"data.reuse_len: expected from 1 to seq_len - 5 = {self.seq_len - 5} to write "
-                f"records (windows advance by it, and A and B need a token each), "
-                f"got {self.reuse_len}"
-            )
+        require_data(
+            1 <= self.reuse_len <= self.seq_len - 5,
+            "data.reuse_len",
+            f"from 1 to seq_len - 5 = {self.seq_len - 5} to write records (windows advance by "
+            "it, and A and B need a token each)",
+            self.reuse_len,
+        )
 
     @classmethod
     def from_config(cls, data: DataConfig, **options: Any) -> Settings:

@@ -2,8 +2,8 @@
 
     python -m tools.api_page
 
-The list has the first line of each docstring. A test verifies that it is up to date. MkDocs calls
-the functions `on_…` (`hooks` in mkdocs.yml): the site has a page for each section, which
+The list has the first paragraph of each docstring. A test verifies that it is up to date. MkDocs
+calls the functions `on_…` (`hooks` in mkdocs.yml): the site has a page for each section, which
 mkdocstrings makes of signatures and docstrings, and the names in the list link to them. Modules
 are parsed, not imported, except `official.xlnet`, whose names come first.
 """
@@ -11,7 +11,6 @@ are parsed, not imported, except `official.xlnet`, whose names come first.
 from __future__ import annotations
 
 import ast
-import itertools
 import pathlib
 import re
 from typing import Any
@@ -21,115 +20,105 @@ from official import xlnet
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs/library.md"
 
-# {section: modules whose public names are listed}; a folder includes all of its modules.
+# {section: other names that programs and extensions use}.
 SECTIONS = {
-    "Functions for plain texts": (
-        "official.xlnet.api.finetuning",
-        "official.xlnet.api.prediction",
-        "official.xlnet.api.vocabulary",
-        "official.xlnet.inference.embedding",
-        "official.xlnet.checkpoints.any_format",
-        "official.xlnet.checkpoints.convert",
-    ),
     "Configuration": (
-        "official.xlnet.configs.experiment",
-        "official.xlnet.configs.model",
-        "official.xlnet.configs.data",
-        "official.xlnet.configs.objective",
-        "official.xlnet.configs.training",
-        "official.xlnet.configs.task",
-        "official.xlnet.tasks.settings",
-        "official.xlnet.errors",
+        "official.xlnet.configs.model.ModelConfig",
+        "official.xlnet.configs.data.DataConfig",
+        "official.xlnet.configs.objective.ObjectiveConfig",
+        "official.xlnet.configs.objective.Stage",
+        "official.xlnet.configs.training.TrainingConfig",
+        "official.xlnet.configs.task.TaskConfig",
+        "official.xlnet.tasks.settings.LabelConfig",
+        "official.xlnet.tasks.settings.QueryConfig",
+        "official.xlnet.tasks.settings.CandidatesConfig",
+        "official.xlnet.tasks.settings.AnswerModuleConfig",
+        "official.xlnet.tasks.classification.ClassificationConfig",
+        "official.xlnet.tasks.multiple_choice.ChoiceConfig",
+        "official.xlnet.tasks.multitask.MultitaskConfig",
+        "official.xlnet.tasks.question_answering.AnswerConfig",
+        "official.xlnet.tasks.ranking.RankingConfig",
+        "official.xlnet.extensions.settings.NextSentenceConfig",
+        "official.xlnet.extensions.settings.ErnieObjectiveConfig",
+        "official.xlnet.extensions.settings.BertModelConfig",
+        "official.xlnet.extensions.settings.UniversalModelConfig",
+        "official.xlnet.extensions.settings.StochasticAnswerConfig",
+        "official.xlnet.extensions.settings.LanguageModelLossConfig",
     ),
-    "Model": (
-        "official.xlnet.modeling.networks",
-        "official.xlnet.modeling.layers",
-        "official.xlnet.modeling.models.xlnet_pretrainer",
-        "official.xlnet.modeling.models.xlnet_task_model",
-        "official.xlnet.modeling.models.xlnet_classifier",
-        "official.xlnet.modeling.models.trainable_model",
-        "official.xlnet.checkpoints.model_directory",
+    "Errors": (
+        "official.xlnet.errors.XLNetError",
+        "official.xlnet.errors.ConfigError",
+        "official.xlnet.errors.ArgumentTypeError",
+        "official.xlnet.errors.DataError",
+        "official.xlnet.errors.DivergedError",
+        "official.xlnet.errors.PeerLostError",
+        "official.xlnet.errors.PreemptedError",
+        "official.xlnet.errors.StoppedError",
+    ),
+    "Layers and optimizers": (
+        "official.xlnet.modeling.networks.encoder.Encoder",
+        "official.xlnet.modeling.networks.recurrent_memory.Memory",
+        "official.xlnet.modeling.layers.attention.attention",
+        "official.xlnet.modeling.layers.feed_forward.FeedForward",
+        "official.xlnet.modeling.layers.lm_head.LMHead",
+        "official.xlnet.modeling.layers.relative_position.sinusoids",
+        "official.xlnet.training.optimization.AdamW",
+        "official.xlnet.training.optimization.LAMB",
+        "official.xlnet.training.optimization.Muon",
+        "official.xlnet.training.optimization.WarmupThenDecay",
     ),
     "Objectives": (
-        "official.xlnet.modeling.objectives.base",
-        "official.xlnet.modeling.objectives.permutation_lm",
-        "official.xlnet.modeling.objectives.denoising",
-        "official.xlnet.modeling.objectives.causal_lm",
-        "official.xlnet.modeling.objectives.auxiliary",
-        "official.xlnet.modeling.objectives.permutation_sampling",
-    ),
-    "Extensions": (
-        "official.xlnet.configs.base",
-        "official.xlnet.modeling.depth.stacked",
-        "official.xlnet.modeling.ops.initializers",
-        "official.xlnet.extensions.settings",
-        "official.xlnet.extensions.auxiliary",
-        "official.xlnet.extensions.contiguous",
-        "official.xlnet.extensions.language_model_loss",
-        "official.xlnet.extensions.stochastic_answer",
-    ),
-    "Tokenization and data": (
-        "official.xlnet.tokenization.tokenizer",
-        "official.xlnet.data.schema",
-        "official.xlnet.data.pretraining_dataset",
-        "data_prep.pipelines.prepare",
-    ),
-    "Training and evaluation": (
-        "official.xlnet.training.pretraining",
-        "official.xlnet.training.optimization",
-        "official.xlnet.training.evaluation",
+        "official.xlnet.modeling.objectives.base.ObjectiveBatch",
+        "official.xlnet.modeling.objectives.auxiliary.AuxiliaryObjective",
+        "official.xlnet.modeling.objectives.permutation_lm.permutation_objective",
+        "official.xlnet.modeling.objectives.denoising.denoising_objective",
+        "official.xlnet.modeling.objectives.causal_lm.causal_objective",
+        "official.xlnet.modeling.objectives.permutation_sampling.sample_targets_and_order",
     ),
     "Fine-tuning tasks": (
-        "official.xlnet.data.examples",
-        "official.xlnet.data.reading",
-        "official.xlnet.modeling.heads.base",
-        "official.xlnet.tasks.classification.__init__",
-        "official.xlnet.tasks.multiple_choice.__init__",
-        "official.xlnet.tasks.multitask.__init__",
-        "official.xlnet.tasks.question_answering.__init__",
-        "official.xlnet.tasks.ranking.__init__",
-        "official.xlnet.tasks.token_classification.__init__",
-        "official.xlnet.tasks.task",
-        "official.xlnet.tasks.batching",
-        "official.xlnet.extensions.text_baselines",
-        "official.xlnet.configs.finetuning_defaults",
-        "official.xlnet.training.finetuning",
-        "official.xlnet.extensions.several_runs.search",
-        "official.xlnet.inference.task_prediction",
+        "official.xlnet.data.examples.TextExample",
+        "official.xlnet.tasks.multiple_choice.ChoiceExample",
+        "official.xlnet.tasks.question_answering.QuestionExample",
+        "official.xlnet.tasks.ranking.RankingExample",
+        "official.xlnet.tasks.token_classification.TaggedExample",
+        "official.xlnet.tasks.task.Task",
+        "official.xlnet.modeling.heads.base.Head",
+        "official.xlnet.data.reading.Reading",
+        "official.xlnet.extensions.stochastic_answer.StochasticAnswerHead",
+        "official.xlnet.extensions.text_baselines.text_baselines",
+        "official.xlnet.configs.finetuning_defaults.default_learning_rate",
+        "official.xlnet.configs.finetuning_defaults.default_epochs",
+        "official.xlnet.configs.finetuning_defaults.default_batch_size",
     ),
     "Scoring and generation": (
-        "official.xlnet.inference.scoring",
-        "official.xlnet.inference.words",
-        "official.xlnet.inference.pairs",
-        "official.xlnet.inference.cloze",
-        "official.xlnet.inference.generation",
-        "official.xlnet.inference.sampling",
+        "official.xlnet.inference.scoring.Score",
+        "official.xlnet.inference.words.Word",
+        "official.xlnet.inference.pairs.pair_metrics",
+        "official.xlnet.inference.cloze.Candidate",
     ),
     "Serving": (
-        "official.xlnet.serving.export",
-        "official.xlnet.serving.client.endpoint",
-        "official.xlnet.serving.client.beam",
+        "official.xlnet.serving.client.endpoint.connect",
+        "official.xlnet.serving.client.endpoint.Endpoint",
+        "official.xlnet.serving.client.beam.predict_in_bulk",
     ),
     "Model Garden": (
-        "official.xlnet.garden.bert_style_encoder",
-        "official.xlnet.garden.pretraining",
+        "official.xlnet.garden.bert_style_encoder.bert_style_encoder",
+        "official.xlnet.garden.pretraining.xlnet_pretraining",
     ),
     "Looking inside": (
-        "official.xlnet.analysis.record_windows",
-        "official.xlnet.analysis.attention_maps",
-        "official.xlnet.analysis.masks",
-        "official.xlnet.analysis.attention_patterns",
+        "official.xlnet.analysis.record_windows.read_window",
+        "official.xlnet.analysis.attention_maps.AttentionMaps",
+        "official.xlnet.analysis.attention_patterns.find_patterns",
+        "official.xlnet.analysis.masks.Masks",
     ),
-    "Command line": ("official.xlnet.cli",),
 }
 _INTRODUCTION = """\
 <!-- Written by `python -m tools.api_page`; edit the docstrings instead. -->
 
 # API
 
-The names of `official.xlnet` (`from official import xlnet`) are imported lazily, so importing the
-package is fast. The other names are imported from their modules. Their docstrings say more; in the
-site that `make docs` builds, every name leads to them.
+Names of `official.xlnet` are imported with `from official import xlnet`, all others from their
+modules. On the site that `make docs` builds, each name links to its signature and docstring.
 [Concepts](concepts.md) explains the terms, [architecture](architecture.md) the folders.
 """
 
@@ -145,24 +134,22 @@ def page() -> str:
     """Returns the contents of the list."""
     parts = [_INTRODUCTION]
     for title, found in entries().items():
-        parts.append(f"## {title}\n\n| name | | module |\n|---|---|---|")
-        parts += [f"| `{node.name}` | {first_line(node)} | `{module}` |" for module, node in found]
+        parts.append(f"## {title}\n\n| name | |\n|---|---|")
+        for module, node in found:
+            name = node.name if title == "official.xlnet" else f"{module}.{node.name}"
+            parts.append(f"| `{name}` | {first_line(node)} |")
         parts[-1] += "\n"
     return "\n".join(parts)
 
 
 def entries() -> dict[str, list[tuple[str, Definition]]]:
-    """{section: its names, each as its module and its definition}."""
+    """Returns {section: [(module, definition)]}."""
     found: dict[str, list[tuple[str, Definition]]] = {"official.xlnet": []}
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
         found["official.xlnet"].append(find(xlnet._place_of(name), name))
-    for title, modules in SECTIONS.items():
-        found[title] = [
-            (module, node)
-            for module in itertools.chain.from_iterable(map(modules_in, modules))
-            for node in definitions(module)
-            if node.name not in xlnet.__all__
-        ]
+    for title, names in SECTIONS.items():
+        places = [name.rsplit(".", 1) for name in names]
+        found[title] = [find(*place) for place in places if place[1] not in xlnet.__all__]
     return found
 
 
@@ -173,13 +160,11 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds a page for each section to the site, without what a guide shows; MkDocs calls it."""
+    """Adds a page for each section to the site; MkDocs calls it."""
     from mkdocs.structure.files import File, InclusionLevel  # Where the site is built only.
 
-    guides = "".join(path.read_text(encoding="utf-8") for path in PAGE.parent.glob("*.md"))
-    shown = re.findall(r"^::: (\S+)", guides, re.MULTILINE)
     for title, found in entries().items():
-        named = [f"::: {module}.{node.name}" for module, node in found if module not in shown]
+        named = [f"::: {module}.{node.name}" for module, node in found]
         name, text = re.sub("[^a-z]", "_", title.lower()), "\n\n".join([f"# {title}", *named])
         level = InclusionLevel.NOT_IN_NAV
         files.append(File.generated(config, f"api_{name}.md", content=text, inclusion=level))
@@ -188,18 +173,15 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Makes links of the names in the list; MkDocs calls it."""
-    if page.file.src_uri == PAGE.name:
-        row = r"^\| `(\w+)` (.*\| `([\w.]+)` \|)$"
-        return re.sub(row, r"| [`\1`][\3.\1] \2", markdown, flags=re.MULTILINE)
-    return markdown
+    if page.file.src_uri != PAGE.name:
+        return markdown
+    places = {node.name: f"{module}.{node.name}" for module, node in entries()["official.xlnet"]}
 
+    def link(row: re.Match) -> str:
+        name = row[1].rpartition(".")[2]
+        return f"| [`{name}`][{places.get(row[1], row[1])}] |"
 
-def modules_in(name: str) -> list[str]:
-    """Returns the modules in a folder, or the module itself; `….__init__` is a folder's own."""
-    if name.endswith(".__init__"):
-        return [name.removesuffix(".__init__")]
-    folder = ROOT.joinpath(*name.split("."))
-    return [f"{name}.{path.stem}" for path in sorted(folder.glob("[!_]*.py"))] or [name]
+    return re.sub(r"^\| `([\w.]+)` \|", link, markdown, flags=re.MULTILINE)
 
 
 def parse(module: str) -> ast.Module:
@@ -207,15 +189,6 @@ def parse(module: str) -> ast.Module:
     path = ROOT.joinpath(*module.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return ast.parse(file.read_text(encoding="utf-8"))
-
-
-def definitions(module: str) -> list[Definition]:
-    """Returns the public functions and classes defined in a module, in source order."""
-    return [
-        node
-        for node in parse(module).body
-        if isinstance(node, Definition) and not node.name.startswith("_") and not is_overload(node)
-    ]
 
 
 def is_overload(node: Definition) -> bool:
@@ -234,9 +207,10 @@ def find(module: str, name: str) -> tuple[str, Definition]:
 
 
 def first_line(node: Definition) -> str:
-    """Returns the first line of a docstring as the cell of a table."""
+    """Returns the first paragraph of a docstring as a table cell."""
     text = (ast.get_docstring(node) or "").partition("\n\n")[0]
-    return " ".join(text.split()).replace("<", "&lt;").replace("|", "\\|")
+    text = re.sub("`[^`]*`|<", lambda m: m[0] if m[0] != "<" else "&lt;", " ".join(text.split()))
+    return text.replace("|", "\\|")
 
 
 if __name__ == "__main__":

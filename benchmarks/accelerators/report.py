@@ -25,25 +25,22 @@ def write(results: str, document: str) -> None:
     tpu = [row for row in rows if CHIPS[row["chip"]].kind == "TPU"]
     gpu = [row for row in rows if CHIPS[row["chip"]].kind == "GPU" and row["fits"]]
     gpu = [row for row in gpu if row["chip"] != CARD or row["step"] not in OF_RELEASE]
-    fill_table(document, "memory", _table(_MEMORY, tpu, _memory))
-    fill_table(document, "speed", _table(_SPEED, [row for row in tpu if row["fits"]], _speed))
+    fill_table(document, "tpu", _table(_TPU, tpu, _step))
     fill_table(document, "gpu", _table(_GPU, gpu, _kernels))
     fill_table(document, "slices", _table(_SLICES, slices, _slice))
     fill_table(document, "release", _table(_RELEASE, _beside_release(rows), list))
 
 
 _NAME = ["step", "chip", "rows"]
-_MEMORY = [*_NAME, "arguments, GB", "temporaries, GB", "code, MB", "loops", "CPU s"]
-_SPEED = [*_NAME, "TFLOP", "counted", "GB moved", "roofline, ms", "tokens/s/chip", "estimate, ms"]
+_SIZES = ["arguments, GB", "temporaries, GB"]
+_TPU = [*_NAME, *_SIZES, "TFLOP", "GB moved", "roofline, ms", "estimate, ms", "tokens/s"]
 _GPU = [
-    *_NAME,
-    *("type", "arguments, GB", "temporaries, GB", "kernels", "loops", "GB moved", "moving, ms"),
-    *("counted TFLOP", "arithmetic, ms", "tokens/s"),
+    *(*_NAME, "type", *_SIZES),
+    *("moving, ms", "arithmetic, ms", "tokens/s"),
 ]
 _SLICES = [
-    *("step", "chips", "rows of a chip", "arguments, GB", "temporaries, GB", "CPU s"),
-    *("summed, GB", "summing, ms", "roofline, ms", "estimate, ms", "tokens/s", "days"),
-    "windows/s of a host",
+    *("step", "chips", "rows of a chip", "summing, ms"),
+    *("roofline, ms", "estimate, ms", "tokens/s", "days", "windows/s of a host"),
 ]
 
 _RECOMPUTE = "model.recompute=block"
@@ -79,29 +76,24 @@ def _name(row: dict[str, Any]) -> str:
     return ", ".join([row["step"], *settings])
 
 
-def _memory(row: dict[str, Any]) -> list[str]:
+def _sizes(row: dict[str, Any]) -> list[str]:
+    return [f"{row['arguments'] / 1e9:.2f}", f"{row['temporaries'] / 1e9:.2f}"]
+
+
+def _step(row: dict[str, Any]) -> list[str]:
     name = [_name(row), row["chip"], row["batch_size"]]
     if not row["fits"]:
-        return [*name, "does not fit", "", "", "", ""]
-    sizes = f"{row['arguments'] / 1e9:.2f}", f"{row['temporaries'] / 1e9:.2f}"
-    code = f"{row['code'] / 1e6:.0f}"
-    loops = "?" if row["loops"] is None else row["loops"]
-    return [*name, *sizes, code, loops, f"{row['cpu_seconds']:.0f}"]
-
-
-def _speed(row: dict[str, Any]) -> list[str]:
+        return [*name, "does not fit", *[""] * (len(_TPU) - len(name) - 1)]
     chip = CHIPS[row["chip"]]
     roofline = max(row["flops"] / chip.flops, row["bytes"] / chip.bandwidth)
     return [
-        _name(row),
-        row["chip"],
-        row["batch_size"],
+        *name,
+        *_sizes(row),
         f"{row['flops'] / 1e12:.2f}",
-        f"{row['counted_flops'] / 1e12:.2f}",
         f"{row['bytes'] / 1e9:.0f}",
         f"{1e3 * roofline:.0f}",
-        f"{row['tokens'] * chip.devices / roofline:,.0f}",
         "?" if row["cycles"] is None else f"{1e3 * row['cycles'] / chip.clock:.0f}",
+        f"{row['tokens'] * chip.devices / roofline:,.0f}",
     ]
 
 
@@ -119,10 +111,6 @@ def _slice(row: dict[str, Any]) -> list[str]:
         _name(row),
         row["chip"],
         row["batch_size"],
-        f"{row['arguments'] / 1e9:.2f}",
-        f"{row['temporaries'] / 1e9:.2f}",
-        f"{row['cpu_seconds']:.0f}",
-        f"{summed / 1e9:.2f}",
         f"{2e3 * summed / chip.links:.1f}",
         f"{1e3 * roofline:.0f}",
         "?" if estimate is None else f"{1e3 * estimate:.0f}",
@@ -136,18 +124,16 @@ def _kernels(row: dict[str, Any]) -> list[str]:
     chip = CHIPS[row["chip"]]
     peak = chip.float32_flops if row["precision"] == "float32" else chip.flops
     moving, arithmetic = row["moved"] / chip.bandwidth, row["counted_flops"] / peak
-    traffic = [row["kernels"], row["loops"], f"{row['moved'] / 1e9:.1f}", f"{1e3 * moving:.1f}"]
+    shown = f"{1e3 * moving:.1f}"
     if row["loops"]:  # The module does not say how often their kernels run.
-        moving, traffic = 0.0, ["?", row["loops"], "?", "?"]
+        moving, shown = 0.0, "?"
     return [
         _name(row),
         row["chip"],
         row["batch_size"],
         row["precision"].removeprefix("mixed_"),
-        f"{row['arguments'] / 1e9:.2f}",
-        f"{row['temporaries'] / 1e9:.2f}",
-        *traffic,
-        f"{row['counted_flops'] / 1e12:.2f}",
+        *_sizes(row),
+        shown,
         f"{1e3 * arithmetic:.1f}",
         f"{row['tokens'] / max(moving, arithmetic):,.0f}",
     ]

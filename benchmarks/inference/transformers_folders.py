@@ -95,19 +95,15 @@ def main() -> None:
 
 def write_table() -> None:
     """Fills the table of the page from the results on file."""
-    cells = {tuple(row[key] for key in _KEY): row["difference"] for row in read_rows(RESULTS)}
-    head = [f"{version}: {way}" for version in PYTHONS for way in DIRECTIONS]
-    rows = [["head", "call", *head]]
+    rows = [["head", *(f"transformers {version}" for version in PYTHONS)]]
+    on_file = read_rows(RESULTS)
     for kind, name in _NAMES.items():
-        for call in CALLS:
-            keys = [(v, kind, way, call) for v in PYTHONS for way in DIRECTIONS]
-            if any(key in cells for key in keys):
-                rows.append([name, call, *(_text(cells.get(key)) for key in keys)])
+        largest = (
+            max(x["difference"] for x in on_file if (x["version"], x["head"]) == (version, kind))
+            for version in PYTHONS
+        )
+        rows.append([name, *(f"{value:.0e}" for value in largest)])
     fill_table(PAGE, "transformers", markdown_table(rows))
-
-
-def _text(value: float | None) -> str:
-    return "" if value is None else f"{value:.0e}" if value else "0"
 
 
 def compare(

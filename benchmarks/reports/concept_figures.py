@@ -20,7 +20,7 @@ from official.xlnet.files.json_files import write_json
 from official.xlnet.runtime.pictures import new_figure, png
 
 RESULTS = "docs/concepts.json"
-_SHOWN = 9  # Number of tokens in a close-up.
+_SHOWN = 7  # Number of tokens in a close-up.
 _NUM_ORDERS = 4
 _WINDOW_INDEX = 20  # Window of the first lane that is drawn.
 _NUM_EPOCHS = 60  # Epochs for which its targets are sampled.
@@ -81,7 +81,8 @@ def streams(tree: dict[str, Any]) -> bytes:
         (epoch, int(position))
         for epoch, is_target in enumerate(tree["is_target"])
         for position in np.flatnonzero(is_target[: tree["reuse_len"]])[::-1]
-        if "▁" not in [tree["pieces"][i] for i in _places(tree, position)]  # A space alone.
+        if "▁" not in (shown := [tree["pieces"][i] for i in _places(tree, position)])
+        and shown[0] != "."  # A space or a full stop looks like a stray mark.
     )
     masks = [mask[position] for mask in _masks(tree, epoch)]
     return _rows(tree, position, [epoch, epoch], masks, ["content", "query"])
@@ -179,7 +180,7 @@ def _rows(
     labels = [tree["pieces"][i].replace("▁", "") or "␣" for i in places]
     widths = [max(4, len(label) + 1.5) for label in labels]
     lefts = np.cumsum([0, *widths])
-    figure = new_figure(8, 0.75 * len(names))
+    figure = new_figure(6, 0.75 * len(names))
     for axes, epoch, mask, name in zip(
         figure.subplots(len(names), squeeze=False)[:, 0], epochs, masks, names, strict=True
     ):

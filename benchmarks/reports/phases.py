@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
 from benchmarks.costs import flops
 from benchmarks.harness.contest import Contestant, compete
-from benchmarks.harness.workload import BASE3, SHAPES, SMALL, Shape, encoding, growing
+from benchmarks.harness.workload import BASE3, SHAPES, Shape, encoding, growing
 from benchmarks.train_step import HF, OURS, against_ceiling, compare, contestants
 
 ENCODER_LENGTHS, ENCODER_BATCHES = (64, 128, 512), (1, 8)
@@ -20,7 +19,6 @@ _GROWTH_TOKENS = {"short": (128, 256, 512), "long": (1024, 2048)}
 _GROWTH_MEMORY = {"short": (0, 128, 256), "long": (512, 1024)}
 _BEST = ("ours", "tf-models-official", "HF")
 # Two layers of `small`, for a short compilation; all layers have the same products.
-_CHECKED = dataclasses.replace(SMALL, num_layers=2)
 
 
 def recompute(rounds: int, in_turns: bool = True, **sizes: Any) -> dict[str, Any]:
@@ -93,40 +91,6 @@ def growth(shapes: dict[str, Shape], rounds: int) -> dict[str, Any]:
     }
 
 
-def xla_check() -> dict[str, Any]:
-    """Compares FLOP and memory traffic of a step: formula, traced graph and XLA.
-
-    Returns:
-      A dictionary with
-        formula_flops, graph_flops, xla_flops: FLOP of matrix products.
-        formula_elements, xla_elements: elements that they read and write.
-        formula_bytes: total of `flops.step_bytes`.
-        xla_bytes: bytes of all kernels of the optimized HLO.
-    """
-    import tensorflow as tf
-
-    from benchmarks.accelerators.jax_side.hlo import kernels_of
-    from benchmarks.costs.count import products_of, products_of_hlo
-    from benchmarks.harness.workload import config_of
-    from benchmarks.training.ours import pretrainer
-
-    model, batch = pretrainer(_CHECKED, config_of(_CHECKED))
-    graph = tf.function(model.train_step).get_concrete_function(batch).graph
-    compiled = tf.function(model.train_step, jit_compile=True)
-    hlo = compiled.experimental_get_compiler_ir(batch)(stage="optimized_hlo")
-    dots = list(products_of_hlo(hlo))
-    formula = flops.computed(_CHECKED)
-    return {
-        "formula_flops": flops.total(formula),
-        "graph_flops": sum(product.flops for product in products_of(graph)),
-        "xla_flops": sum(dot.flops for dot in dots),
-        "formula_elements": sum(product.elements for product in formula),
-        "xla_elements": sum(math.prod(shape) for dot in dots for shape in dot.shapes),
-        "formula_bytes": sum(flops.step_bytes(_CHECKED).values()),
-        "xla_bytes": sum(kernel.moved for kernel in kernels_of(hlo)),
-    }
-
-
 PHASES: dict[str, Callable[[], dict[str, Any]]] = {
     "train_base3": functools.partial(compare, BASE3, _BEST, rounds=6),
     "train_base3_xla": functools.partial(
@@ -144,8 +108,6 @@ PHASES: dict[str, Callable[[], dict[str, Any]]] = {
             ("_compile", ("ours", "HF, torch.compile")),
         )
     },
-    "recompute_base3": functools.partial(recompute, rounds=5),
-    "recompute_base": functools.partial(recompute, rounds=3, num_layers=12),
     "recompute_base_8": functools.partial(
         recompute, rounds=2, in_turns=False, num_layers=12, batch_size=8
     ),
@@ -166,5 +128,4 @@ PHASES: dict[str, Callable[[], dict[str, Any]]] = {
         )
         for part, lengths in _GROWTH_MEMORY.items()
     },
-    "xla_check": xla_check,
 }

@@ -7,13 +7,11 @@ draws the charts.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.costs import flops
 from benchmarks.harness.tables import fill_table, markdown_table
-from benchmarks.harness.workload import SHAPES, Shape
+from benchmarks.harness.workload import SHAPES
 from benchmarks.reports.phases import ENCODER_BATCHES, ENCODER_LENGTHS, GROWTH_SEQ_LEN
 
 DOCUMENT = "docs/performance.md"
@@ -27,18 +25,6 @@ _STATE_BYTES = 12  # Bytes per parameter: the weight and two moments, in float32
 _BOTH = ("ours", "ours, XLA", "HF", "HF, torch.compile")
 _ENCODERS = (*_BOTH[:2], "ours, served", "ours, served, XLA", *_BOTH[2:])
 _RATIOS = ("best peer / best of ours", "of ceiling", "best peer / ceiling")
-_SIZES = {
-    "base": Shape(12, 768, 12, 3072, 32000, 512, 384, 256, 85, 16),
-    "large": Shape(24, 1024, 16, 4096, 32000, 512, 384, 256, 85, 16),
-}
-# Published peak of one chip: dense bfloat16 FLOP/s, and bytes per second of its memory.
-_ACCELERATORS = {
-    "TPU v3": (123e12, 900e9),
-    "TPU v4": (275e12, 1200e9),
-    "H100 SXM": (989e12, 3350e9),
-}
-# Model FLOP utilization (MFU) of transformer training is a third to a half; this is the low end.
-_ASSUMED_SHARE = 1 / 3
 
 Phases = dict[str, Any]  # {name: what was measured}.
 Rows = list[Sequence[object]]
@@ -54,8 +40,7 @@ def write(results: dict[str, Any]) -> None:
     fill_table(DOCUMENT, "setting", _setting(results))
     for name, (rows_of, phases) in _TABLES.items():
         found = {phase: on_file[phase] for phase in phases if phase in on_file}
-        is_known = found or not phases
-        table = markdown_table(rows_of(found)) if is_known else "Not measured yet: `make bench`."
+        table = markdown_table(rows_of(found)) if found else "Not measured yet: `make bench`."
         fill_table(DOCUMENT, name, table)
 
 
@@ -125,15 +110,14 @@ def _setting(results: dict[str, Any]) -> str:
 
 
 def _training(phases: Phases) -> Rows:
-    titles = ("", "median s", "fastest s", "relative to ours", "of ceiling")
-    rows: dict[str, Sequence[object]] = {"": (*titles, "peak GB", "working GB")}
+    titles = ("", "seconds", "relative to ours", "of ceiling", "peak GB", "working GB")
+    rows: dict[str, Sequence[object]] = {"": titles}
     for measured in phases.values():
         ours = measured["results"]["ours"]["seconds"]
         for name, metrics in measured["results"].items():
             share = measured["necessary_flops"] / metrics["seconds"] / measured["ceiling"]
             cells = (
                 f"{metrics['seconds']:.3f}",
-                f"{metrics['fastest_seconds']:.3f}",
                 f"{metrics['seconds'] / ours:.2f}",
                 f"{share:.0%}",
                 f"{metrics['peak_bytes'] / 1e9:.2f}",
@@ -199,84 +183,10 @@ def _points(phases: Phases) -> dict[int, dict[str, Any]]:
     return dict(sorted(points.items()))
 
 
-def _growth(label: str, phases: Phases) -> Rows:
-    points = _points(phases)
-    names = list(dict.fromkeys(name for p in points.values() for name in p["results"]))
-    first = next(iter(points.values()))
-    head = (label, "MFLOP per token", *(f"{name}, µs per token" for name in names))
-    rows: Rows = [(*head, "relative, formula", "relative, ours")]
-    for length, point in points.items():
-        seconds = {name: metrics["seconds"] for name, metrics in point["results"].items()}
-        times = (1e6 * seconds[n] / point["tokens"] if n in seconds else None for n in names)
-        ratios = (
-            point["flops_per_token"] / first["flops_per_token"],
-            seconds["ours"] / first["results"]["ours"]["seconds"],
-        )
-        cells = (f"{time:.0f}" if time else "-" for time in times)
-        million = f"{point['flops_per_token'] / 1e6:.1f}"
-        rows.append((length, million, *cells, *(f"{ratio:.2f}" for ratio in ratios)))
-    return rows
-
-
-def _parts(_: Phases) -> Rows:
-    by_shape = [flops.by_part(flops.necessary(shape)) for shape in SHAPES.values()]
-    lines = {part: [parts.get(part, 0) for parts in by_shape] for part in by_shape[0]}
-    lines |= {
-        "necessary": [sum(parts.values()) for parts in by_shape],
-        "computed": [flops.total(flops.computed(shape)) for shape in SHAPES.values()],
-        "memory traffic, GB in float32": [
-            sum(flops.step_bytes(shape).values()) for shape in SHAPES.values()
-        ],
-    }
-    rows = ((name, *(f"{value / 1e9:.1f}" for value in values)) for name, values in lines.items())
-    return [("GFLOP per step", *SHAPES), *rows]
-
-
-def _xla_check(phases: Phases) -> Rows:
-    (m,) = phases.values()
-    products = (f"{m[f'{source}_flops'] / 1e9:.3f}" for source in ("formula", "graph", "xla"))
-    elements = (f"{m[f'{source}_elements'] / 1e6:.1f}" for source in ("formula", "xla"))
-    traffic = (f"{m[f'{source}_bytes'] / 1e9:.2f}" for source in ("formula", "xla"))
-    return [
-        ("", "formula", "traced graph", "XLA"),
-        ("GFLOP of products", *products),
-        ("million elements of products", next(elements), "-", next(elements)),
-        ("memory traffic, GB", next(traffic), "-", next(traffic)),
-    ]
-
-
-def _predictions(_: Phases) -> Rows:
-    """Tokens per second of a bfloat16 training step on one chip (roofline model).
-
-    Bound: from the larger of FLOP / peak and bytes / bandwidth. Expected: at a third of peak, or
-    the bandwidth's bound if that is lower.
-    """
-    rows: Rows = [("model", "chip", "GFLOP per token", "tokens/s, expected", "tokens/s, bound")]
-    for model, shape in _SIZES.items():
-        operations = flops.total(flops.necessary(shape))
-        moved = sum(flops.step_bytes(shape, compute_size=2).values())
-        for chip, (peak, bandwidth) in _ACCELERATORS.items():
-            rates = (
-                shape.tokens / max(operations / (peak * share), moved / bandwidth)
-                for share in (_ASSUMED_SHARE, 1)
-            )
-            per_token = f"{operations / shape.tokens / 1e9:.2f}"
-            rows.append((model, chip, per_token, *(f"{rate:,.0f}" for rate in rates)))
-    return rows
-
-
 # {table: its rows, and the phases that they are of}.
 _TABLES: dict[str, tuple[Callable[[Phases], Rows], Sequence[str]]] = {
-    **{f"train_{shape}": (_training, phases) for shape, phases in TRAINING.items()},
-    **{
-        name: (_recompute, [name])
-        for name in ("recompute_base3", "recompute_base", "recompute_base_8")
-    },
+    **{f"train_{shape}": (_training, TRAINING[shape]) for shape in ("base3", "small")},
+    "recompute_base_8": (_recompute, ["recompute_base_8"]),
     "finetune": (_finetune, ["finetune"]),
     "encoder": (_encoder, [f"encoder_{length}" for length in ENCODER_LENGTHS]),
-    "growth_tokens": (functools.partial(_growth, "T"), _GROWTH["tokens"]),
-    "growth_memory": (functools.partial(_growth, "M"), _GROWTH["memory"]),
-    "parts": (_parts, []),
-    "xla_check": (_xla_check, ["xla_check"]),
-    "predictions": (_predictions, []),
 }

@@ -16,13 +16,13 @@ import os
 import re
 import typing
 from collections.abc import Sequence
+from typing import Any
 
 import fsspec
-from absl import logging
 
 from data_prep.corpus import web_archives
 from data_prep.settings import ReadOptions
-from official.xlnet.errors import DataError, require_extra
+from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import weighted
 from official.xlnet.files.checksums import sha256_of
@@ -97,7 +97,7 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
         found = [pattern] if file_system.is_file(pattern) else file_system.glob(pattern)
         # Each file once, by the shortest of the paths that symbolic links give it.
         paths = {
-            file_system.real_path(path): path
+            path if file_system.is_remote(path) else os.path.realpath(path): path
             for path in sorted(found, key=lambda path: (-path.count(os.sep), path))
             if file_system.is_file(path)
         }
@@ -106,22 +106,17 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
                 folder = pattern.rstrip("/")
                 raise DataError(
                     f"{pattern} is a directory: expected files; {folder}/* means the files in it, "
-                    f"{folder}/** those of its directories as well"
+                    f"{folder}/** also the files of its directories"
                 )
             raise DataError(f"no input file matches {pattern!r}")
         for path in sorted(paths.values()):
             files[path] = file_system.size(path)
             times[path] += weight
-    repeated = [path for path in files if times[path] > 1]
-    if repeated:
-        logging.info("%d files are read more than once, such as %s", len(repeated), repeated[0])
     size = shard_bytes(sum(files.values()))
     shards: list[Shard] = []
     for turn in range(max(times.values())):  # All files, then again those that count more.
         for path in files:
-            if times[path] > turn and path.startswith(_TFDS_PREFIX):
-                shards += _tfds_shards(path)
-            elif times[path] > turn:
+            if times[path] > turn:
                 shards += _file_shards(path, options, size)
     return shards
 
@@ -148,6 +143,8 @@ def shard_bytes(corpus_bytes: int) -> int:
 
 
 def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard]:
+    if path.startswith(_TFDS_PREFIX):
+        return _tfds_shards(path)
     size = file_system.size(path)
     if not size:
         return [Shard(path, "text", 0, 0, 0)]
@@ -180,22 +177,26 @@ def _format(path: str, wanted: str) -> str:
         return wanted
     first_line = head.lstrip().partition(b"\n")[0].rstrip()
     if extension in _JSON_LINES:
-        if first_line.startswith(b"["):
-            raise DataError(
-                f"{path}: expected a JSON object on every line, got an array; convert it with: "
-                f"jq -c '.[]' {path} > NEW.jsonl"
-            )
+        require_data(
+            not first_line.startswith(b"["),
+            path,
+            "a JSON object on every line",
+            f"an array; convert it with: jq -c '.[]' {path} > NEW.jsonl",
+        )
         return "jsonl"
-    if extension in _TABLES:
-        raise DataError(
-            f"{path}: expected text, JSON lines or Parquet, got a table by its name; convert it, "
-            "e.g. with pandas.read_csv and to_parquet, or read its lines as text with --format=text"
-        )
-    if _JSON_OBJECT.match(first_line) and (b"\n" not in head or first_line.endswith(b"}")):
-        raise DataError(
-            f"{path}: expected text by its name, got what looks like JSON lines; read it with "
-            "--format=jsonl, or as it is with --format=text"
-        )
+    require_data(
+        extension not in _TABLES,
+        path,
+        "text, JSON lines or Parquet",
+        "a table by its name; convert it, e.g. with pandas.read_csv and to_parquet, or read its "
+        "lines as text with --format=text",
+    )
+    require_data(
+        not _JSON_OBJECT.match(first_line) or (b"\n" in head and not first_line.endswith(b"}")),
+        path,
+        "text by its name",
+        "what looks like JSON lines; read it with --format=jsonl, or as it is with --format=text",
+    )
     return "wiki" if first_line.startswith(b"<doc id=") else "text"
 
 
@@ -224,15 +225,11 @@ def _tfds_shards(name: str) -> list[Shard]:
 
     dataset, _, split = name[len(_TFDS_PREFIX) :].partition(":")
     split = split or "train"
+    splits: Any = {}
     try:
-        builder = tfds.builder(dataset)
-    except (tfds.core.registered.DatasetNotFoundError, ValueError) as error:
-        first_line = str(error).partition("\n")[0]
-        raise DataError(f"{name}: no such TFDS data set on disk: {first_line}") from None
-    splits = builder.info.splits
-    try:
+        splits = tfds.builder(dataset).info.splits
         slices = tfds.core.ReadInstruction.from_spec(split).to_absolute(splits)
-    except (ValueError, AssertionError, NotImplementedError) as error:
+    except (LookupError, ValueError, AssertionError, NotImplementedError) as error:
         raise DataError(
             f"{name}: expected a split of {dataset} that is on disk, one of "
             f"{', '.join(splits) or '(none: download it with tfds build)'}, or a slice of one, "

@@ -1,7 +1,7 @@
 """Quality filters for documents.
 
 The paper filters its web text with "heuristics to aggressively filter out short or low-quality
-articles". The thresholds are those of Gopher (Rae et al., 2021, table A1) that apply to any
+articles". The thresholds are the rules of Gopher (Rae et al., 2021, table A1) that apply to any
 language. In scripts without spaces, where words are only known after tokenization, each character
 counts as a word, as in the word counts of text processors. All filters are off by default.
 """

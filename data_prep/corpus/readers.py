@@ -20,14 +20,15 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from data_prep.corpus.corpus import Shard
 from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
 from official.xlnet.data.reading import check_lost
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import open_stream
 from official.xlnet.files.json_files import mended
@@ -65,7 +66,7 @@ class Counts(collections.Counter[str]):
     """{event: number of occurrences}.
 
     Attributes:
-      first_lost: what is wrong with the first record that cannot be read.
+      first_lost: error message of the first unreadable record.
     """
 
     first_lost: str = ""
@@ -201,28 +202,17 @@ def _lose(reading: _Reading, reason: str, number: int, line: str, expected: str)
 
 
 def _read_warc(reading: _Reading) -> Iterator[list[str]]:
-    """Reads the pages of a web archive; records without any are counted."""
-    shard, counts = reading.shard, reading.counts
-    documents: list[str] = []
-    size = reported = 0
-    with open_stream(shard.path) as (stream, file):
-        for page in read_pages(stream, shard.path):
-            if page is None:
-                counts["other_records"] += 1
-                continue
-            counts["cut_documents"] += page.is_cut
-            text = _decode(page.text, reading)
-            num_bytes = len(text.encode("utf-8", "replace"))
-            counts["bytes"] += num_bytes
-            documents.append(_text(text, counts))
-            size += num_bytes
-            if size >= BATCH_BYTES:
-                yield documents
-                documents, size = [], 0
-                reading.report(file.tell() - reported)
-                reported = file.tell()
-    yield documents
-    reading.report(shard.num_bytes - reported)
+    """Reads the pages of a web archive; other records are counted."""
+    reported = 0
+    with open_stream(reading.shard.path) as (stream, file):
+        pages = read_pages(stream, reading.shard.path)
+        while batch := list(itertools.islice(pages, _RECORDS_PER_BATCH)):
+            texts = [page for page in batch if page is not None]
+            reading.counts["other_records"] += len(batch) - len(texts)
+            yield _records(reading, texts)
+            reading.report(file.tell() - reported)
+            reported = file.tell()
+    reading.report(reading.shard.num_bytes - reported)
 
 
 def _read_parquet(reading: _Reading) -> Iterator[list[str]]:
@@ -232,11 +222,12 @@ def _read_parquet(reading: _Reading) -> Iterator[list[str]]:
     shard, field = reading.shard, reading.options.text_field
     try:
         file = pq.ParquetFile(file_system.open(shard.path, "rb"))
-        if field not in file.schema_arrow.names:
-            raise DataError(
-                f"{shard.path}: expected a column {field!r}, got "
-                f"{', '.join(file.schema_arrow.names)}; --text_field names another column"
-            )
+        require_data(
+            field in file.schema_arrow.names,
+            shard.path,
+            f"a column {field!r}",
+            f"{', '.join(file.schema_arrow.names)}; --text_field names another column",
+        )
         groups = list(range(shard.start, shard.stop))
         for batch in file.iter_batches(_RECORDS_PER_BATCH, row_groups=groups, columns=[field]):
             yield _records(reading, batch.column(0).to_pylist())
@@ -251,18 +242,19 @@ def _read_tfds(reading: _Reading) -> Iterator[list[str]]:
     shard, field = reading.shard, reading.options.text_field
     name, split = shard.path.rsplit(":", 1)
     builder = tfds.builder(name)
-    if field not in builder.info.features:
-        raise DataError(
-            f"tfds:{name}: expected a feature {field!r}, got "
-            f"{', '.join(builder.info.features)}; --text_field names another feature"
-        )
+    require_data(
+        field in builder.info.features,
+        f"tfds:{name}",
+        f"a feature {field!r}",
+        f"{', '.join(builder.info.features)}; --text_field names another feature",
+    )
     dataset = builder.as_dataset(split=f"{split}[{shard.start}:{shard.stop}]", shuffle_files=False)
     for batch in tfds.as_numpy(dataset.batch(_RECORDS_PER_BATCH)):
         yield _records(reading, batch[field].tolist())
     reading.report(shard.num_bytes)
 
 
-def _records(reading: _Reading, values: list[str | bytes | None]) -> list[str]:
+def _records(reading: _Reading, values: Sequence[str | bytes | None]) -> list[str]:
     """Documents of a batch of records; missing texts are counted."""
     documents = []
     for value in values:
@@ -346,11 +338,11 @@ def _blocks(reading: _Reading, before: re.Pattern[bytes]) -> Iterator[str]:
 
     Args:
       reading: a byte range of an uncompressed file, or a compressed file.
-      before: matches what ends where a document starts.
+      before: matches the separator before a document.
     """
     shard, counts = reading.shard, reading.counts
     with open_stream(shard.path) as (stream, file):
-        remaining = None
+        remaining = sys.maxsize
         if shard.stop >= 0:
             start, _ = _document_start(stream, shard.start, before)
             stop, is_forced = _document_start(stream, shard.stop, before)
@@ -359,18 +351,14 @@ def _blocks(reading: _Reading, before: re.Pattern[bytes]) -> Iterator[str]:
             reading.begin = start
             remaining = max(0, stop - start)
         pending, reported = b"", 0
-        while True:
-            wanted = BATCH_BYTES if remaining is None else min(BATCH_BYTES, remaining)
-            data = stream.read(wanted) if wanted else b""
-            if not data:
-                break
-            if remaining is not None:
-                remaining -= len(data)
+        while data := stream.read(min(BATCH_BYTES, remaining)):
+            remaining -= len(data)
             searched = max(0, len(pending) - _MAX_SEPARATOR_BYTES)
             pending += data
             end = _last_end(before, pending, searched)
             if not end and len(pending) >= MAX_DOCUMENT_BYTES:
-                end = _last_break(pending)
+                tail = len(pending) - BATCH_BYTES
+                end = tail + _first_break(pending[tail:])
                 counts["cut_documents"] += 1
             if end:
                 counts["bytes"] += end
@@ -423,10 +411,3 @@ def _first_break(data: bytes) -> int:
     if match:
         return match.end()
     return next((i for i, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
-
-
-def _last_break(data: bytes) -> int:
-    """Offset after the last line end, else the last space, else of the last character."""
-    tail = len(data) - BATCH_BYTES
-    end = _last_end(_LINE_END, data, tail) or _last_end(_SPACE, data, tail)
-    return end or next((len(data) - i for i in range(1, 5) if data[-i] & 0xC0 != 0x80), len(data))

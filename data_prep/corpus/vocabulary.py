@@ -20,9 +20,6 @@ import dataclasses
 import io
 import os
 import re
-import sys
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -34,11 +31,11 @@ from data_prep.corpus.readers import LOST, Counts, read_documents
 from data_prep.settings import SampleOptions
 from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
-from official.xlnet.runtime.progress import Progress, progress_bar
+from official.xlnet.runtime.progress import elapsed_time, progress_bar
 from official.xlnet.tokenization.sentencepiece_proto import (
     WHITESPACE_PIECES,
     make_whitespace_kept,
@@ -63,7 +60,6 @@ _OVERSAMPLING = 4  # Lines are sampled from shards of this many times the sample
 _UNSPACED_CHARS, _UNSPACED_SEEDS = 500, 10
 _MIN_UNSPACED_CHARS, _MIN_UNSPACED_SEEDS = 500_000, 10_000
 _MAX_SEEDS = 1_000_000  # SentencePiece's default.
-_PROGRESS_SECONDS = 1.0
 # The result of SentencePiece depends on the number of threads.
 _NUM_THREADS = 8
 
@@ -120,11 +116,12 @@ def train_vocabulary(
       {'vocab_size': 4000, 'coverage': 0.9999}
     """
     num_fixed = NUM_SPECIAL + len(_USER_DEFINED_SYMBOLS)
-    if not num_fixed < size <= MAX_VOCAB_SIZE:
-        raise DataError(
-            f"size: expected more than the {num_fixed} predefined pieces and at most "
-            f"{MAX_VOCAB_SIZE:,}, got {size}"
-        )
+    require_data(
+        num_fixed < size <= MAX_VOCAB_SIZE,
+        "size",
+        f"more than the {num_fixed} predefined pieces and at most {MAX_VOCAB_SIZE:,}",
+        size,
+    )
     sampling = SampleOptions(
         sample_bytes=sample_bytes,
         seed=seed,
@@ -255,7 +252,8 @@ def train_unigram(
     if whitespace:
         kept = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
     try:
-        with _elapsed_time(f"training on {number:,} characters", progress):
+        shown = elapsed_time(f"training on {number:,} characters")
+        with shown if progress else contextlib.nullcontext():
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=iter(sentences),
                 model_writer=model,
@@ -303,28 +301,3 @@ def _unspaced_share(sentences: list[str], size: int) -> float:
     if distinct < enough or 2 * distinct < sum(len(word) * n for word, n in words.items()):
         return 0
     return enough / distinct
-
-
-@contextlib.contextmanager
-def _elapsed_time(what: str, progress: bool) -> Iterator[None]:
-    """Context manager that shows how long its block has been running, on standard error."""
-    if not progress:
-        yield
-        return
-    display, is_done, began = Progress(sys.stderr), threading.Event(), time.monotonic()
-
-    def text() -> str:
-        return f"{what}: {time.monotonic() - began:.0f} s"
-
-    def show() -> None:
-        while not is_done.wait(_PROGRESS_SECONDS):
-            display.show(text())
-
-    thread = threading.Thread(target=show, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_done.set()
-        thread.join()
-        display.keep(text())

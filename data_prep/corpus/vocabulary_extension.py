@@ -3,14 +3,15 @@
 Old pieces keep their ids and scores; new ones come last. So text in which no new piece occurs is
 segmented exactly as before. Candidates are whole words and the pieces of a unigram model trained on
 the domain. As in the training of such a model (Kudo, 2018, section 3.2), they are pruned in rounds
-by what the log-likelihood of the text would lose without them; only here the old pieces stay:
+by the loss of log-likelihood of the text without them; here, the old pieces are never pruned:
 
     score(w) = log(number of times w is used / number of all tokens of the text)
     gain(w)  = number of times w is used · (score(w) − score of the best segmentation without w)
 
 The score of a piece is thus a log-probability on the domain's text, as old scores are on theirs,
 and a piece that old ones spell more cheaply than it has no gain. Scores stay in the range of the
-old ones, from which SentencePiece derives those of unknown characters and user-defined symbols.
+old ones, from which SentencePiece derives the scores of unknown characters
+and user-defined symbols.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 import sentencepiece
 
 from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, Sample, train_unigram
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.tokenization.sentencepiece_proto import (
     NORMAL,
     UNIGRAM,
@@ -67,7 +68,7 @@ def extend_vocabulary(tokenizer: Tokenizer, sample: Sample, num_pieces: int) -> 
       num_pieces: number of pieces to add.
 
     Returns:
-      The extended vocabulary, and what each new piece replaces.
+      The extended vocabulary, and the old pieces that each new piece replaces.
 
     Raises:
       DataError: the vocabulary is not a unigram model or would be too large, or the text does not
@@ -112,11 +113,12 @@ class _Vocabulary:
     def __init__(self, tokenizer: Tokenizer):
         self._model_proto, self.keep_whitespace = tokenizer.model_proto, tokenizer.keep_whitespace
         model = parse_model(self._model_proto)
-        if model.trainer_spec.model_type != UNIGRAM:
-            raise DataError(
-                f"vocabulary {tokenizer.model_file!r}: expected a unigram model, which can be "
-                "extended, got another type"
-            )
+        require_data(
+            model.trainer_spec.model_type == UNIGRAM,
+            f"vocabulary {tokenizer.model_file!r}",
+            "a unigram model, which can be extended",
+            "another type",
+        )
         self.size = len(model.pieces)
         self.pieces = {piece.piece for piece in model.pieces}
         normal = [piece.score for piece in model.pieces if piece.type == NORMAL]
@@ -128,7 +130,7 @@ class _Vocabulary:
         Args:
           scores: {new piece: score}.
           of_words: whether the model segments text, in which a space comes before the first word,
-            or what is given, as it is.
+            or the given strings unchanged.
         """
         model = parse_model(self._model_proto)
         for piece, score in scores.items():
@@ -138,11 +140,6 @@ class _Vocabulary:
             model.normalizer_spec.add_dummy_prefix = False
             model.normalizer_spec.remove_extra_whitespaces = False
         return model.SerializeToString()
-
-    def spelling(self, pieces: list[str]) -> list[list[int]]:
-        """Ids of the old pieces that spell each new piece."""
-        processor = _processor(self.extended({}, of_words=False))
-        return processor.encode([_text(piece) for piece in pieces])
 
     def scores_without(self, scores: dict[str, float]) -> np.ndarray:
         """For each new piece, the score of its best segmentation into other pieces."""
@@ -162,7 +159,7 @@ def _candidates(
 ) -> dict[str, float]:
     """{piece: score} of pieces of the domain that the old vocabulary lacks.
 
-    Those of a unigram model that is large enough for twice as many new pieces as are asked for,
+    The pieces of a unigram model that is large enough for twice the number of new pieces asked for,
     and the most frequent words: SentencePiece starts from strings that two different words share,
     so a word that stands alone is not among its pieces.
     """
@@ -192,7 +189,8 @@ def _extension(
     model_proto = old.extended(scores)
     counts_V = _counts(model_proto, words)
     used = np.maximum(counts_V[old.size :], 1)
-    replaced = old.spelling([*scores])
+    speller = _processor(old.extended({}, of_words=False))
+    replaced = speller.encode([_text(piece) for piece in scores])
     occurrences_V = counts_V[: old.size].astype(np.float64)
     for ids, number in zip(replaced, used, strict=True):
         np.add.at(occurrences_V, ids, number)

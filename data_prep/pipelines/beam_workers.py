@@ -24,29 +24,28 @@ from official.xlnet.files.json_files import read_json, write_json
 _DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
 
 
-class BeamWorkers:
-    """Workers of a Beam runner.
+def run_on_beam(
+    work_dir: str,
+    beam_options: Sequence[str],
+    function: Callable[..., dict[str, Any]],
+    tasks: Sequence[tuple],
+    **bar: Any,
+) -> list[dict[str, Any]]:
+    """Runs one pass as `LocalWorkers.run`, without a bar and without results.
 
     Args:
       work_dir: directory for the message of a user error.
       beam_options: see `prepare`.
+      function: see `LocalWorkers.run`.
+      tasks: see `LocalWorkers.run`.
+      **bar: not used.
     """
-
-    def __init__(self, work_dir: str, beam_options: Sequence[str]):
-        self._work_dir = work_dir
-        self._options = beam_options
-
-    def run(
-        self, function: Callable[..., dict[str, Any]], tasks: Sequence[tuple], **bar: Any
-    ) -> list[dict[str, Any]]:
-        """Runs one pass as `LocalWorkers.run`, without a bar and without results."""
-        pipeline = build_pipeline(function, tasks, self._work_dir, self._options)
-        pipeline.run().wait_until_finish()
-        if file_system.exists(_error_path(self._work_dir)):
-            message = read_json(_error_path(self._work_dir))
-            file_system.remove(_error_path(self._work_dir))
-            raise DataError(message)
-        return []
+    build_pipeline(function, tasks, work_dir, beam_options).run().wait_until_finish()
+    if file_system.exists(_error_path(work_dir)):
+        message = read_json(_error_path(work_dir))
+        file_system.remove(_error_path(work_dir))
+        raise DataError(message)
+    return []
 
 
 def build_pipeline(

@@ -62,9 +62,7 @@ class Job:
       inputs: file patterns as given by the user, for the manifest.
       shards: shards of the corpus.
       settings: settings of the preparation.
-      vocab: contents of the vocabulary file.
-      vocab_sha256: SHA-256 of the vocabulary.
-      vocab_size: vocabulary size, V.
+      tokenizer: the tokenizer.
       output_dir: directory of the data set, which already contains the vocabulary.
       identity: hash of everything that determines the output, excluding directory names and the
         content of the text.
@@ -75,9 +73,7 @@ class Job:
     inputs: tuple[str, ...]
     shards: tuple[Shard, ...]
     settings: Settings
-    vocab: bytes
-    vocab_sha256: str
-    vocab_size: int
+    tokenizer: Tokenizer
     output_dir: str
     identity: str
     versions: str
@@ -96,7 +92,7 @@ class Job:
     @property
     def token_dtype(self) -> np.dtype:
         """Data type of token files."""
-        return token_files.token_dtype(self.vocab_size)
+        return token_files.token_dtype(self.tokenizer.vocab_size)
 
     def is_finished(self) -> bool:
         """Whether the output directory holds the output of this job, complete and undamaged.
@@ -123,7 +119,7 @@ class Job:
         return all(
             sha256_of(os.path.join(self.output_dir, name)) == sha256
             for split in manifest.splits.values()
-            for name, sha256 in [*split.files.items(), (VOCAB_FILE, self.vocab_sha256)]
+            for name, sha256 in [*split.files.items(), (VOCAB_FILE, self.tokenizer.sha256)]
         )
 
 
@@ -160,7 +156,7 @@ def describe(
       settings: settings of the preparation.
       output_dir: directory of the data set.
       model: the `model` section of the configuration, which the vocabulary has to fit.
-      heldout_inputs: as `inputs`, what is held out in place of a share of them.
+      heldout_inputs: text to hold out in place of a share of `inputs`, given in the same form.
 
     Returns:
       The job.
@@ -197,9 +193,7 @@ def describe(
         inputs=(*inputs, *heldout_inputs),
         shards=shards,
         settings=settings,
-        vocab=tokenizer.model_proto,
-        vocab_sha256=tokenizer.sha256,
-        vocab_size=tokenizer.vocab_size,
+        tokenizer=tokenizer,
         output_dir=output_dir,
         identity=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
         versions=versions_of(shards),
@@ -224,15 +218,15 @@ def open_work_dir(job: Job) -> None:
         "inputs": list(job.inputs),
         "versions": job.versions,
     }
-    if read_record(record) != description:  # Not that of an interrupted run of the same job.
+    if read_record(record) != description:  # Not an interrupted run of the same job.
         file_system.remove_tree(job.work_dir)
         file_system.make_dirs(job.work_dir)
         for name in file_system.names(job.output_dir):
             if _LANE_FILE.fullmatch(name):
                 file_system.remove(os.path.join(job.output_dir, name))
         write_json(record, description, job.work_dir)
-    if sha256_of(job.vocab_file) != job.vocab_sha256:
-        write_bytes(job.vocab_file, job.vocab, job.work_dir)
+    if sha256_of(job.vocab_file) != job.tokenizer.sha256:
+        write_bytes(job.vocab_file, job.tokenizer.model_proto, job.work_dir)
 
 
 def plan_lanes(job: Job) -> Plan:
@@ -314,7 +308,7 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
 
     Args:
       job: the job.
-      plan: its lanes, all of which have been written.
+      plan: its lanes, which have all been written.
 
     Returns:
       The counts of the data set; see `data_set_counts`.
@@ -346,8 +340,8 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
         seq_len=job.settings.seq_len,
         reuse_len=job.settings.reuse_len,
         bidirectional=job.settings.bidirectional,
-        vocab_size=job.vocab_size,
-        vocab_sha256=job.vocab_sha256,
+        vocab_size=job.tokenizer.vocab_size,
+        vocab_sha256=job.tokenizer.sha256,
         seed=job.settings.seed,
         splits=splits,
         source={

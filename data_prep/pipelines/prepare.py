@@ -6,12 +6,13 @@
     output/.prepare/                         intermediate files; removed at the end
 
 The output depends only on the text, vocabulary, configuration and options, not on the workers,
-which are processes of one machine or those of Apache Beam. Running the same command again resumes
+which are processes of one machine or workers of Apache Beam. Running the same command again resumes
 an interrupted run.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -127,10 +128,11 @@ def prepare(
     with only_writer(output_dir):
         jobs.open_work_dir(job)
         if beam_options is not None:
-            from data_prep.pipelines.beam_workers import BeamWorkers
+            from data_prep.pipelines.beam_workers import run_on_beam
 
-            return _run_passes(job, BeamWorkers(job.work_dir, beam_options).run)
-        if any(map(file_system.is_in_memory, [*inputs, *heldout, vocab, output_dir])):
+            return _run_passes(job, functools.partial(run_on_beam, job.work_dir, beam_options))
+        paths = [*inputs, *heldout, vocab, output_dir]
+        if any(file_system.scheme_of(path) == "memory" for path in paths):
             num_workers = 1  # No other process would see the files.
         with LocalWorkers(num_workers or num_cores(), progress) as workers:
             return _run_passes(job, workers.run)
@@ -143,7 +145,7 @@ def _configuration(config: str | XLNetConfig, overrides: Sequence[str]) -> XLNet
 
 
 def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, int]:
-    """Runs both passes and writes the manifest; `run` is that of `LocalWorkers`, or of Beam's."""
+    """Runs both passes, by `LocalWorkers.run` or `run_on_beam`, and writes the manifest."""
     num_bytes = sum(shard.num_bytes for shard in job.shards)
     shard_tasks = [
         (index, shard, job.settings, job.vocab_file, job.work_dir)
@@ -157,7 +159,7 @@ def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict
     ]
     lanes = run(write_lane, lane_tasks, desc="records", total=num_windows, unit=" windows")
     counts = jobs.finish(job, plan)
-    if shards:  # Beam does not return what the tasks did.
+    if shards:  # Beam does not return the results of tasks.
         counts["resumed_shards"] = sum(completion["resumed"] for completion in shards)
         counts["resumed_lanes"] = sum(completion["resumed"] for completion in lanes)
     return counts

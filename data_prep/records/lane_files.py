@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.records.completion import HashedFile, run_once
 from data_prep.records.lanes import Lane
 from data_prep.records.records import encode_windows, framed
 from data_prep.records.splits import TokenStream
+from data_prep.records.token_files import HashedFile, run_once
 from data_prep.records.windows import choose_windows, window_draws
 from data_prep.settings import Settings
 from official.xlnet.data.schema import lane_file

@@ -2,7 +2,7 @@
 
 Both are based on a fingerprint of each document (a hash of its tokens). They depend only on the
 text, not on the number of workers, and the tokens of duplicates are never in different splits.
-Memory is bounded: tables are read shard by shard, and one byte is kept per document.
+Some forty bytes are kept in memory per document.
 
 A share of the tokens is held out. As long as the documents with the lowest hashes make up about
 that share, they are held out. Otherwise some document is too large to be held out or kept whole:
@@ -34,8 +34,6 @@ TRAIN, HELDOUT = range(2)
 SPLIT_NAMES = ("train", "heldout")
 _DUPLICATE = (1 << 32) - 1  # In place of the number of tokens of a document to train on.
 _TOLERANCE = 0.5  # Deviation of a split from its share, relative to the smaller split.
-_DOCUMENTS_PER_BUCKET = 8_000_000  # For finding duplicates with bounded memory.
-_HASH_BITS, _BIN_BITS = 64, 16  # Hashes are binned by their highest bits.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,29 +79,68 @@ def split_documents(
     Returns:
       splits: `train` and, if there is held-out text, `heldout`.
       counts: `duplicates`, the number of dropped documents, and `divided_documents`, the number of
-        documents of which a part is in each split.
+        documents with a part in each split.
     """
-    documents = _Documents(work_dir, num_shards, settings, dtype, num_heldout)
-    least, most = heldout_range(documents.tokens, settings)
-    rules = documents.rules()
+    tables = [read_document_table(work_dir, shard) for shard in range(num_shards)]
+    sizes, table_N = [*map(len, tables)], np.concatenate(tables)
+    shard_N = np.repeat(np.arange(num_shards), sizes)
+    of_heldout_N = shard_N >= num_shards - num_heldout
+    is_dropped_N = _copies(table_N["fingerprint"], of_heldout_N, settings.drop_duplicates)
+    length_N = np.where(is_dropped_N, 0, table_N["length"]).astype(np.int64)
+    hash_N = _hashes(table_N["fingerprint"], settings.seed)
+    least, most = heldout_range(int(length_N.sum()), settings)
+    choices = _choices(hash_N, length_N, ~is_dropped_N, settings)
     if num_heldout:
         least, most = settings.tokens_per_window, math.inf
-        rules = iter([_Rule(first_shard=num_shards - num_heldout)])
-    for rule in rules:
-        splits, num_divided = documents.assign(rule)
-        if least <= splits[HELDOUT].tokens <= most and splits[TRAIN].tokens:
+        choices = iter([(of_heldout_N, {})])
+    for is_heldout_N, pieces in choices:
+        is_divided_N = np.isin(hash_N, np.array([*pieces], np.uint64)) & ~is_dropped_N
+        train_N = np.where(is_heldout_N, 0, length_N)
+        for n in np.flatnonzero(is_divided_N):
+            first = np.searchsorted(shard_N, shard_N[n])
+            begin = int(table_N["length"][first:n].sum(dtype=np.int64))
+            place = work_dir, int(shard_N[n]), dtype, begin
+            train_N[n] = _cut(*place, int(length_N[n]), pieces[int(hash_N[n])])
+        heldout = int((length_N - train_N).sum())
+        if least <= heldout <= most and train_N.any():
             break
     else:
         if num_heldout:
             raise DataError(
                 f"heldout_input: expected at least a window, {least} tokens, and text to train on, "
-                f"got {splits[HELDOUT].tokens} and {splits[TRAIN].tokens} tokens"
+                f"got {heldout} and {train_N.sum()} tokens"
             )
-        splits, num_divided = documents.assign(_Rule())
+        train_N, is_divided_N = length_N, np.zeros(len(length_N), bool)
+    kept_N = np.where(is_dropped_N, _DUPLICATE, train_N).astype("<u4")
+    for shard, kept in enumerate(np.split(kept_N, np.cumsum(sizes)[:-1])):
+        write_bytes(shard_file(work_dir, shard, "split"), kept.tobytes(), work_dir)
+    splits = []
+    for code, size_N in ((TRAIN, train_N + is_divided_N), (HELDOUT, length_N - train_N)):
+        tokens = np.bincount(shard_N, size_N, num_shards).astype(np.int64).tolist()
+        splits.append(SplitTokens(code, int(np.count_nonzero(size_N)), tokens))
+    counts = {"duplicates": is_dropped_N.sum(), "divided_documents": is_divided_N.sum()}
     return (
         [split for split in splits if split.code == TRAIN or split.documents],
-        Counts(duplicates=documents.duplicates, divided_documents=num_divided),
+        Counts({name: int(number) for name, number in counts.items()}),
     )
+
+
+def _copies(fingerprint_N: np.ndarray, of_heldout_N: np.ndarray, of_all: bool) -> np.ndarray:
+    """Whether a document is dropped as a copy of another one, bool [N].
+
+    Args:
+      fingerprint_N: uint64.
+      of_heldout_N: bool, whether a document belongs to text that is held out as a whole; copies of
+        such documents in the remaining text are dropped.
+      of_all: whether only the first of any equal documents is kept.
+    """
+    held_out = fingerprint_N[of_heldout_N]
+    is_copy_N = np.isin(fingerprint_N, held_out) & ~of_heldout_N
+    if of_all:
+        rest = np.flatnonzero(~is_copy_N)
+        _, first = np.unique(fingerprint_N[rest], return_index=True)
+        is_copy_N[np.delete(rest, first)] = True
+    return is_copy_N
 
 
 def heldout_range(num_tokens: int, settings: Settings) -> tuple[float, float]:
@@ -184,7 +221,8 @@ class TokenStream:
         """
         length = read_document_table(self._work_dir, shard)["length"].astype(np.int64)
         file_end = np.cumsum(length)
-        begin, kept = file_end - length, _read_kept(self._work_dir, shard)
+        content = file_system.read_bytes(shard_file(self._work_dir, shard, "split"))
+        begin, kept = file_end - length, np.frombuffer(content, "<u4").astype(np.int64)
         if self._code == TRAIN:
             chosen = (kept > 0) & (kept != _DUPLICATE)
             is_divided = chosen & (kept < length)
@@ -214,226 +252,109 @@ def _spans(ends: np.ndarray, start: int, stop: int) -> Iterator[tuple[int, int, 
         yield int(segment), max(start, begin) - begin, min(stop, end) - begin
 
 
-@dataclasses.dataclass(frozen=True)
-class _Rule:
-    """A rule that says which tokens are held out.
+def _choices(
+    hash_N: np.ndarray, length_N: np.ndarray, is_kept_N: np.ndarray, settings: Settings
+) -> Iterator[tuple[np.ndarray, dict[int, int]]]:
+    """Yields choices of the held-out split, best first.
 
-    Attributes:
-      highest: documents are held out up to this hash; -1 for none.
-      longest: those of more tokens are not, whatever their hash.
+    Args:
+      hash_N: uint64, hash of each document.
+      length_N: int64, number of tokens; 0 for dropped documents.
+      is_kept_N: bool, whether a document is not dropped.
+      settings: see `split_documents`.
+
+    Yields:
+      is_heldout_N: bool, whether a document is held out as a whole.
       pieces: {hash of a document: number of tokens to hold out at its end}.
-      first_shard: all documents of this shard and those after it are held out.
     """
+    fraction, number = settings.heldout_fraction, int(is_kept_N.sum())
+    if not fraction or not number:
+        return
+    # By number, then without the last of these documents and its duplicates.
+    highest = _highest_hash(hash_N, is_kept_N, max(1, round(fraction * number)))
+    yield _up_to(hash_N, highest), {}
+    yield _up_to(hash_N, highest - 1), {}
+    share = fraction * int(length_N.sum())
+    if share < settings.tokens_per_window:
+        return
+    is_short_N = length_N <= share / 2
+    pieces, rest = _pieces(hash_N[~is_short_N], length_N[~is_short_N], share, settings)
+    highest = _highest_hash(hash_N, length_N * is_short_N, rest)
+    yield _up_to(hash_N, highest) & is_short_N, pieces
+    yield _up_to(hash_N, highest - 1) & is_short_N, pieces
 
-    highest: int = -1
-    longest: float = math.inf
-    pieces: dict[int, int] = dataclasses.field(default_factory=dict)
-    first_shard: float = math.inf
 
+def _highest_hash(hash_N: np.ndarray, size_N: np.ndarray, share: float) -> int:
+    """The highest hash among the documents with the lowest hashes whose sizes add up to `share`.
 
-class _Documents:
-    """The documents of all shards that are not dropped.
-
-    Attributes:
-      tokens: their number of tokens.
-      duplicates: number of dropped documents.
+    Returns:
+      The hash; -1 if no document is chosen.
     """
-
-    def __init__(
-        self,
-        work_dir: str,
-        num_shards: int,
-        settings: Settings,
-        dtype: np.dtype,
-        num_heldout: int,
-    ):
-        self._work_dir = work_dir
-        self._settings = settings
-        self._dtype = dtype
-        sizes = [len(read_document_table(work_dir, shard)) for shard in range(num_shards)]
-        self._first_of = np.cumsum([0, *sizes])
-        is_duplicate = np.zeros(self._first_of[-1], bool)
-        self._is_duplicate = np.split(is_duplicate, self._first_of[1:-1])
-        if settings.drop_duplicates:
-            self._mark_duplicates(is_duplicate)
-        if num_heldout:
-            tables = [
-                read_document_table(work_dir, shard)["fingerprint"] for shard in range(num_shards)
-            ]
-            heldout = np.unique(np.concatenate(tables[-num_heldout:]))
-            for marks, table in zip(self._is_duplicate[:-num_heldout], tables, strict=False):
-                marks |= np.isin(table, heldout)
-        self.duplicates = int(np.count_nonzero(is_duplicate))
-        self.tokens = sum(int(length.sum(dtype=np.int64)) for _, length in self._tables())
-
-    def _mark_duplicates(self, is_duplicate: np.ndarray) -> None:
-        """Marks documents with the fingerprint of an earlier one, in buckets to bound memory."""
-        num_buckets = -(-len(is_duplicate) // _DOCUMENTS_PER_BUCKET)
-        for bucket in range(num_buckets):
-            fingerprints, places = [], []
-            for shard in range(len(self._is_duplicate)):
-                fingerprint = read_document_table(self._work_dir, shard)["fingerprint"]
-                index = np.flatnonzero(fingerprint % np.uint64(num_buckets) == bucket)
-                fingerprints.append(fingerprint[index])
-                places.append(self._first_of[shard] + index)
-            _, first = np.unique(np.concatenate(fingerprints), return_index=True)
-            is_duplicate[np.delete(np.concatenate(places), first)] = True
-
-    def rules(self) -> Iterator[_Rule]:
-        """Yields rules for the held-out split, best first."""
-        fraction, window = self._settings.heldout_fraction, self._settings.tokens_per_window
-        number = sum(len(length) for _, length in self._tables())
-        if not fraction or not number:
-            return
-        highest = self._highest_hash(max(1, round(fraction * number)), in_tokens=False)
-        yield _Rule(highest)
-        yield _Rule(highest - 1)  # Without the last document and its duplicates.
-        share = fraction * self.tokens
-        if share < window:
-            return
-        longest = share / 2
-        pieces, share = self._pieces(longest, share)
-        highest = self._highest_hash(share, in_tokens=True, longest=longest)
-        yield _Rule(highest, longest, pieces)
-        yield _Rule(highest - 1, longest, pieces)
-
-    def assign(self, rule: _Rule) -> tuple[list[SplitTokens], int]:
-        """Writes how many tokens of each document are trained on; the rest is held out.
-
-        Returns:
-          splits: the sizes of both splits.
-          num_divided: number of divided documents.
-        """
-        documents = [0, 0]
-        tokens: list[list[int]] = [[], []]
-        num_divided = 0
-        for shard, marks in enumerate(self._is_duplicate):
-            length = read_document_table(self._work_dir, shard)["length"].astype(np.int64)
-            hashes, kept = _hashes(self._work_dir, shard, self._settings.seed), length.copy()
-            if shard >= rule.first_shard:
-                kept[:] = 0
-            if rule.highest >= 0:
-                kept[(hashes <= np.uint64(rule.highest)) & (length <= rule.longest)] = 0
-            divided = np.isin(hashes, np.array([*rule.pieces], np.uint64)) & ~marks
-            for index in np.flatnonzero(divided):
-                begin = int(length[:index].sum())
-                kept[index] = self._cut(
-                    shard, begin, int(length[index]), rule.pieces[int(hashes[index])]
-                )
-            kept[marks] = _DUPLICATE
-            path = shard_file(self._work_dir, shard, "split")
-            write_bytes(path, kept.astype("<u4").tobytes(), self._work_dir)
-            num_divided += int(np.count_nonzero(divided))
-            for code, chosen, size in (
-                (TRAIN, (kept > 0) & ~marks, kept + divided),
-                (HELDOUT, kept < length, length - kept),
-            ):
-                documents[code] += int(np.count_nonzero(chosen))
-                tokens[code].append(int(size[chosen].sum()))
-        splits = [SplitTokens(code, documents[code], tokens[code]) for code in (TRAIN, HELDOUT)]
-        return splits, num_divided
-
-    def _tables(
-        self, longest: float = math.inf, in_tokens: bool = True
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields the hashes and sizes of the documents of each shard that are not too long.
-
-        Args:
-          longest: documents of more tokens are left out.
-          in_tokens: whether the size is the number of tokens; else it is 1.
-        """
-        for shard, marks in enumerate(self._is_duplicate):
-            length = read_document_table(self._work_dir, shard)["length"]
-            chosen = ~marks & (length <= longest)
-            size = length if in_tokens else np.ones_like(length)
-            yield _hashes(self._work_dir, shard, self._settings.seed)[chosen], size[chosen]
-
-    def _highest_hash(self, share: float, in_tokens: bool, longest: float = math.inf) -> int:
-        """The highest hash among the documents with the lowest hashes that make up a share.
-
-        Args:
-          share: number of documents or tokens to reach.
-          in_tokens: which of both.
-          longest: documents of more tokens are left out.
-
-        Returns:
-          The hash; -1 if no document is chosen.
-        """
-        counts = np.zeros(1 << _BIN_BITS, np.int64)
-        for hashes, sizes in self._tables(longest, in_tokens):
-            counts += np.bincount(_bin_of(hashes), sizes, 1 << _BIN_BITS).astype(np.int64)
-        reached = np.cumsum(counts)
-        if not 0 < share <= reached[-1]:
-            return -1
-        # The bin that contains the last document.
-        chosen = int(np.searchsorted(reached, share))
-        within = [
-            np.stack(table)[:, _bin_of(table[0]) == chosen]
-            for table in self._tables(longest, in_tokens)
-        ]
-        hashes, sizes = np.concatenate(within, axis=1)
-        order = np.argsort(hashes, kind="stable")
-        total = reached[chosen] - counts[chosen] + np.cumsum(sizes[order].astype(np.int64))
-        return int(hashes[order][np.searchsorted(total, share)])
-
-    def _pieces(self, longest: float, share: float) -> tuple[dict[int, int], float]:
-        """The tokens to hold out of each document that is too long to be held out whole.
-
-        Each gives the held-out fraction of its tokens, or if that is less than a window, only one
-        of several gives what they have to give together.
-
-        Args:
-          longest: the most tokens of a document that may be held out whole.
-          share: number of tokens to hold out.
-
-        Returns:
-          pieces: see `_Rule`.
-          rest: number of tokens that other documents have to give.
-        """
-        fraction, window = self._settings.heldout_fraction, self._settings.tokens_per_window
-        times: collections.Counter[tuple[int, int]] = collections.Counter()
-        for hashes, length in self._tables():
-            is_long = length > longest
-            times.update(zip(hashes[is_long].tolist(), length[is_long].tolist(), strict=True))
-        pieces, wanted, given = {}, 0.0, 0
-        for (key, tokens), number in sorted(times.items()):
-            wanted += fraction * tokens * number
-            piece = min(round(wanted / number), tokens - window)
-            if piece >= window:
-                pieces[key] = piece
-                wanted -= piece * number
-                given += piece * number
-        return pieces, share - given
-
-    def _cut(self, shard: int, begin: int, length: int, piece: int) -> int:
-        """Number of tokens of a document before its held-out end of about `piece` tokens.
-
-        The end begins with a sentence, the one nearest to where a piece of that length begins, but
-        is not more than half as long again.
-        """
-        middle, reach = length - piece, max(1, min(piece, length - piece) // 2)
-        tokens = read_tokens(
-            self._work_dir, shard, self._dtype, begin + middle - reach, begin + middle + reach
-        )
-        ends = np.flatnonzero(tokens & sentence_end_bit(self._dtype)) + 1 - reach
-        return middle + (int(ends[np.argmin(np.abs(ends))]) if len(ends) else 0)
+    order = np.argsort(hash_N, kind="stable")
+    reached = np.cumsum(size_N[order])
+    if not 0 < share <= reached[-1]:
+        return -1
+    return int(hash_N[order[np.searchsorted(reached, share)]])
 
 
-def _bin_of(hashes: np.ndarray) -> np.ndarray:
-    """The highest `_BIN_BITS` bits of hashes, as the int64 that `np.bincount` of NumPy 1 needs."""
-    return (hashes >> np.uint64(_HASH_BITS - _BIN_BITS)).astype(np.int64)
+def _up_to(hash_N: np.ndarray, highest: int) -> np.ndarray:
+    """Whether each hash is at most `highest`, which may be negative."""
+    return (hash_N <= np.uint64(max(highest, 0))) & (highest >= 0)
 
 
-def _hashes(work_dir: str, shard: int, seed: int) -> np.ndarray:
-    """Hash of (seed, fingerprint) of each document in a shard, uint64 (SplitMix64)."""
-    x = read_document_table(work_dir, shard)["fingerprint"]
-    x = x + np.uint64((seed * 0x9E3779B97F4A7C15) % (1 << 64))
+def _pieces(
+    hash_X: np.ndarray, length_X: np.ndarray, share: float, settings: Settings
+) -> tuple[dict[int, int], float]:
+    """The tokens to hold out of each document that is too long to be held out whole.
+
+    Each gives the held-out fraction of its tokens. If that is less than a window, one of several
+    documents gives the tokens of all of them.
+
+    Args:
+      hash_X: uint64, hashes of these documents.
+      length_X: int64, their numbers of tokens.
+      share: number of tokens to hold out.
+      settings: uses `heldout_fraction` and `seq_len`.
+
+    Returns:
+      pieces: see `_choices`.
+      rest: number of tokens that other documents have to give.
+    """
+    window, pieces, wanted, given = settings.tokens_per_window, {}, 0.0, 0
+    times = collections.Counter(zip(hash_X.tolist(), length_X.tolist(), strict=True))
+    for (key, tokens), number in sorted(times.items()):
+        wanted += settings.heldout_fraction * tokens * number
+        piece = min(round(wanted / number), tokens - window)
+        if piece >= window:
+            pieces[key] = piece
+            wanted -= piece * number
+            given += piece * number
+    return pieces, share - given
+
+
+def _cut(work_dir: str, shard: int, dtype: np.dtype, begin: int, length: int, piece: int) -> int:
+    """Number of tokens of a document before its held-out end of about `piece` tokens.
+
+    The end begins with a sentence, the one nearest to where a piece of that length begins, but
+    is not more than half as long again.
+
+    Args:
+      work_dir: directory of the token files.
+      shard: shard of the document.
+      dtype: data type of token files.
+      begin: position of the document in the token file.
+      length: number of tokens of the document.
+      piece: number of tokens to hold out.
+    """
+    middle, reach = length - piece, max(1, min(piece, length - piece) // 2)
+    tokens = read_tokens(work_dir, shard, dtype, begin + middle - reach, begin + middle + reach)
+    ends = np.flatnonzero(tokens & sentence_end_bit(dtype)) + 1 - reach
+    return middle + (int(ends[np.argmin(np.abs(ends))]) if len(ends) else 0)
+
+
+def _hashes(fingerprint_N: np.ndarray, seed: int) -> np.ndarray:
+    """Hash of (seed, fingerprint) of each document, uint64 (SplitMix64)."""
+    x = fingerprint_N + np.uint64((seed * 0x9E3779B97F4A7C15) % (1 << 64))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
-
-
-def _read_kept(work_dir: str, shard: int) -> np.ndarray:
-    """Number of tokens of each document to train on, int64; `_DUPLICATE` if it is dropped."""
-    kept = np.frombuffer(file_system.read_bytes(shard_file(work_dir, shard, "split")), "<u4")
-    return kept.astype(np.int64)

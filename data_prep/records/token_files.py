@@ -4,7 +4,7 @@ Files per shard:
 
     000000.tokens      token ids of all documents, each followed by EOD
     000000.documents   length and fingerprint of each document (`DOCUMENT`)
-    000000.json        completion record: counts and checksums; written last
+    000000.json        completion record: counts and checksums; written last, see `run_once`
 
 The highest bit of a token marks the end of a sentence: the token is the last of its line (where
 white space is kept, its line breaks), or ends
@@ -19,18 +19,19 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import IO, Any
 
 import numpy as np
 
 from data_prep.corpus.corpus import Shard, checksum_of
 from data_prep.corpus.filters import reason_to_drop
 from data_prep.corpus.readers import Counts, Document, read_documents
-from data_prep.records.completion import HashedFile, run_once
 from data_prep.settings import Settings
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.checksums import sha256_of
+from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.tokenization.special_tokens import EOD_ID, UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import (
@@ -47,6 +48,50 @@ DOCUMENT = np.dtype([("length", "<u4"), ("fingerprint", "<u8")])
 _SENTENCE_END = re.compile("[.!?。！？…][\"')\\]»”’」』]*$")
 # Punctuation of scripts without spaces between words.
 _NO_SPACE_NEEDED = re.compile(f"[{FULL_STOPS}][{CLOSING_MARKS}]*$")
+
+
+class HashedFile:
+    """A binary file that is written, with the SHA-256 of what was written so far.
+
+    Args:
+      file: the file to write to.
+    """
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self._digest = hashlib.sha256()
+
+    def write(self, data: bytes) -> None:
+        """Writes bytes."""
+        self._digest.update(data)
+        self._file.write(data)
+
+    @property
+    def sha256(self) -> str:
+        """The checksum, in hexadecimal."""
+        return self._digest.hexdigest()
+
+
+def run_once(
+    record: str, outputs: Sequence[str], work_dir: str, task: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Runs a task, unless it is complete by the checksums of its outputs.
+
+    Args:
+      record: path of the completion record, which is written last.
+      outputs: the files that the task writes.
+      work_dir: directory of temporary files.
+      task: writes the outputs; returns the completion record, with their checksums as `sha256`.
+
+    Returns:
+      The completion record, plus "resumed": whether the task had been completed before.
+    """
+    completion = read_record(record)
+    if completion and completion.get("sha256") == [sha256_of(path) for path in outputs]:
+        return {**completion, "resumed": True}
+    completion = task()
+    write_json(record, completion, work_dir)
+    return {**completion, "resumed": False}
 
 
 def token_dtype(vocab_size: int) -> np.dtype:
@@ -87,7 +132,7 @@ def write_token_files(
       The completion record `{"counts": {name: number}, "content": …, "first_lost": …, "sha256":
       […]}`, plus "resumed": whether the shard had been completed before. Counts are `documents`,
       `tokens`, and statistics of text read, dropped and repaired; `content` is the checksum of the
-      text, `first_lost` what is wrong with the first record that cannot be read.
+      text, `first_lost` the error message of the first unreadable record.
 
     Raises:
       DataError: the text of the shard is invalid.
@@ -130,53 +175,37 @@ def read_tokens(work_dir: str, shard: int, dtype: np.dtype, start: int, stop: in
         return np.frombuffer(file.read((stop - start) * dtype.itemsize), dtype)
 
 
-class _Vocabulary(NamedTuple):
-    """A tokenizer and properties of its pieces, for sentence splitting.
-
-    Attributes:
-      tokenizer: the tokenizer.
-      dtype: data type of token files.
-      may_end: bool [V], whether a piece ends a sentence if it is followed by a new word.
-      always_ends: bool [V], whether a piece always ends a sentence.
-      closes: bool [V], whether a piece is a closing mark, which belongs to the sentence before it.
-      begins_word: bool [V], whether a piece follows a space, or begins a sentence without one.
-      ends_before_space: bool [V], whether a space after a piece may end a sentence.
-      begins_after_space: bool [V], whether a piece that follows such a piece ends it.
-    """
-
-    tokenizer: Tokenizer
-    dtype: np.dtype
-    may_end: np.ndarray
-    always_ends: np.ndarray
-    closes: np.ndarray
-    begins_word: np.ndarray
-    ends_before_space: np.ndarray
-    begins_after_space: np.ndarray
+_PIECE = np.dtype(
+    [
+        ("may_end", bool),  # Ends a sentence if it is followed by a new word.
+        ("always_ends", bool),  # Always ends a sentence.
+        ("closes", bool),  # A closing mark, which belongs to the sentence before it.
+        ("begins_word", bool),  # Follows a space, or begins a sentence without one.
+        ("ends_before_space", bool),  # A space after it may end a sentence.
+        ("begins_after_space", bool),  # Ends such a sentence if it follows.
+    ]
+)
 
 
 @functools.lru_cache(maxsize=1)
-def _vocabulary(vocab_file: str, lowercase: bool, keep_accents: bool) -> _Vocabulary:
+def _vocabulary(
+    vocab_file: str, lowercase: bool, keep_accents: bool
+) -> tuple[Tokenizer, np.ndarray]:
+    """The tokenizer, and `_PIECE` [V], properties of its pieces for sentence splitting."""
     tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
     pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
-    return _Vocabulary(
-        tokenizer=tokenizer,
-        dtype=token_dtype(tokenizer.vocab_size),
-        may_end=np.array([bool(_SENTENCE_END.search(piece)) for piece in pieces]),
-        always_ends=np.array(
-            [bool(_NO_SPACE_NEEDED.search(piece)) or piece == "\n" for piece in pieces]
-        ),
-        closes=np.array([piece in (*CLOSING_MARKS, "\n") for piece in pieces]),
-        begins_word=np.array(
-            [piece.startswith(WORD_START) or begins_unspaced_sentence(piece) for piece in pieces]
-        ),
-        ends_before_space=np.array([ends_in_thai_or_lao(piece) for piece in pieces]),
-        begins_after_space=np.array(
-            [
-                piece == WORD_START or (piece[:1] == WORD_START and begins_unspaced_word(piece[1:]))
-                for piece in pieces
-            ]
-        ),
-    )
+    rows = [
+        (
+            bool(_SENTENCE_END.search(piece)),
+            bool(_NO_SPACE_NEEDED.search(piece)) or piece == "\n",
+            piece in (*CLOSING_MARKS, "\n"),
+            piece.startswith(WORD_START) or begins_unspaced_sentence(piece),
+            ends_in_thai_or_lao(piece),
+            piece == WORD_START or (piece[:1] == WORD_START and begins_unspaced_word(piece[1:])),
+        )
+        for piece in pieces
+    ]
+    return tokenizer, np.array(rows, _PIECE)
 
 
 def _tokenize(
@@ -190,7 +219,7 @@ def _tokenize(
         if reason is None:
             kept.append(document)
     vocabulary = _vocabulary(vocab_file, settings.lowercase, settings.keep_accents)
-    tokens, documents = _encode(kept, vocabulary)
+    tokens, documents = _encode(kept, *vocabulary)
     # Documents that are empty after normalization have no tokens.
     counts["empty"] += len(kept) - len(documents)
     counts["documents"] -= len(kept) - len(documents)
@@ -200,40 +229,43 @@ def _tokenize(
     return tokens, documents
 
 
-def _encode(documents: list[Document], vocabulary: _Vocabulary) -> tuple[np.ndarray, np.ndarray]:
+def _encode(
+    documents: list[Document], tokenizer: Tokenizer, piece_V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Tokenizes documents and computes their document table; documents without tokens are skipped.
 
     Returns:
-      tokens: `vocabulary.dtype` [number of tokens], each document followed by EOD, with the
+      tokens: `token_dtype` [number of tokens], each document followed by EOD, with the
         sentence-end bit.
       documents: `DOCUMENT` [number of documents with tokens].
     """
-    if vocabulary.tokenizer.keep_whitespace:  # The text as it is.
+    dtype = token_dtype(tokenizer.vocab_size)
+    if tokenizer.keep_whitespace:  # The text as it is.
         documents = [["".join(document)] for document in documents]
-    rows = vocabulary.tokenizer.encode_batch(line for document in documents for line in document)
+    rows = tokenizer.encode_batch(line for document in documents for line in document)
     if not rows:
-        return np.zeros(0, vocabulary.dtype), np.zeros(0, DOCUMENT)
+        return np.zeros(0, dtype), np.zeros(0, DOCUMENT)
     ids = np.concatenate(rows)
     row_end = np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)))
     last_row = np.cumsum([len(document) for document in documents]) - 1
     document_end = np.unique(row_end[last_row])  # Merges documents without tokens.
     document_end = document_end[document_end > 0]
 
-    ends_sentence = vocabulary.always_ends[ids]
-    is_closed = ends_sentence[:-1] & vocabulary.closes[ids[1:]]
+    ends_sentence = piece_V["always_ends"][ids]
+    is_closed = ends_sentence[:-1] & piece_V["closes"][ids[1:]]
     ends_sentence[:-1] &= ~is_closed
     ends_sentence[1:] |= is_closed
-    ends_sentence[:-1] |= vocabulary.may_end[ids[:-1]] & vocabulary.begins_word[ids[1:]]
+    ends_sentence[:-1] |= piece_V["may_end"][ids[:-1]] & piece_V["begins_word"][ids[1:]]
     ends_sentence[:-1] |= (
-        vocabulary.ends_before_space[ids[:-1]] & vocabulary.begins_after_space[ids[1:]]
+        piece_V["ends_before_space"][ids[:-1]] & piece_V["begins_after_space"][ids[1:]]
     )
     ends_sentence[row_end[row_end > 0] - 1] = True
     ends_sentence[document_end - 1] = False  # EOD ends it.
 
-    bit = sentence_end_bit(vocabulary.dtype)
+    bit = sentence_end_bit(dtype)
     length = np.diff(document_end, prepend=0) + 1
     eod = np.cumsum(length) - 1
-    tokens = np.empty(len(ids) + len(length), vocabulary.dtype)
+    tokens = np.empty(len(ids) + len(length), dtype)
     is_text = np.ones(len(tokens), bool)
     is_text[eod] = False
     tokens[is_text] = ids | np.where(ends_sentence, bit, 0)

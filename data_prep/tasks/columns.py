@@ -1,4 +1,4 @@
-"""What each column of a table is, by its name: texts, label, id, group, or not read.
+"""Roles of the columns of a table, by their names: texts, label, id, group, or not read.
 
 The settings name the columns of texts and the label. Where they do not, the label is the only
 column with a usual name of labels, and all others are texts, except ids, row numbers and what
@@ -15,7 +15,7 @@ from data_prep.tasks.rows import listed
 from data_prep.tasks.table_files import needed_columns
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 
 ID_COLUMNS = ("id", "guid", "uuid", "idx", "index")  # The first of them is the id of a row.
 _LABELS = ("label", "labels", "class", "target", "category", "sentiment", "gold_label")
@@ -47,7 +47,7 @@ def columns_of(reading: Reading, names: Mapping[str, Any]) -> Columns:
 
     Args:
       reading: the source and reading options; `settings.text_columns` and `settings.label_column`
-        are set to what is found if the table is labelled and they do not name it.
+        are set to the columns found if the table is labelled and they are not set.
       names: all columns, in their order, each with a value: lists and objects are not texts.
 
     Raises:
@@ -79,17 +79,18 @@ def columns_of(reading: Reading, names: Mapping[str, Any]) -> Columns:
 
 
 def _label_column(reading: Reading, names: Iterable[str]) -> str:
-    """The column of labels: that of the settings, or the only one with a usual name."""
+    """The column of labels: the one in the settings, or the only one with a usual name."""
     label = reading.settings.label_column
     if label in names or label != TaskConfig.label_column:
         return label
     for known in (_LABELS[:1], _LABELS):
         found = [name for name in names if name.lower() in known]
-        if len(found) > 1:
-            raise DataError(
-                f"{reading.path}: expected one column of labels, got {listed(found)}; set "
-                "task.label_column to one of them"
-            )
+        require_data(
+            len(found) <= 1,
+            reading.path,
+            "one column of labels",
+            f"{listed(found)}; set task.label_column to one of them",
+        )
         if found and found[0] not in reading.settings.text_columns:
             return found[0]
     return label
@@ -111,8 +112,7 @@ def _text_columns(reading: Reading, names: Mapping[str, Any], label: str) -> tup
     found = [column for column in names if column not in (label, *others, *unnamed)]
     texts = [column for column in found if column.lower() not in _ABOUT_A_ROW]
     found = texts or found
-    if not found:
-        raise DataError(f"{reading.path}: expected a column of text, got {listed(names)}")
+    require_data(bool(found), reading.path, "a column of text", listed(names))
     if reading.with_labels:
         reading.settings.text_columns = tuple(found)
     return tuple(found)

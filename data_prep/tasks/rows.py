@@ -20,7 +20,7 @@ class WrongRowError(Exception):
 
     Args:
       expected: what was expected and what was found.
-      reason: what the row is counted as.
+      reason: key of the count of such rows.
     """
 
     def __init__(self, expected: str, reason: str = "malformed_rows"):

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from data_prep.corpus.corpus import find_shards
+from data_prep.settings import ReadOptions
 from data_prep.tasks.rows import Row, listed
 from data_prep.tasks.table_files import read_file
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import ArgumentTypeError, DataError
+from official.xlnet.errors import ArgumentTypeError, DataError, require_data
 from official.xlnet.files.compression import without_compression
 
 _NO_VALUE = ("NAType", "NaTType")  # Of pandas; they are neither equal to nothing nor to themselves.
@@ -37,10 +39,11 @@ def read_rows(reading: Reading) -> Iterator[Row]:
     Raises:
       DataError: the table cannot be read, two columns have one name, or a row is invalid in strict
         mode.
-      TypeError: the source is no table.
+      TypeError: the source is not a table.
     """
     if reading.rows is None:
-        yield from read_file(reading)
+        is_tfds = reading.path.startswith("tfds:")
+        yield from _tfds_rows(reading.path) if is_tfds else read_file(reading)
         return
     names, rows = _opened(reading.rows, reading.path)
     if names is not None:
@@ -56,8 +59,7 @@ def read_rows(reading: Reading) -> Iterator[Row]:
         if not isinstance(row, Mapping):
             row = row.tolist() if isinstance(row, np.ndarray) else plain(row)
             row = reading.settings.named(row, reading.with_labels, where)
-            if width not in (None, len(row)):
-                raise DataError(f"{where}: expected {width} values, as above, got {len(row)}")
+            require_data(width in (None, len(row)), where, f"{width} values, as above", len(row))
             width = len(row)
         yield {str(name): plain(value) for name, value in row.items()}
 
@@ -108,7 +110,7 @@ def _opened(source: Any, where: str) -> tuple[list[Any] | None, Iterable[Any]]:
         _distinct(source.column_names, where)
         return None, (row for batch in source.to_batches() for row in batch.to_pylist())
     if hasattr(source, "column_names") and hasattr(source, "features"):  # HF datasets.
-        return None, _named_classes(source)
+        return None, _named_classes(source, source.features or {})
     if hasattr(source, "as_numpy_iterator"):  # tf.data, TFDS.
         return None, source.as_numpy_iterator()
     if hasattr(source, "tolist"):  # An array or a Series.
@@ -147,16 +149,25 @@ def _of_columns(source: Mapping[Any, Any], where: str) -> tuple[list[Any], Itera
 def _distinct(columns: Iterable[Any], where: str) -> list[str]:
     names = list(map(str, columns))
     for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"{where}: expected each column once, got {name!r} again")
+        require_data(names.count(name) <= 1, where, "each column once", f"{name!r} again")
     return names
 
 
-def _named_classes(data_set: Any) -> Iterator[Row]:
-    """Rows of HF's `datasets`, with the names of their classes; None for hidden labels (-1)."""
+def _tfds_rows(path: str) -> Iterator[Row]:
+    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
+    import tensorflow_datasets as tfds
+
+    _, name, *split = path.split(":", 2)  # A slice has colons, too: `train[:80%]`.
+    builder = tfds.builder(name)
+    dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
+    yield from _named_classes(tfds.as_numpy(dataset), builder.info.features)
+
+
+def _named_classes(rows: Iterable[Row], features: Mapping[str, Any]) -> Iterator[Row]:
+    """Rows of HF `datasets` or TFDS with names of classes; None for hidden labels (-1)."""
     classes = {
         name: getattr(feature, "feature", feature)
-        for name, feature in (data_set.features or {}).items()
+        for name, feature in features.items()
         if hasattr(getattr(feature, "feature", feature), "int2str")
     }
 
@@ -167,6 +178,6 @@ def _named_classes(data_set: Any) -> Iterator[Row]:
             return value
         return feature.int2str(value) if value >= 0 else None
 
-    for row in data_set:
+    for row in rows:
         named = {name: plain(value) for name, value in row.items()}
         yield named | {n: class_of(named.get(n), feature) for n, feature in classes.items()}

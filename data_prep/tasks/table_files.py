@@ -1,25 +1,21 @@
-"""Rows of files: TSV, CSV, JSON lines, a JSON array of objects, Parquet, and TFDS data sets.
+"""Rows of files: TSV, CSV, JSON lines, a JSON array of objects, and Parquet.
 
 TSV lines are split at tabs without quoting, as required for GLUE; CSV is quoted, and strictly so.
-Extensions are read without case, and a compressed file by what it holds.
+Extensions are read without case; for compressed files, the extension before `.gz` counts.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import itertools
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from data_prep.corpus.corpus import find_shards
-from data_prep.settings import ReadOptions
 from data_prep.tasks.rows import Row, listed
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import DataError, require_extra
+from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.json_files import parse_json
@@ -42,9 +38,6 @@ def read_file(reading: Reading) -> Iterator[Row]:
       DataError: the file cannot be read, or a row is invalid in strict mode.
     """
     path = reading.path
-    if path.startswith("tfds:"):
-        yield from _tfds_rows(path)
-        return
     extension = os.path.splitext(without_compression(path))[1].lower()
     if extension == ".parquet":
         require_extra("pyarrow", "parquet", path)
@@ -56,11 +49,12 @@ def read_file(reading: Reading) -> Iterator[Row]:
         else:
             own = "," if extension == ".csv" else "\t"
             first = file.readline()
-            if first.lstrip().startswith(('{"', "[{")):
-                raise DataError(
-                    f"{path}: expected a table, as {extension or 'no extension'} says, got JSON; "
-                    "rename the file to .jsonl"
-                )
+            require_data(
+                not first.lstrip().startswith(('{"', "[{")),
+                path,
+                f"a table, as {extension or 'no extension'} says",
+                "JSON; rename the file to .jsonl",
+            )
             separator = _separator(reading, first, own)
             is_quoted = own == "," or separator != own
             lines = itertools.chain([first], file)
@@ -102,9 +96,6 @@ def _separator(reading: Reading, first: str, own: str) -> str:
     return other
 
 
-# A field with quotes in quotes, as a writer of CSV makes it.
-_QUOTED = re.compile(r'"(?:[^"]*"")+[^"]*"')
-
 # (line of the file where it begins, number of lines, fields)
 Record = tuple[int, int, list[str]]
 
@@ -112,20 +103,9 @@ Record = tuple[int, int, list[str]]
 def _records(
     reading: Reading, lines: Iterable[str], separator: str, is_quoted: bool
 ) -> Iterator[Record]:
-    if not is_quoted:
-        num_quoted = 0
-        for number, line in enumerate(lines, start=1):
-            fields = line.rstrip("\r\n").split(separator) if line.strip("\r\n") else []
-            num_quoted += any(map(_QUOTED.fullmatch, fields))
-            yield number, 1, fields
-        if num_quoted and reading.with_labels:
-            reading.say(
-                f"{num_quoted} lines have fields in quotes, which TSV reads as part of the text; "
-                "with the extension .csv, quotes are read, and tabs are separators, too"
-            )
-        return
     csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    quoting: Any = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=separator, strict=True, quoting=quoting)
     start = 1
     try:
         for row in reader:
@@ -153,8 +133,7 @@ def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:
         raise DataError(f"{path}: expected each column once, got {min(repeated)!r} again")
     for line, num_lines, fields in records:
         if not fields:
-            if reading.strict:
-                raise DataError(f"{path}, line {line}: expected a row, got an empty line")
+            require_data(not reading.strict, f"{path}, line {line}", "a row", "an empty line")
             reading.counts["blank_lines"] += 1
         elif len(fields) == len(columns):
             yield dict(zip(columns, fields, strict=True))
@@ -203,16 +182,16 @@ def _json_rows(reading: Reading, file) -> Iterator[Row]:
     if first.lstrip().startswith("["):
         yield from _json_array(reading, first + file.read())
         return
-    if first.lstrip().startswith("{") and "}" not in first:
-        raise DataError(
-            f"{reading.path}: expected JSON lines, with one object on each line, or an array of "
-            "objects, got one object over several lines"
-        )
+    require_data(
+        not first.lstrip().startswith("{") or "}" in first,
+        reading.path,
+        "JSON lines, with one object on each line, or an array of objects",
+        "one object over several lines",
+    )
     for place, line in enumerate(itertools.chain([first], file), start=1):
         where = f"{reading.path}, line {place}"
         if not line.strip():
-            if reading.strict:
-                raise DataError(f"{where}: expected a row, got an empty line")
+            require_data(not reading.strict, where, "a row", "an empty line")
             reading.counts["blank_lines"] += 1
             continue
         try:
@@ -249,36 +228,3 @@ def _json_value(value: Any) -> Any:
     """A value of Parquet; what JSON does not have, such as a date, as text."""
     known = str | int | float | list | dict | bytes
     return value if value is None or isinstance(value, known) else str(value)
-
-
-def _tfds_rows(path: str) -> Iterator[Row]:
-    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
-    import tensorflow_datasets as tfds
-
-    _, name, *split = path.split(":", 2)  # A slice has colons, too: `train[:80%]`.
-    builder = tfds.builder(name)
-    dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
-    for record in tfds.as_numpy(dataset):
-        yield {
-            column: _tfds_value(builder.info.features[column], value)
-            for column, value in record.items()
-        }
-
-
-def _tfds_value(feature, value):
-    """Class name of a label (None for the hidden labels of test sets), list of a sequence, text.
-
-    What is none of these is left as it is: no row has it as a text.
-    """
-    if isinstance(value, bytes):
-        with contextlib.suppress(UnicodeDecodeError):
-            return value.decode()
-        return value
-    if getattr(value, "ndim", None) == 1:
-        of_each = getattr(feature, "feature", feature)
-        return [_tfds_value(of_each, item) for item in value]
-    if getattr(value, "ndim", None) != 0:
-        return value
-    if hasattr(feature, "int2str"):
-        return feature.int2str(int(value)) if value >= 0 else None
-    return str(value)

@@ -1,4 +1,4 @@
-"""Reading of task data for the commands: training, evaluation and prediction files."""
+"""Task data by name of a task or data set: training, evaluation and prediction files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,60 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from data_prep.tasks.registry import read_examples
 from data_prep.tasks.table import read_rows
+from official.xlnet.configs.registry import DATASETS, FILE_READERS, FOLDER_READERS, TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST, Reading, check_lost
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, did_you_mean, require_data
+
+
+def task_settings(name: str) -> dict[str, Any]:
+    """Returns the task settings of a data set or task type.
+
+    Args:
+      name: name of a data set or task type.
+
+    Returns:
+      Keys of the section `task` by name.
+
+    Raises:
+      DataError: the name is unknown.
+    """
+    if name in DATASETS:
+        return dict(DATASETS[name])
+    kinds = TASKS.names()
+    if name in kinds:
+        return {"name": name}
+    known = [*kinds, *DATASETS]
+    raise DataError(f"task {name!r}: expected one of {', '.join(known)}{did_you_mean(name, known)}")
+
+
+def read_examples(reading: Reading) -> Iterator[Example]:
+    """Reads the examples of a file, folder, TFDS data set, or of rows of Python.
+
+    Args:
+      reading: the source and reading options.
+
+    Returns:
+      An iterator over the examples.
+
+    Raises:
+      ConfigError: no reader is registered for the task.
+      DataError: the path does not exist, or its format does not match the task.
+    """
+    path, name = reading.path, reading.settings.name
+    if reading.rows is not None:  # A reader of an extension reads files alone.
+        return FILE_READERS[name if name in FILE_READERS.modules else "classification"](reading)
+    if not path.startswith("tfds:") and not os.path.exists(path):
+        raise DataError(f"no data at {path!r}: expected a file or a folder")
+    FILE_READERS.load(name)  # Both kinds of reader are in one file.
+    kinds = [(FILE_READERS, "a file"), (FOLDER_READERS, "a folder")]
+    if os.path.isdir(path):
+        kinds.reverse()
+    (readers, got), (others, expected) = kinds
+    require_data(name not in others or name in readers, path, f"{expected} for {name}", got)
+    return (readers if name in readers else FILE_READERS)[name](reading)
 
 
 def read_task(
@@ -42,7 +90,7 @@ def read_task(
       ConfigError: a setting of columns is of no use.
       DataError: the data cannot be read, there are no examples, ids are not unique, or more than
         `max_lost` of the rows cannot be used.
-      TypeError: `source` is no table and no list.
+      TypeError: `source` is neither a table nor a list.
     """
     counts: collections.Counter[str] = collections.Counter()
     examples: list[Example] = []
@@ -76,7 +124,7 @@ def stream_task(source: Any, task: TaskConfig, name: str = "inputs") -> Iterator
 
     Raises:
       DataError: the data cannot be read, or a row is invalid.
-      TypeError: `source` is no table and no list.
+      TypeError: `source` is neither a table nor a list.
     """
     for subtask, reading in _readings(source, task, name):
         reading.strict, reading.with_labels = True, False
@@ -115,11 +163,13 @@ def _check_ids(path: str, examples: list[Any]) -> None:
         (getattr(example, "query_id", ""), example.id) for example in examples
     )
     (_, name), number = ids.most_common(1)[0] if ids else (("", ""), 0)
-    if number > 1:
-        raise DataError(
-            f"{path}: expected ids of their own for all rows, got {name!r} {number} times; remove "
-            "the repeated rows, or give the column of ids another name, so that rows are numbered"
-        )
+    require_data(
+        number <= 1,
+        path,
+        "ids of their own for all rows",
+        f"{name!r} {number} times; remove the repeated rows, or give the column of ids another "
+        "name, so that rows are numbered",
+    )
 
 
 def _of(subtask: str, example: Any) -> Any:

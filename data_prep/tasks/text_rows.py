@@ -18,7 +18,7 @@ from official.xlnet.files.text import open_text
 _TABLES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".parquet")
 _NAMES = (
     {"sentence_good": "good", "sentence_bad": "bad"},  # BLiMP's columns.
-    {"frame": "context", "completion": "text"},  # Those of cloze norms.
+    {"frame": "context", "completion": "text"},  # Columns of cloze norms.
 )
 
 

@@ -89,7 +89,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except OSError as error:
-        # Or Python would write what is left when it ends, in vain, and say so.
+        # Otherwise Python would try to flush the buffer at exit, and report the failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return EXIT_BROKEN_PIPE
@@ -100,7 +100,8 @@ def _main(arguments: list[str]) -> int:
     set_environment_defaults()
     verbs = _verbs()
     if not arguments or arguments[0] in (*_HELP, "help"):
-        return _print_usage(verbs)
+        print(_USAGE.format(verbs=_listing(verbs)), end="")
+        return 0
     if arguments[0] == "--version":
         print(__version__)
         return 0
@@ -108,7 +109,8 @@ def _main(arguments: list[str]) -> int:
     group = [known for known in verbs if known.startswith(f"{verb} ")]
     if group:  # A verb of two words.
         if arguments[1:] and arguments[1] in _HELP:
-            return _print_usage({known: verbs[known] for known in group})
+            print(_USAGE.format(verbs=_listing({known: verbs[known] for known in group})), end="")
+            return 0
         verb, verb_arguments = " ".join(arguments[:2]), arguments[2:]
     if verb not in verbs:
         known = group or list(verbs)
@@ -121,18 +123,13 @@ def _main(arguments: list[str]) -> int:
         return _fail(f"xlnet {verb}: {str(error) or 'interrupted'}", EXIT_INTERRUPTED)
     except Exception as error:
         if isinstance(error, BrokenPipeError):
-            print(end="", flush=True)  # Raises it again if it is that of standard output.
+            print(end="", flush=True)  # Raises it again if standard output is broken.
         message = _user_message(error)
         if message is None:
             print(printable(traceback.format_exc()), file=sys.stderr)
             return EXIT_BUG
         status = error.exit_status if isinstance(error, XLNetError) else EXIT_WRONG_INPUT
         return _fail(f"xlnet {verb}: {message}", status)
-
-
-def _print_usage(verbs: dict[str, str]) -> int:
-    print(_USAGE.format(verbs=_listing(verbs)), end="")
-    return 0
 
 
 def set_environment_defaults() -> None:
@@ -177,7 +174,7 @@ def _run(verb: str, arguments: list[str]) -> int:
 
 
 def _set_verbosity(level: str) -> None:
-    """Sets the least severe messages to show; from `info` on, those of libraries too."""
+    """Sets the least severe messages to show; from `info` on, also of libraries."""
     absl_logging.set_verbosity(level)
     absl_logging.set_stderrthreshold(level)
     handler = absl_logging.get_absl_handler().python_handler
@@ -189,7 +186,7 @@ def _set_verbosity(level: str) -> None:
 
 
 def _is_for_users(record: logging.LogRecord) -> bool:
-    """Whether a message is an error, or not of a library, whose warnings no flag answers."""
+    """Whether a message is an error or not from a library, whose warnings no flag answers."""
     return record.levelno >= logging.ERROR or not _LIBRARIES.search(record.pathname)
 
 
@@ -282,8 +279,6 @@ def _user_message(error: Exception) -> str | None:
         # Copying names both files, and fails at the second one.
         name = error.filename2 or error.filename
         where = f": {name!r}" if name else ""
-        if "No usable temporary directory" in str(error):
-            where = "; set TMPDIR to a directory that can be written to"
         return _one_line(f"{error.strerror or error}{where}")
     if isinstance(error, XLNetError):
         return _one_line(str(error))

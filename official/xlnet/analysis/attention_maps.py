@@ -1,4 +1,8 @@
-"""Attention maps: attention probabilities of all layers and heads for a text."""
+"""A text in a model: attention probabilities of all layers and heads, and steps per token.
+
+The number of steps of a token is the number of blocks that it goes through, where the depth of the
+model is adaptive.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from official.xlnet.analysis.attention_patterns import find_patterns
 from official.xlnet.checkpoints.any_format import load_tokenizer
@@ -18,7 +23,7 @@ from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
-from official.xlnet.runtime.pictures import Shown, new_figure
+from official.xlnet.runtime.pictures import Shown, bars_of_pieces, new_figure
 from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -103,7 +108,7 @@ def attention_maps(
     if isinstance(model, str):
         model, tokenizer = load_encoder(model), load_tokenizer(model)
     if tokenizer is None:
-        raise ConfigError("tokenizer: expected that of the loaded encoder, got None")
+        raise ConfigError("tokenizer: expected the tokenizer of the encoder, got None")
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
     outputs = read_text(model, inputs, return_attention_scores=True)
     weights_LNTT = outputs["attention_scores"][:, 0].numpy()
@@ -166,3 +171,53 @@ def pack_text(
 def pieces_of(tokenizer: Tokenizer, inputs: dict[str, np.ndarray]) -> list[str]:
     """The word pieces of what `pack_text` returns."""
     return [tokenizer.id_to_piece(int(i)) for i in inputs["token_ids"][0]]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class TokenSteps(Shown):
+    """Steps of the tokens of a text.
+
+    Attributes:
+      pieces: the tokens, followed by SEP and CLS.
+      num_steps: int32 [T], number of blocks that each went through.
+      most: number of layers, L.
+    """
+
+    pieces: list[str]
+    num_steps: np.ndarray
+    most: int
+
+    def plot(self) -> Figure:
+        """Draws the steps of each token as a bar, in rows of text."""
+        figure = bars_of_pieces(self.pieces, self.num_steps, "steps", self.most)
+        for axes in figure.axes:
+            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        return figure
+
+
+def token_steps(
+    model_dir: str, text: str, max_tokens: int = 128, text_pair: str | None = None
+) -> TokenSteps:
+    """Counts the steps of each token of a text, as the model reads it; see `read_text`.
+
+    Args:
+      model_dir: the model directory.
+      text: the input text; SEP and CLS are appended.
+      max_tokens: maximum number of tokens; longer texts are truncated.
+      text_pair: a second text, its own segment with a SEP of its own. Default: none.
+
+    Returns:
+      The steps; all of them L unless `model.depth` is `adaptive`.
+
+    Raises:
+      ConfigError: the configuration is missing or invalid.
+      DataError: the checkpoint or vocabulary is missing or damaged, or the text is empty.
+
+    Example:
+      >>> token_steps("runs/universal/model", "The cat sat.").num_steps
+      array([2, 4, 3, 1, 1, 2], dtype=int32)
+    """
+    tokenizer, encoder = load_tokenizer(model_dir), load_xlnet(model_dir)
+    inputs = pack_text(tokenizer, text, max_tokens, text_pair)
+    num_steps = read_text(encoder, inputs, return_num_steps=True)["num_steps"][0].numpy()
+    return TokenSteps(pieces_of(tokenizer, inputs), num_steps, encoder.config.model.num_layers)

@@ -84,10 +84,10 @@ def two_segments(weights_TT: np.ndarray) -> float:
 def symmetry(weights_TT: np.ndarray) -> float:
     """Figure 2 (d): pairs of tokens attend to each other because of their content.
 
-    Weights beyond the neighborhood are compared with those of their transpose (correlation), after
+    Weights beyond the neighborhood are compared with their transpose (correlation), after
     subtracting the mean weight of the distance, the median of the key and the median of the
     surrounding weights, which leaves single pairs. The correlation is multiplied by the size of
-    what is left, relative to the mean weight and at most 1.
+    the remainder, relative to the mean weight and at most 1.
 
     Args:
       weights_TT: attention weights of a head, float [T, T], rows are queries.

@@ -36,7 +36,7 @@ class Masks(Shown):
 
 
 def make_masks(order: ArrayLike, target_positions: ArrayLike | None = None) -> Masks:
-    """Returns what each row may attend to in a window with a factorization order.
+    """Returns the attention masks of a window with a factorization order.
 
     Args:
       order: integers [T], the position of each token in the factorization order; tokens with the

@@ -22,7 +22,7 @@ from official.xlnet.data.pretraining_dataset import (
     reading_errors,
 )
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, segment_ids
-from official.xlnet.errors import DataError, require_data
+from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.text import printable
 from official.xlnet.modeling.objectives.permutation_sampling import (
@@ -197,8 +197,8 @@ def as_text(window: Window, color: bool) -> str:
 
 def _check_index(directory: str, manifest: Manifest, split: str, lane: int, index: int) -> None:
     """Raises `DataError` if a split, lane or window does not exist."""
-    if split not in manifest.splits:
-        raise DataError(f"{directory}: expected --split to be one of {', '.join(manifest.splits)}")
+    splits = ", ".join(manifest.splits)
+    require_data(split in manifest.splits, directory, f"--split to be one of {splits}", split)
     lanes = manifest.splits[split]
     for name, number, limit in (
         ("lane", lane, lanes.num_lanes),

@@ -46,7 +46,7 @@ def as_html(window: Window) -> str:
         "window id": window.window_id,
         "epoch": window.epoch,
         "preceding context in the document": f"{window.context_length} tokens",
-        "of which in memory": f"{window.memory_length} tokens",
+        "context in memory": f"{window.memory_length} tokens",
         "targets": int(window.is_target.sum()),
     }
     return _PAGE.substitute(

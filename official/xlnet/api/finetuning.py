@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import numbers
 import os
 import re
 import sys
@@ -13,8 +13,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from data_prep.tasks.registry import task_settings
-from data_prep.tasks.task_data import read_task
+from data_prep.tasks.task_data import read_task, task_settings
 from official.xlnet.api.held_out import held_out
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT
@@ -27,6 +26,7 @@ from official.xlnet.configs.finetuning_defaults import (
 from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.configs.validation import POSITIVE, require, require_number
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.errors import ConfigError
@@ -97,15 +97,15 @@ def finetune(
         one.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
       num_runs: number of runs with different seeds; `output` gets the best of them, and the
-        metrics are those of all, see `finetune_repeatedly`.
+        metrics summarize all runs, see `finetune_repeatedly`.
       extra_train: further training data for question answering, {path: weight of its examples in
         the loss}.
       search: number of learning rates and lengths of the run to compare; `output` gets the best
         model, see `search_settings`. 0 for no search.
       max_lost: largest share of a file's rows that may be unusable; these are left out, counted
         and warned of.
-      new_head: whether the head starts anew. By default, that of a fine-tuned `model` is taken if
-        its task, labels and summary fit, and a line says so or why not.
+      new_head: whether the head starts anew. By default, the head of a fine-tuned `model` is
+        taken if its task, labels and summary fit, and a line says so or why not.
       folds: number of folds of a cross-validation over `train`, without `dev`; see
         `cross_validate`. 0 for none.
       cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
@@ -141,7 +141,7 @@ def finetune(
     for examples, counts in extra:
         train_examples += examples
         train_counts |= counts
-    label_type = settings.task.label_type  # That of train; dev may have its labels as strings.
+    label_type = settings.task.label_type  # The type in train; dev may have its labels as strings.
     train_examples, dev_examples, dev_counts = _split(
         train_examples, dev, bool(folds), settings, max_lost
     )
@@ -215,7 +215,7 @@ def task_configuration(
     )
     if init_from:
         saved = load_config(init_from)
-        # The objective too: what the language model beside a task reads follows from it.
+        # The objective too: the inputs of a language model beside a task follow from it.
         base.model, base.data, base.objective = saved.model, saved.data, saved.objective
     if path:
         path = recipe_path(path)
@@ -235,12 +235,13 @@ def task_configuration(
         config = load_config(path, list(overrides), base)
         if os.path.isdir(path) and not any("target_" in override for override in overrides):
             for key in set(config.task.from_data) - {"text_columns"}:
-                setattr(config.task, key, ())  # Those of its own data.
-    if config.task.name != settings["name"]:
-        raise ConfigError(
-            f"task.name: expected {settings['name']!r}, as task={task} says, got "
-            f"{config.task.name!r}"
-        )
+                setattr(config.task, key, ())  # They belonged to its own data.
+    require(
+        config.task.name == settings["name"],
+        "task.name",
+        f"{settings['name']!r}, as task={task} says",
+        config.task.name,
+    )
     return config
 
 
@@ -248,14 +249,10 @@ def _extra_examples(
     files: Mapping[str, float], task: TaskConfig, max_lost: float
 ) -> Iterator[tuple[list[Example], dict[str, int]]]:
     """Yields the examples of each file with their weights, and its counts of skipped rows."""
-    if files and not task.weighs_examples:
-        raise ConfigError(
-            f"extra_train: expected a task whose examples have weights, got {task.name}; join the "
-            "files of other tasks into one"
-        )
+    expected = "a task whose examples have weights (join the files of other tasks into one)"
+    require(not files or task.weighs_examples, "extra_train", expected, task.name)
     for path, weight in files.items():
-        if not (math.isfinite(weight) and weight > 0):
-            raise ConfigError(f"extra_train: {path}: expected a weight above 0, got {weight}")
+        require_number(f"extra_train: {path}", weight, POSITIVE, numbers.Real)
         examples, counts = _examples(path, task, path, max_lost)
         weighted: list[Any] = [*examples]
         yield [dataclasses.replace(example, weight=weight) for example in weighted], counts

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from absl import logging
 
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.data_report import classes_of
 
 _FEW = 5  # A class with fewer groups need not be in both parts.
@@ -52,11 +52,12 @@ def held_out(
         if all(left[name] > count for name, count in own.items()):
             chosen.update(groups[number])
             left -= own
-    if not chosen or len(groups) < 2:
-        raise DataError(
-            "dev: expected data to evaluate on, got none, and none of the "
-            f"{len(examples)} training examples can be held out"
-        )
+    require_data(
+        bool(chosen) and len(groups) >= 2,
+        "dev",
+        "data to evaluate on",
+        f"none, and none of the {len(examples)} training examples can be held out",
+    )
     logging.warning(
         "dev: %d of %d training examples are held out to evaluate on", len(chosen), len(examples)
     )
@@ -80,10 +81,9 @@ def folds(
       DataError: there are fewer groups than folds.
     """
     groups = [group for members in _strata(examples, seed) for group in members]
-    if len(groups) < number:
-        raise DataError(
-            f"folds: expected at most {len(groups)}, the number of groups, got {number}"
-        )
+    require_data(
+        len(groups) >= number, "folds", f"at most {len(groups)}, the number of groups", number
+    )
     for k in range(number):
         chosen = {n for group in groups[k::number] for n in group}
         yield (
@@ -105,7 +105,7 @@ def _strata(examples: Sequence[Example], seed: int) -> list[list[list[int]]]:
 
 
 def _group(example: Example) -> tuple[str, object]:
-    """What keeps examples together: a query, a paragraph, a group, or else the same text."""
+    """Key of examples that stay together: query, paragraph, group, or else the same text."""
     for name in ("query_id", "context", "group", "texts", "words"):
         if value := getattr(example, name, None):
             return name, value

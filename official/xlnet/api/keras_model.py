@@ -28,8 +28,8 @@ def load_model(
 
     Returns:
       The classifier of a model of classification, multi-label classification or regression, or with
-      a new head. Its logits are in the order of `config.task.labels`; those of a regression are in
-      the units of its labels. The model of any other task is an `XLNetTaskModel`, which takes
+      a new head. Its logits are in the order of `config.task.labels`; the output of a regression
+      is in the units of its labels. The model of any other task is an `XLNetTaskModel`, which takes
       features.
 
     Raises:

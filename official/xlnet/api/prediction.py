@@ -8,10 +8,10 @@ from typing import Any
 
 from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.data.schema import MANIFEST_FILE
-from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments, require_apart
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import task_config
@@ -118,8 +118,7 @@ def evaluate(
         if is_data_set or not load_config(model).task.name:
             return evaluation.evaluate(model, data, split, mem_len)
     models = [model] if isinstance(model, str) else model
-    if not models:
-        raise ConfigError("model: expected a fine-tuned model, got an empty list")
+    require(bool(models), "model", "a fine-tuned model", models)
     if output:
         _check_report(output, [*models, data if isinstance(data, str) else None])
     task = task_config(models[0]).task
@@ -131,8 +130,5 @@ def _check_report(output: str, inputs: Sequence[Any]) -> None:
     """Raises `ConfigError` if a report would replace an input, or results of a run."""
     for name in ("", *REPORT_FILES):
         require_apart("output", os.path.join(output, name), inputs)
-    if saved_configuration(output) is not None:
-        raise ConfigError(
-            f"output: expected a directory without a run, got {output}, whose "
-            f"{', '.join(REPORT_FILES)} would be replaced"
-        )
+    expected = f"a directory without a run, whose {', '.join(REPORT_FILES)} would be replaced"
+    require(saved_configuration(output) is None, "output", expected, output)

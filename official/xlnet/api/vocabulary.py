@@ -36,7 +36,7 @@ def extend_vocabulary(
     """Adds pieces of a domain to the vocabulary of a trained model; writes a model directory.
 
     Ids and scores of the old pieces stay, so text without new pieces is tokenized, and read by the
-    model, as before. The embedding of a new piece is the mean of those of the pieces that it
+    model, as before. The embedding of a new piece is the mean embedding of the pieces that it
     replaces (see `checkpoints.extended_model`), all other weights are the same. The model is then
     to be pre-trained further on the domain. The output is created atomically.
 

@@ -90,7 +90,7 @@ _COMMON = (
         "verbosity",
         default="warning",
         values=["error", "warning", "info", "debug"],
-        text="Least severe messages to show; from info on, those of TensorFlow too.",
+        text="Least severe messages to show; from info on, also messages of TensorFlow.",
     ),
 )
 
@@ -105,9 +105,8 @@ def number(name: str, default: Any, text: str, least: float, most: float) -> Fla
     return _flag(flags.DEFINE_float, name, default, text, lower_bound=least, upper_bound=most)
 
 
-def seed(text: str) -> Flag:
-    """The flag `--seed` of what `text` says."""
-    return integer("seed", 0, text, most=2**32 - 1)
+seed = functools.partial(integer, "seed", 0, most=2**32 - 1)
+batch_size = functools.partial(integer, "batch_size", 32, least=1, most=65_536)
 
 
 def config(default: Any = None) -> Flag:
@@ -122,11 +121,6 @@ def max_lost(records: str, unusable: str) -> Flag:
         "are an error."
     )
     return number("max_lost", MAX_LOST, text, 0, 1)
-
-
-def batch_size(text: str) -> Flag:
-    """The flag `--batch_size`."""
-    return integer("batch_size", 32, text, 1, 65_536)
 
 
 def shard_of(shard: str) -> tuple[int, int]:
@@ -188,7 +182,7 @@ DEVICES = (
     ),
 )
 
-# Texts that a pre-trained model scores or continues, and what it says of them.
+# Texts that a pre-trained model scores or continues, and the output.
 TEXTS = (
     repeated("text", [], "Input text; may be repeated."),
     string("input", None, "File with one text per line, or a table with a column `text`."),

@@ -29,7 +29,7 @@ from official.xlnet.commands import (
     string,
 )
 from official.xlnet.data.reading import check_unknown, say_counts
-from official.xlnet.data.vector_files import check_ending, vector_file
+from official.xlnet.data.result_files import VECTORS, check_ending, vector_file
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.progress import Progress, minutes_and_seconds, per_second
@@ -84,7 +84,7 @@ def run() -> dict[str, Any]:
         raise ConfigError(
             f"{FLAGS.output}: expected .jsonl or .parquet for rows of words or tokens"
         )
-    check_ending(FLAGS.output)
+    check_ending(FLAGS.output, VECTORS)
     progress = Progress(sys.stderr)
     rows = read_text_rows([], FLAGS.input)
     texts = [row["text"] for row in rows]

@@ -108,7 +108,7 @@ def _follow() -> dict[str, Any]:
     progress, metrics, last_step = Progress(sys.stderr), {"step": -1}, math.inf
     with tf.summary.create_file_writer(FLAGS.output).as_default():
         while metrics["step"] < last_step:
-            # Before the checkpoints: those of a task have been written when its metrics are.
+            # Before the checkpoints: a task writes its metrics after its checkpoints.
             has_ended = file_system.exists(os.path.join(model, METRICS_FILE))
             newest = max(recorded_steps(model), default=-1)
             if newest > metrics["step"]:

@@ -24,7 +24,7 @@ from official.xlnet.commands import (
     string,
 )
 from official.xlnet.configs.choices import SERVED_HEADS, WEIGHT_STORAGE
-from official.xlnet.errors import ConfigError
+from official.xlnet.configs.validation import require
 from official.xlnet.files.staging import on_local_disk
 
 FLAGS = flag_table(
@@ -73,10 +73,14 @@ FLAGS = flag_table(
 @on_local_disk(FLAGS, reads=["model"], writes_directory=["output"])
 def run() -> dict[str, Any]:
     """Runs the export; returns what `official.xlnet.serving.export.export` returns."""
-    if not all(
-        bucket.isascii() and bucket.isdecimal() and len(bucket) < 10 for bucket in FLAGS.buckets
-    ):
-        raise ConfigError(f"--buckets: expected integers, got {','.join(FLAGS.buckets)}")
+    require(
+        all(
+            bucket.isascii() and bucket.isdecimal() and len(bucket) < 10 for bucket in FLAGS.buckets
+        ),
+        "--buckets",
+        "integers",
+        FLAGS.buckets,
+    )
     from official.xlnet.modeling.kernels.product_type import products_in
     from official.xlnet.serving.export import export
 

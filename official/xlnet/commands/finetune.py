@@ -59,7 +59,7 @@ FLAGS = flag_table(
     integer(
         "runs",
         default=1,
-        text="Number of runs with different random seeds, of which the best model is kept.",
+        text="Number of runs with different random seeds; the best model is kept.",
         least=1,
         most=10_000,
     ),
@@ -78,7 +78,7 @@ FLAGS = flag_table(
     boolean(
         "new_head",
         False,
-        "Start with a new head, whether or not that of a fine-tuned --init_from fits.",
+        "Start with a new head, even if the head of a fine-tuned --init_from fits.",
     ),
     MAX_LOST_ROWS,
     SET,
@@ -87,7 +87,7 @@ FLAGS = flag_table(
 
 @on_local_disk(FLAGS, reads=["train", "dev", "init_from", "vocab", "config"], resumes=["output"])
 def run() -> dict[str, Any]:
-    """Returns the metrics on dev, those of baselines, and counts of skipped and truncated rows."""
+    """Returns the metrics on dev, also of baselines, and counts of skipped and truncated rows."""
     from official.xlnet.api.finetuning import finetune
 
     return finetune(

@@ -8,7 +8,7 @@ an exported version, predicts files of JSON lines on Apache Beam; --output is th
 and invalid rows are written to separate files.
 
 The same command resumes one with --model that was killed. --shard=3/16 predicts the third of
-sixteen parts of the rows; the outputs of all parts, joined, are that of one command.
+sixteen parts of the rows; the outputs of all parts, joined, equal the output of one command.
 
 Example:
   xlnet predict --model=runs/sst2 --input=new.tsv --output=new.jsonl
@@ -107,7 +107,7 @@ def _one_by_one() -> dict[str, Any]:
 
 
 class _Predictor(NamedTuple):
-    """What predicts.
+    """A source of predictions.
 
     Attributes:
       examples: reads the examples, from the first one on.

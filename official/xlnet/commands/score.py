@@ -5,8 +5,9 @@ Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats)
 --input may be a table with a column `text`; its other columns come back. --words writes a row for
 each word, with its surprisal. --context, or a column `context`, is given and not scored. --pairs
 compares the columns `good` and `bad` of a table (BLiMP's `sentence_good` and `sentence_bad`), or
-what the predictions of a SyntaxGym suite (.json) say. --norms correlates the log-likelihood of
-completions (columns `context` and `text`, or `frame` and `completion`) with a column.
+the conditions that the predictions of a SyntaxGym suite (.json) name. --norms correlates the
+log-likelihood of completions (columns `context` and `text`, or `frame` and `completion`) with a
+column.
 
 Example:
   xlnet score --model=runs/model --text='The cat sat.'
@@ -22,8 +23,9 @@ import numpy as np
 from data_prep.tasks.text_rows import read_suite, read_text_rows
 from official.xlnet.commands import MODEL, TEXTS, boolean, choice, flag_table, integer, seed, string
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
+from official.xlnet.configs.validation import require
 from official.xlnet.data.reading import check_unknown, say_counts
-from official.xlnet.data.row_files import ENDINGS, check_row_ending, write_rows
+from official.xlnet.data.result_files import TABLES, check_ending, write_rows
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.staging import on_local_disk
@@ -49,7 +51,7 @@ FLAGS = flag_table(
     string("context", None, "Text that is given and not scored; default: the column context."),
     choice("given", "left", GIVEN_SIDES, "Where the context stands; both: around its blank ____."),
     boolean("whole_given", False, "Whether the tokens of the context attend to each other."),
-    boolean("words", False, f"Write a row for each word; --output ends in {', '.join(ENDINGS)}."),
+    boolean("words", False, f"Write a row for each word; --output ends in {', '.join(TABLES)}."),
     choice("unit", "nats", UNITS, "Unit of surprisal, for --words."),
     choice("punctuation", "attached", PUNCTUATION, "Marks with their words or alone, for --words."),
     boolean("pairs", False, "Compare the columns good and bad of --input."),
@@ -68,7 +70,7 @@ def run() -> dict[str, Any]:
 
     is_table = (FLAGS.words or FLAGS.pairs) and FLAGS.output
     if is_table:
-        check_row_ending(FLAGS.output)
+        check_ending(FLAGS.output, TABLES)
     rows, formulas = _rows()
     columns = {name for row in rows for name in row}
     if taken := FLAGS.words and columns & {field.name for field in dataclasses.fields(Word)}:
@@ -205,6 +207,5 @@ def _norms(rows: list[dict[str, Any]], scores: list[Any]) -> dict[str, Any]:
 
 
 def _column(flag: str, name: str, rows: list[dict[str, Any]]) -> list[Any]:
-    if not all(name in row for row in rows):
-        raise ConfigError(f"--{flag}: expected a column of {FLAGS.input}, got {name!r}")
+    require(all(name in row for row in rows), f"--{flag}", f"a column of {FLAGS.input}", name)
     return [row[name] for row in rows]

@@ -1,4 +1,4 @@
-"""Trains a SentencePiece vocabulary on text, or extends that of a model.
+"""Trains a SentencePiece vocabulary on text, or extends the vocabulary of a model.
 
 Writes spiece.model, with the same special ids as the published vocabularies. With --extend=MODEL
 and --size=+N, writes a model directory instead: MODEL with N new pieces of the text in its
@@ -25,6 +25,7 @@ from official.xlnet.commands import (
     string,
     values_of,
 )
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.staging import on_local_disk
 
@@ -111,8 +112,10 @@ def _extend() -> dict[str, Any]:
 def _size(pattern: str, least: int, expected: str) -> int:
     """The value of --size, which has to match a pattern and be at least `least`."""
     size = int(FLAGS.size) if re.fullmatch(pattern, FLAGS.size) else -1
-    if not least <= size <= MAX_VOCAB_SIZE:
-        raise ConfigError(
-            f"--size: expected {expected}, from {least} to {MAX_VOCAB_SIZE}, got {FLAGS.size!r}"
-        )
+    require(
+        least <= size <= MAX_VOCAB_SIZE,
+        "--size",
+        f"{expected}, from {least} to {MAX_VOCAB_SIZE}",
+        FLAGS.size,
+    )
     return size

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 
 Label = str | float | tuple[str, ...]
 
@@ -37,7 +37,7 @@ class Example:
 
     @property
     def expected(self) -> Any:
-        """What an evaluation compares a prediction with, for JSON."""
+        """Expected prediction, for evaluation, as JSON."""
         return getattr(self, self.label_field)
 
     def inputs(self, names: Sequence[str]) -> dict[str, Any]:
@@ -69,10 +69,12 @@ class TextExample(Example):
     group: str = ""
 
     def inputs(self, names):
-        if len(self.texts) != len(names):
-            raise DataError(
-                f"{self.id}: expected the texts {', '.join(names)}, got {len(self.texts)} texts"
-            )
+        require_data(
+            len(self.texts) == len(names),
+            self.id,
+            f"the texts {', '.join(names)}",
+            f"{len(self.texts)} texts",
+        )
         return dict(zip(names, self.texts, strict=True))
 
 
@@ -85,12 +87,11 @@ def examples_checksum(examples: Iterable[Example]) -> str:
       examples: the examples.
     """
     digest = hashlib.sha256()
-    fields: dict[type, list[tuple[str, object]]] = {}
     for example in examples:
-        kind = type(example)
-        if kind not in fields:
-            fields[kind] = [(field.name, field.default) for field in dataclasses.fields(kind)]
-        values = {name: getattr(example, name) for name, _ in fields[kind]}
-        said = {name: values[name] for name, default in fields[kind] if values[name] != default}
-        digest.update(json.dumps([kind.__name__, said], default=repr).encode() + b"\n")
+        said = {
+            field.name: value
+            for field in dataclasses.fields(example)
+            if (value := getattr(example, field.name)) != field.default
+        }
+        digest.update(json.dumps([type(example).__name__, said], default=repr).encode() + b"\n")
     return digest.hexdigest()

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 
 # In an exported version: {text input: column of the training data}. TF Serving leaves it alone.
 COLUMNS_FILE = os.path.join("assets.extra", "columns.json")
@@ -73,11 +73,12 @@ def columns_of_inputs(inputs: Sequence[str], columns: Sequence[str], where: str)
         candidates = [column for column in columns if column == name]
         candidates = candidates or [c for c in columns if _marked(c, "text") == name]
         candidates = candidates or [c for c in columns if _plain(c, "text") == name]
-        if len(candidates) != 1:
-            raise DataError(
-                f"{where}: expected one column for the input {name!r}, got "
-                f"{', '.join(map(repr, candidates)) or 'none'} among {', '.join(columns)}"
-            )
+        require_data(
+            len(candidates) == 1,
+            where,
+            f"one column for the input {name!r}",
+            f"{', '.join(map(repr, candidates)) or 'none'} among {', '.join(columns)}",
+        )
         found += candidates
     return tuple(found)
 

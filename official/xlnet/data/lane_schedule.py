@@ -87,24 +87,18 @@ class Position:
         Raises:
           DataError: the tree is not a position.
         """
-        saved = conform(tree, _SavedPosition, "position")
+        tree, pieces = conform(tree, dict[str, Any], "position"), list[list[int] | None]
+        rows, waiting = (
+            conform(tree.get(key), pieces, f"position: {key}") for key in ("rows", "waiting")
+        )
         try:
             return cls(
-                rows=tuple(None if piece is None else Piece(*piece) for piece in saved.rows),
-                waiting=tuple(Piece(*piece) for piece in saved.waiting),
-                next_number=saved.next_number,
+                rows=tuple(None if piece is None else Piece(*piece) for piece in rows),
+                waiting=tuple(Piece(*piece) for piece in waiting),
+                next_number=conform(tree.get("next_number"), int, "position: next_number"),
             )
         except TypeError:
             raise DataError("position: expected three numbers for each lane") from None
-
-
-@dataclasses.dataclass
-class _SavedPosition:
-    """Schema of `Position.as_dict`."""
-
-    rows: list[list[int] | None]
-    waiting: list[list[int]]
-    next_number: int
 
 
 class LaneSchedule:

@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import require
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.schema import MANIFEST_FILE, SCALAR_FEATURES, Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError, require_data
@@ -33,7 +34,7 @@ from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary
 # Checksums of larger data sets are verified only after a read error; see `reading_errors`.
 _CHECKSUM_LIMIT_BYTES = 1 << 30
 _WRONG = "wrong record: "
-# What TensorFlow says of records of another schema, and of lanes of another length.
+# TensorFlow's errors about records of another schema and lanes of another length.
 _NO_EXAMPLE = re.compile(r"(?:Name: <unknown>, |Key: |Could not parse example|Data types)[^\n]*")
 _ANOTHER_LENGTH = re.compile(r"expected to contain \d+ elements[^\n.]*")
 _OTHER_FILE = "the file is damaged, or belongs to another data set"
@@ -69,18 +70,14 @@ class Records:
         _check_config(self.manifest, path, config)
         self._tokenizer = load_data_tokenizer(self.manifest, path)
         if vocab is not None:
-            self.check_vocabulary(vocab)
+            wanted = self.manifest.vocab_sha256
+            found = hashlib.sha256(read_vocabulary(vocab)).hexdigest()  # With added tokens of HF.
+            expected = f"SHA-256 {wanted[:12]}… (the vocabulary of the records in {path})"
+            require_data(found == wanted, vocab, expected, f"{found[:12]}…: {_OTHER_FILE}")
         if phrases is None:
             phrases = config.data.phrases if config is not None else ()
         self._phrases = phrases
         self._verified: set[str] = set()
-
-    def check_vocabulary(self, vocab: str) -> None:
-        """Raises `DataError` unless a file is the vocabulary of the records."""
-        wanted = self.manifest.vocab_sha256
-        found = hashlib.sha256(read_vocabulary(vocab)).hexdigest()  # With added tokens of HF.
-        expected = f"SHA-256 {wanted[:12]}… (the vocabulary of the records in {self.path})"
-        require_data(found == wanted, vocab, expected, f"{found[:12]}…: {_OTHER_FILE}")
 
     def split(self, name: str) -> SplitManifest:
         """Returns the manifest entry of a split.
@@ -131,7 +128,7 @@ class Records:
     ) -> tf.data.Dataset:
         """Returns batches of a split; its files are verified at the first call.
 
-        Arguments, results and errors are those of `pretraining_dataset`.
+        Arguments, results and errors: see `pretraining_dataset`.
         """
         if epochs is None and split != "train":
             epochs = 1
@@ -186,10 +183,10 @@ def pretraining_dataset(
         the data is bidirectional.
       split: `train` or `heldout`.
       config: the model's configuration, which is checked against the data set; also supplies
-        `data.phrases`. Its `model.vocab_size` is set to that of the data set, see `ModelConfig`.
+        `data.phrases`. Its `model.vocab_size` is set from the data set, see `ModelConfig`.
         None skips the check.
-      vocab: the model's vocabulary file, which is checked against that of the data set.
-      phrases: phrases that are masked as a single word. Default: those of `config`, or none.
+      vocab: the model's vocabulary file, which is checked against the one of the data set.
+      phrases: phrases that are masked as a single word. Default: as in `config`, or none.
       start_step: first step to read; earlier batches are skipped.
       epochs: number of passes over the data. None repeats `train` indefinitely and reads any other
         split once. B has to divide the total number of lanes over all epochs; see
@@ -333,7 +330,7 @@ class _Rows(NamedTuple):
     Attributes:
       first: index of the first row.
       number: number of rows.
-      per_batch: number of rows in a batch of the dataset: those of one replica.
+      per_batch: number of rows in a batch of the dataset, for one replica.
     """
 
     first: int
@@ -346,11 +343,12 @@ def _assign_rows(batch_size: int, input_context: tf.distribute.InputContext | No
     if input_context is None:
         return _Rows(first=0, number=batch_size, per_batch=batch_size)
     num_replicas = input_context.num_replicas_in_sync
-    if batch_size % num_replicas:
-        raise ConfigError(
-            f"training.batch_size: expected a multiple of the {num_replicas} replicas, "
-            f"got {batch_size}"
-        )
+    require(
+        not batch_size % num_replicas,
+        "training.batch_size",
+        f"a multiple of the {num_replicas} replicas",
+        batch_size,
+    )
     number = batch_size // input_context.num_input_pipelines
     return _Rows(
         first=number * input_context.input_pipeline_id,
@@ -436,11 +434,13 @@ def _batch_function(
 
 
 def _split(manifest: Manifest, path: str, split: str) -> SplitManifest:
-    if split not in manifest.splits:
-        raise DataError(
-            f"{path}: expected a split {split!r}, got {', '.join(manifest.splits) or 'none'}: "
-            f"prepare the text with a larger data.heldout_fraction, or choose another split"
-        )
+    require_data(
+        split in manifest.splits,
+        path,
+        f"a split {split!r}",
+        f"{', '.join(manifest.splits) or 'none'}: prepare the text with a larger "
+        "data.heldout_fraction, or choose another split",
+    )
     return manifest.splits[split]
 
 
@@ -474,16 +474,19 @@ def _check_config(manifest: Manifest, path: str, config: XLNetConfig | None) -> 
 def _check_batch_size(
     lanes: SplitManifest, bidirectional: bool, path: str, batch_size: int, epochs: int | None
 ) -> None:
-    if not 1 <= batch_size <= lanes.num_lanes:
-        raise ConfigError(
-            f"training.batch_size: expected from 1 to {lanes.num_lanes}, the number of lanes in "
-            f"{path}, got {batch_size}; prepare the data with data.num_lanes of at least that"
-        )
-    if bidirectional and batch_size % 2:
-        raise ConfigError(
-            f"training.batch_size: expected an even number, as half of the rows of {path} are "
-            f"reversed text, got {batch_size}"
-        )
+    require(
+        1 <= batch_size <= lanes.num_lanes,
+        "training.batch_size",
+        f"from 1 to {lanes.num_lanes}, the number of lanes in {path} (a larger data.num_lanes of "
+        "`xlnet prepare` gives more)",
+        batch_size,
+    )
+    require(
+        not bidirectional or not batch_size % 2,
+        "training.batch_size",
+        f"an even number, as half of the rows of {path} are reversed text",
+        batch_size,
+    )
     if epochs is not None and (epochs * lanes.num_lanes) % batch_size:
         size = evaluation_batch_size(lanes.num_lanes, batch_size, bidirectional)
         raise ConfigError(
@@ -511,7 +514,7 @@ def load_data_tokenizer(manifest: Manifest, path: str) -> Tokenizer:
       path: the data set directory.
 
     Raises:
-      DataError: the vocabulary is missing, invalid, or not that of the manifest.
+      DataError: the vocabulary is missing, invalid, or not the one in the manifest.
     """
     tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE))
     meaning = f"as in {MANIFEST_FILE}"

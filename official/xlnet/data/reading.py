@@ -36,7 +36,7 @@ class Reading:
       with_labels: whether labels are required.
       counts: numbers of skipped rows, by reason; updated by the reader.
       lost: the part of `counts` that could not be used: rejected rows.
-      first_lost: what is wrong with the first of them.
+      first_lost: error message of the first of them.
       rows: rows of Python to read in place of a file: a frame, columns, or a list.
     """
 
@@ -119,7 +119,7 @@ def check_lost(
       total: number of all rows, with those that are lost.
       max_lost: largest share of lost rows that is not an error, from 0 to 1.
       unit: name of the counted units, e.g. `documents`.
-      first: what is wrong with the first of them.
+      first: error message of the first of them.
 
     Raises:
       ConfigError: `max_lost` is not a share.

@@ -126,8 +126,9 @@ class Manifest:
                 f"no data set at {directory!r}: expected the {MANIFEST_FILE} of `xlnet prepare`"
             ) from None
         version = tree.get("schema_version") if isinstance(tree, dict) else None
-        if version != SCHEMA_VERSION:
-            raise DataError(f"{path}: expected schema_version {SCHEMA_VERSION}, got {version!r}")
+        require_data(
+            version == SCHEMA_VERSION, path, f"schema_version {SCHEMA_VERSION}", f"{version!r}"
+        )
         manifest = conform(tree, cls, path)
         manifest._check(path)
         return manifest

@@ -1,9 +1,8 @@
-"""Writing of JSON lines, of which a long job keeps those that it has written when it is killed."""
+"""Writing of JSON lines, by jobs that resume after the last complete line when they are killed."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import glob
 import hashlib
@@ -62,8 +61,13 @@ def write_resumed(
             os.unlink(other)
     try:
         with open(partial, "a+b") as file:
-            if not _is_locked(file):
-                raise DataError(f"{path}: another process is writing there; wait for it")
+            with contextlib.suppress(OSError):  # Some file systems have no locks.
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise DataError(
+                        f"{path}: another process is writing there; wait for it"
+                    ) from None
             number = kept = _keep_lines(file, unit)
             try:
                 for row in rows_after(kept):
@@ -77,15 +81,6 @@ def write_resumed(
     except OSError as error:
         raise_with_name(error, partial, path)
     return number, kept
-
-
-def _is_locked(file: IO[bytes]) -> bool:
-    """Locks a file for this process; False if another one has locked it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno != errno.EWOULDBLOCK  # Some file systems have no locks.
-    return True
 
 
 def _keep_lines(file: IO[bytes], unit: int) -> int:

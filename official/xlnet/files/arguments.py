@@ -22,6 +22,7 @@ _CUT_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)")  # What pathlib makes of a 
 _WEIGHTED = re.compile(r"(.+):([1-9][0-9]{0,2})")
 _LONGEST_NAME = 255  # Of a file, in bytes.
 _LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
+_NO_ITEMS, _NO_ORDER = (str, bytes, os.PathLike), (collections.abc.Mapping, collections.abc.Set)
 _NUMBERS = {int: numbers.Integral, float: numbers.Real}
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -94,14 +95,18 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
     Raises:
       ArgumentTypeError: it is of another type.
     """
-    options = typing.get_args(expected) if _is_union(expected) else (expected,)
+    is_union = typing.get_origin(expected) in (typing.Union, types.UnionType)
+    options = typing.get_args(expected) if is_union else (expected,)
+    is_table = hasattr(value, "columns") or hasattr(value, "column_names")
+    is_iterable = isinstance(value, collections.abc.Iterable) and not isinstance(value, _NO_ITEMS)
+    is_list = is_iterable and not is_table and not isinstance(value, _NO_ORDER)
     for option in options:
         kind, parts = typing.get_origin(option) or option, typing.get_args(option)
         if kind in (Any, typing.Literal) or isinstance(kind, TypeVar):
             return value
-        if parts == (Any,) and kind in _LISTS and (_is_table(value) or _is_iterable(value)):
+        if parts == (Any,) and kind in _LISTS and (is_table or is_iterable):
             return value  # Of any form; who reads it says which it takes.
-        if kind in _LISTS and parts and _is_collection(value):
+        if kind in _LISTS and parts and is_list:
             return [_fit(x, parts[0], f"{name}[{n}]", is_path) for n, x in enumerate(value)]
         if kind is collections.abc.Mapping and isinstance(value, dict):
             return {_fit(key, parts[0], name, is_path): x for key, x in value.items()}
@@ -119,25 +124,6 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
             return value
     words = " or ".join(_words(option, is_path) for option in options)
     raise ArgumentTypeError(f"{name}: expected {words}, got {type(value).__name__} {shown(value)}")
-
-
-def _is_union(kind: Any) -> bool:
-    return typing.get_origin(kind) in (typing.Union, types.UnionType)
-
-
-def _is_collection(value: Any) -> bool:
-    """Whether a value has items in an order, other than the names of a table's columns."""
-    no_list = str | bytes | os.PathLike | collections.abc.Mapping | collections.abc.Set
-    return _is_iterable(value) and not isinstance(value, no_list) and not _is_table(value)
-
-
-def _is_iterable(value: Any) -> bool:
-    no_items = str | bytes | os.PathLike
-    return isinstance(value, collections.abc.Iterable) and not isinstance(value, no_items)
-
-
-def _is_table(value: Any) -> bool:
-    return hasattr(value, "columns") or hasattr(value, "column_names")
 
 
 def _path(value: str | os.PathLike, name: str) -> str:

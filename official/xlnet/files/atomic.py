@@ -7,11 +7,12 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 import uuid
 from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
 
 _UNFINISHED = re.compile(r".*\.[0-9a-f]{32}\.tmp")
@@ -27,8 +28,8 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
     Args:
       path: the file to write, of any kind. A file is replaced, a link is followed; a pipe, a
         terminal or another device is written to as it is.
-      temporary_dir: directory of the temporary file, on the same file system; that of `path` by
-        default.
+      temporary_dir: directory of the temporary file, on the same file system; by default,
+        the directory of `path`.
 
     Raises:
       OSError: the file cannot be written; the error names `path`.
@@ -38,8 +39,11 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
       ...     file.write(b"{}")
     """
     if file_system.is_remote(path):
-        with file_system.uploaded(path) as file:
-            yield file
+        with tempfile.TemporaryDirectory(prefix="xlnet-") as directory:
+            local = os.path.join(directory, "file")
+            with open(local, "wb") as file:
+                yield file
+            file_system.upload(local, path)
         return
     with replaced(path, temporary_dir) as temporary, open(temporary, "wb") as file:
         yield file
@@ -91,8 +95,12 @@ def new_folder(path: str) -> Iterator[str]:
       OSError: a file cannot be written; the error names it as it would be called in `path`.
     """
     path = os.path.realpath(path)
-    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise DataError(f"{path!r}: expected a new or an empty folder, got one with files in it")
+    require_data(
+        not os.path.exists(path) or (os.path.isdir(path) and not os.listdir(path)),
+        f"{path!r}",
+        "a new or an empty folder",
+        "one with files in it",
+    )
     temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
     os.makedirs(temporary)
     try:

@@ -1,6 +1,6 @@
 """Checksums of files: of an exported version, of the inputs of a run, and of single files.
 
-Those of an exported version are as `sha256sum` has them:
+The checksums of an exported version have the format of `sha256sum`:
 
     cd exported/1 && sha256sum --check assets.extra/sha256sums
 
@@ -58,8 +58,7 @@ def check_checksums(folder: str) -> None:
         return  # Written before there were checksums.
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is damaged: {error}") from None
-    if not lines:
-        raise DataError(f"{path} is damaged: expected checksums, got nothing")
+    require_data(bool(lines), f"{path} is damaged", "checksums", "nothing")
     for number, match in enumerate(lines, start=1):
         if match is None:
             raise DataError(f"{path}, line {number} is damaged: expected a checksum and a path")
@@ -104,12 +103,8 @@ def check_sha256(path: str, expected: str, meaning: str, reason: str = _DAMAGED)
       DataError: there is no file, or it has another checksum.
     """
     found = sha256_of(path)
-    if found is None:
-        raise DataError(f"{path}: expected a file, {meaning}, got none")
-    if found != expected:
-        raise DataError(
-            f"{path}: expected SHA-256 {expected[:12]}… ({meaning}), got {found[:12]}…: {reason}"
-        )
+    got = f"{found[:12]}…: {reason}" if found else "no file"
+    require_data(found == expected, path, f"SHA-256 {expected[:12]}… ({meaning})", got)
 
 
 def sha256_of(path: str, start: int = 0, stop: int | None = None) -> str | None:
@@ -117,7 +112,7 @@ def sha256_of(path: str, start: int = 0, stop: int | None = None) -> str | None:
 
     Args:
       path: the file.
-      start: first byte, if not that of the whole file is asked for.
+      start: first byte of the part to read.
       stop: end of the bytes (exclusive); the end of the file by default.
     """
     digest = hashlib.sha256()
@@ -136,11 +131,11 @@ def sha256_of(path: str, start: int = 0, stop: int | None = None) -> str | None:
 def check_inputs(
     directory: str, inputs: Mapping[str, str | None], is_begun: bool, writes: bool = True
 ) -> None:
-    """Compares the inputs of a run that has begun with its record, or records those of a new one.
+    """Compares the inputs of a begun run with its record, or records the inputs of a new run.
 
     Args:
       directory: output directory of the run.
-      inputs: checksum of each input by what it is, e.g. `training data`; None if this call does
+      inputs: checksum of each input by its role, e.g. `training data`; None if this call does
         not name it.
       is_begun: whether the directory holds a run that is finished or to be resumed.
       writes: whether this process writes the record.

@@ -20,7 +20,6 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
@@ -36,7 +35,6 @@ _BLOCK_BYTES = 8 << 20  # Of a remote file, per request.
 _retries = contextvars.ContextVar("retries", default=True)
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
-_IN_MEMORY = "memory"  # The scheme of files in the memory of one process.
 # Extras of this project that install the library of a scheme; others have their own library.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
 # Errors that are an answer of the file system, and will not pass.
@@ -68,11 +66,6 @@ def is_remote(path: str) -> bool:
     return _URL.match(path) is not None
 
 
-def is_in_memory(path: str) -> bool:
-    """Whether a path is on a file system that no other process sees."""
-    return scheme_of(path) == _IN_MEMORY
-
-
 def scheme_of(path: str) -> str:
     """The scheme of a URL, in lower case; empty for a local path."""
     match = _URL.match(path)
@@ -94,9 +87,9 @@ def open(path: str, mode: str = "r", buffering: int = -1, **options: Any) -> IO[
     """
     if not is_remote(path):
         return builtins.open(path, mode, buffering, opener=_open_regular, **options)
-    raw = _RemoteFile(path)
+    raw = _open_remote(path)
     if buffering == 0:
-        return raw  # type: ignore[return-value]
+        return raw
     file = io.BufferedReader(raw, _BLOCK_BYTES)
     return file if "b" in mode else io.TextIOWrapper(file, **options)
 
@@ -199,11 +192,6 @@ def glob(pattern: str) -> list[str]:
     )
 
 
-def real_path(path: str) -> str:
-    """The path without symbolic links; a URL has none."""
-    return path if is_remote(path) else os.path.realpath(path)
-
-
 def make_dirs(directory: str) -> None:
     """Makes a directory and those above it; on a remote file system, writing a file does."""
     if not is_remote(directory):
@@ -246,16 +234,6 @@ def upload(local: str, url: str) -> None:
     _call(url, put)
 
 
-@contextlib.contextmanager
-def uploaded(url: str) -> Iterator[IO[bytes]]:
-    """Context manager that yields a local file, which is uploaded if the block succeeds."""
-    with tempfile.TemporaryDirectory(prefix="xlnet-") as directory:
-        local = os.path.join(directory, "file")
-        with builtins.open(local, "wb") as file:
-            yield file
-        upload(local, url)
-
-
 def download(url: str, local: str) -> None:
     """Copies a remote file to the local disk."""
     with open(url, "rb") as source, builtins.open(local, "wb") as target:
@@ -281,43 +259,20 @@ def create(path: str, content: bytes) -> None:
                 file.write(content)
 
 
-class _RemoteFile(io.RawIOBase):
+def _open_remote(url: str) -> Any:
     """A remote file, read in independent requests: a request that failed can be repeated."""
+    from fsspec.spec import AbstractBufferedFile
 
-    def __init__(self, url: str):
-        self.name = url
-        self._position = 0
-        self._size: int = _info(url)["size"]
+    class RemoteFile(AbstractBufferedFile):
+        def _fetch_range(self, start: int, end: int) -> bytes:
+            end = min(end, self.size)
+            data = _call(url, lambda system, name: system.cat_file(name, start=start, end=end))
+            if len(data) != end - start:
+                raise OSError(f"{url}: expected {self.size} bytes, got fewer: it was changed")
+            return data
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._position = offset + (0, self._position, self._size)[whence]
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        start, stop = self._position, min(self._position + len(buffer), self._size)
-        if start >= stop:
-            return 0
-        data = _call(self.name, lambda system, name: system.cat_file(name, start=start, end=stop))
-        if len(data) != stop - start:
-            raise OSError(f"{self.name}: expected {self._size} bytes, got fewer: it was changed")
-        buffer[: len(data)] = data
-        self._position = stop
-        return len(data)
-
-    def readall(self) -> bytes:
-        """Reads the rest in one request; by default it would be one for each 8 KiB."""
-        rest = bytearray(max(self._size - self._position, 0))
-        self.readinto(rest)
-        return bytes(rest)
+    size, system = _info(url)["size"], _system(url)
+    return RemoteFile(system, system._strip_protocol(url), size=size, cache_type="none")
 
 
 @contextlib.contextmanager

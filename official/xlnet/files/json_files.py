@@ -1,4 +1,4 @@
-"""JSON without lone surrogates, in and out; what is written has no NaN.
+"""JSON without lone surrogates, in and out; written files contain no NaN.
 
 Everything the package reads as JSON, from a training file to a checkpoint's record, is read here.
 """
@@ -65,7 +65,7 @@ def read_json(path: str, schema: Any = Any) -> Any:
 
 
 def read_record(path: str) -> dict[str, Any]:
-    """Returns the object in a JSON file that says what is done; empty if there is none.
+    """Returns the object in a record of progress, a JSON file; empty if there is none.
 
     A damaged record counts as absent: its work is done again.
     """

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import filelock
 from absl import logging
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import remove_unfinished, write_bytes
 
@@ -74,11 +74,12 @@ def require_in_place(directory: str) -> None:
     if time.monotonic() - written > EXPIRY_SECONDS / 2:
         _require_own(path, lease)
     own = _held_directories.get(directory)
-    if own and not (os.path.exists(directory) and os.path.samestat(own, os.stat(directory))):
-        raise DataError(
-            f"{directory}: expected the directory that this command began to write, got "
-            f"{'another one' if os.path.exists(directory) else 'none'}; it was moved or removed"
-        )
+    require_data(
+        not own or bool(os.path.exists(directory) and os.path.samestat(own, os.stat(directory))),
+        directory,
+        "the directory that this command began to write",
+        f"{'another one' if os.path.exists(directory) else 'none'}; it was moved or removed",
+    )
 
 
 @contextlib.contextmanager
@@ -88,7 +89,7 @@ def _kernel_lock(path: str) -> Iterator[None]:
             own = os.stat(path)
             try:
                 yield
-            finally:  # While it is held: a file without a name is no lock.
+            finally:  # While it is held: an unlinked file does not lock.
                 with contextlib.suppress(FileNotFoundError):
                     # Another directory may be in the place of the one that was locked.
                     if os.path.samestat(own, os.stat(path)):

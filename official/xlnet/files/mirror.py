@@ -1,7 +1,7 @@
 """A local directory and its remote copy, which follows it while a command writes.
 
 Files are uploaded in the order in which they were completed, and removed afterwards, records first.
-So what a kill leaves in the bucket is what a slightly earlier kill would have left on the disk: a
+So a kill leaves the bucket in a state that a slightly earlier kill would have left on the disk: a
 checkpoint's record or a manifest, which is written last, arrives last.
 """
 
@@ -27,12 +27,12 @@ _TRANSFERS = 8  # Downloads at the same time.
 # Locks and unfinished files of the writers of this package and of TensorFlow.
 _UNFINISHED = re.compile(r"(^|/)\.lock(\.|$)|\.tmp$|_temp/|(^|/)\.incomplete-")
 _LOG, _GROWTH = re.compile(r"(history|scalars)\.jsonl$|events\.out\."), 1.1
-_RECORDS = (".json", "/checkpoint")  # Written after what they speak of.
+_RECORDS = (".json", "/checkpoint")  # Written after the files that they describe.
 _SERVED = "/saved_model.pb"  # TF Serving takes a version for complete once it has this file.
 
 
 class NotUploadedError(DataError):
-    """A directory that could not be uploaded in the end; it is left on the local disk."""
+    """Raised when the final upload of a directory fails; it is kept on the local disk."""
 
 
 class Mirror:
@@ -101,7 +101,7 @@ class Mirror:
             try:
                 file_system.upload(os.path.join(self._path, name), f"{self._url}/{name}")
             except FileNotFoundError:
-                return False  # Removed since; what comes later may not make sense without it.
+                return False  # Removed since; later files may depend on it.
             self._uploaded[name] = files[name]
         removed = [name for name in self._uploaded if name not in files]
         for name in sorted(removed, key=lambda name: not _is_record(name)):

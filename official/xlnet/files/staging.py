@@ -1,8 +1,8 @@
 """Paths for code that knows plain local files only: copies of inputs, mirrors of outputs, links.
 
 TensorFlow, memory maps and appended logs need a path on a disk. `on_local_disk` gives a
-command local paths for the URLs in its flags: what it reads is copied before it starts; what it
-writes is uploaded while it runs and when it ends.
+command local paths for the URLs in its flags: its inputs are copied before it starts; its
+outputs are uploaded while it runs and when it ends.
 
 The local copy of `s3://bucket/a/b` is `ROOT/s3/bucket/a/b`, so paths in messages and results can be
 turned back into URLs.
@@ -31,7 +31,7 @@ _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^,\"]+")  # In a list, or after N
 _PATTERN_CHARACTERS = re.compile(r"[*?\[\]\\{}]")
 
 # A model directory has this file; commands that read a model need neither its logs, nor the state
-# of the run that made it, nor checkpoints before the last two (of which one may be damaged).
+# of the run that made it, nor checkpoints before the last two (one of them may be damaged).
 _MODEL_FILE = "config.yaml"
 _OF_A_RUN = ("logs/", "run/", "runs/")
 _CHECKPOINT = re.compile(r"ckpt-(\d+)\.")
@@ -193,7 +193,7 @@ class _Stage:
 
 
 def _read_of_model(names: Sequence[str]) -> list[str]:
-    """Of the files of a model directory, those that a command that reads the model needs."""
+    """Returns the files of a model directory that are needed to read the model."""
     steps = {name: int(match[1]) for name in names if (match := _CHECKPOINT.match(name))}
     recorded = sorted(step for name, step in steps.items() if name.endswith(".json"))
     read = recorded[-2:] or steps.values()  # Models that no run wrote have no records.
@@ -210,7 +210,7 @@ def _check_workers(flag_values: flags.FlagValues, directories: Sequence[str | No
         for url in (url for directory in directories for url in _urls(directory)):
             raise ConfigError(
                 f"--strategy=multi_worker: expected a directory that all workers mount, got {url}; "
-                "what they only read may be in a bucket"
+                "their inputs may be in a bucket"
             )
 
 

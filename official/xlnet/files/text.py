@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import TextIO
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.compression import open_stream
 
 BYTE_ORDER_MARK = codecs.BOM_UTF8
@@ -32,7 +32,7 @@ _NOT_SHOWN = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""A text that may be shown on a terminal, whoever wrote it: what steers one is escaped.
+    r"""A text that is safe to show on a terminal: control characters are escaped.
 
     Example:
       >>> printable("a\x1b[2Jb")
@@ -94,8 +94,7 @@ def check_is_text(head: bytes, path: str) -> None:
         file; the message says how to convert it.
     """
     for mark, name in _OTHER_FORMATS.items():
-        if head.startswith(mark):
-            raise DataError(f"{path}: expected text in UTF-8, got {name}")
+        require_data(not head.startswith(mark), path, "text in UTF-8", name)
     has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if has_mark or head.count(0) > _MOST_NULS * max(len(head), 1):
         encoding = "UTF-32" if head.count(0) > len(head) / 2 else "UTF-16"
@@ -113,7 +112,7 @@ def conversion(encoding: str, path: str) -> str:
 
 
 def first_fault(path: str) -> tuple[int, str]:
-    """Returns the line of the first byte of a file that is not UTF-8, and what is wrong there."""
+    """Returns the line of the first byte of a file that is not UTF-8, and a description of it."""
     number, decoder = 1, codecs.getincrementaldecoder("utf-8")()
     with open_stream(path) as (stream, _):
         while data := stream.read(_BLOCK_BYTES):

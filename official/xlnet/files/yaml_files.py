@@ -49,7 +49,7 @@ def read_yaml(path: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """Without aliases, of which a few bytes stand for gigabytes."""
+    """Loader without aliases, as a few bytes of them expand to gigabytes."""
 
     def compose_node(self, parent, index):
         if self.check_event(yaml.AliasEvent):

@@ -16,7 +16,7 @@ from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.registry import TASKS
-from official.xlnet.errors import ConfigError
+from official.xlnet.configs.validation import require
 from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.inference.task_prediction import unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -104,8 +104,7 @@ class ClassificationTask(ModelTask):
     def _task(self) -> Task:
         """The task, with the labels of the training data."""
         config = self.task_config
-        if not config.init_checkpoint:
-            raise ConfigError("task.init_checkpoint: expected a model, got nothing")
+        require(bool(config.init_checkpoint), "task.init_checkpoint", "a model", "")
         result = task_configuration(
             _TASK, config.recipe or None, config.overrides, config.init_checkpoint
         )

@@ -1,4 +1,4 @@
-"""What the experiments share: the training step of our Keras model, and the optimizer."""
+"""Shared parts of the experiments: the training step of our Keras model, and the optimizer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from official.xlnet.modeling.models.trainable_model import TrainableModel
 
 @dataclasses.dataclass
 class ModelTaskConfig(cfg.TaskConfig):
-    """What the configurations of our tasks have in common, beside `init_checkpoint`.
+    """Shared settings of the configurations of our tasks, besides `init_checkpoint`.
 
     Attributes:
       recipe: YAML file of a recipe.

@@ -12,9 +12,9 @@ from official.modeling import optimization
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
+from official.xlnet.configs.validation import require
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
-from official.xlnet.errors import ConfigError
 from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.memory import require_memory
@@ -79,8 +79,7 @@ class PretrainingTask(ModelTask):
 
     def _xlnet_config(self) -> XLNetConfig:
         config = self.task_config
-        if not config.recipe:
-            raise ConfigError("task.recipe: expected a YAML file or a model, got nothing")
+        require(bool(config.recipe), "task.recipe", "a YAML file or a model", "")
         sizes = [data.global_batch_size for data in (config.train_data, config.validation_data)]
         result = load_config(recipe_path(config.recipe), list(config.overrides))
         result.training.batch_size = max(*sizes, 1)  # Rows that the memory has room for.

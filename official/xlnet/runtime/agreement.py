@@ -1,4 +1,4 @@
-"""What all workers of a run have to agree on before its first step, and words while one waits."""
+"""Agreement of all workers of a run before its first step, and errors of lost workers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import contextlib
 import hashlib
 import json
 import re
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,7 +14,7 @@ import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, PeerLostError
 from official.xlnet.runtime.distribution import num_workers, sum_over_workers
-from official.xlnet.runtime.progress import Progress
+from official.xlnet.runtime.progress import elapsed_time
 
 _SAY_SECONDS = 30
 # In the errors of collective operations and of the coordination service.
@@ -45,8 +42,11 @@ def require_agreement(
         return
     aspects = aspects_of()
     own = np.zeros((number, len(aspects)), np.int64)
-    own[_index(strategy)] = [_digest(value) for value in aspects.values()]
-    with said_while_waiting(f"waiting for all {number} workers"):
+    resolver = strategy.cluster_resolver
+    has_chief = "chief" in resolver.cluster_spec().as_dict()
+    index = 0 if resolver.task_type == "chief" else resolver.task_id + has_chief
+    own[index] = [_digest(value) for value in aspects.values()]
+    with elapsed_time(f"waiting for all {number} workers", _SAY_SECONDS):
         found = sum_over_workers(strategy, own)
     for name, digests in zip(aspects, found.T, strict=True):
         others = np.flatnonzero(digests != digests[0])
@@ -56,28 +56,6 @@ def require_agreement(
                 f"workers: expected the same {name} on all {number}, got another one on worker "
                 f"{named} than on worker 0; start all of them with the same command and files"
             )
-
-
-@contextlib.contextmanager
-def said_while_waiting(what: str) -> Iterator[None]:
-    """Says every half minute what this process waits for, until the block ends.
-
-    Args:
-      what: the sentence, without the time.
-    """
-    start, ended = time.monotonic(), threading.Event()
-
-    def say() -> None:
-        while not ended.wait(_SAY_SECONDS):
-            Progress(sys.stderr).keep(f"{what}, {time.monotonic() - start:.0f} s")
-
-    thread = threading.Thread(target=say, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 @contextlib.contextmanager
@@ -107,10 +85,3 @@ def lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
 def _digest(value: Any) -> int:
     text = json.dumps(value, sort_keys=True, default=repr)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES], "big")
-
-
-def _index(strategy: tf.distribute.Strategy) -> int:
-    """The number of this worker, from 0; a chief is the first."""
-    resolver = strategy.cluster_resolver
-    has_chief = "chief" in resolver.cluster_spec().as_dict()
-    return 0 if resolver.task_type == "chief" else resolver.task_id + has_chief

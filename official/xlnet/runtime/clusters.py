@@ -39,9 +39,9 @@ def find_cluster(
 ) -> tf.distribute.cluster_resolver.ClusterResolver:
     """The cluster that this process is a worker of, once all of its workers are there.
 
-    It is that of TF_CONFIG; or of the variables WORLD_SIZE, MASTER_ADDR, MASTER_PORT and RANK, as
-    torchrun sets them, with JOB_COMPLETION_INDEX in place of the last in a Job of Kubernetes; or
-    that of all tasks of a Slurm job step.
+    It is the cluster of TF_CONFIG; or of the variables WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
+    RANK, as torchrun sets them, with JOB_COMPLETION_INDEX in place of the last in a Job of
+    Kubernetes; or the one of all tasks of a Slurm job step.
 
     Args:
       num_gpus: number of GPUs that this process sees; of those, a process of torchrun uses one if
@@ -192,7 +192,7 @@ class _Wait:
         return f"worker {index} of {len(self.addresses)}" + (f" ({address})" if address else "")
 
     def go_on(self, missing: str, why: str = "") -> None:
-        """Says what is missing every half minute; raises `PeerLostError` after the limit."""
+        """Reports missing workers every half minute; raises `PeerLostError` after the limit."""
         waited = time.monotonic() - self._start
         if waited > self._limit:
             raise PeerLostError(
@@ -205,7 +205,7 @@ class _Wait:
 
 
 def _gather(server: socket.socket, wait: _Wait) -> list[str]:
-    """What the first worker does: accepts the others until none is missing."""
+    """Accepts the other workers, on the first one, until none is missing."""
     present: dict[int, socket.socket] = {}
     addresses, number = [*wait.addresses], len(wait.addresses)
     server.settimeout(_PAUSE_SECONDS)
@@ -243,7 +243,7 @@ def _is_alive(connection: socket.socket, missing: str) -> bool:
 
 
 def _join(own: dict[str, Any], wait: _Wait) -> list[str]:
-    """What the other workers do: tell the first one of themselves until it says that all came."""
+    """Registers a worker with the first one, and waits until that has met all of them."""
     host, _, port = wait.addresses[0].rpartition(":")
     place = (host.strip("[]"), int(port))
     while True:

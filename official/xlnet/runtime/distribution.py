@@ -14,6 +14,7 @@ from absl import logging
 
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.clusters import find_cluster
 from official.xlnet.runtime.cores import num_cores, num_parallel_slices
@@ -53,10 +54,12 @@ def prepare_devices(
     release_memory(training)
     distribution = create_strategy(strategy, cpu_devices, cluster_timeout)
     is_tpu = isinstance(distribution, tf.distribute.TPUStrategy)
-    if is_tpu and training.precision == "mixed_float16":
-        raise ConfigError(
-            "training.precision: expected float32 or mixed_bfloat16 on a TPU, got mixed_float16"
-        )
+    require(
+        not is_tpu or training.precision != "mixed_float16",
+        "training.precision",
+        "float32 or mixed_bfloat16 on a TPU",
+        "mixed_float16",
+    )
     return distribution
 
 
@@ -80,8 +83,7 @@ def create_strategy(
       ConfigError: the name is unknown, or the devices are not available.
       PeerLostError: another worker did not come in time.
     """
-    if name not in STRATEGIES:
-        raise ConfigError(f"strategy: expected one of {', '.join(STRATEGIES)}, got {name!r}")
+    require(name in STRATEGIES, "strategy", f"one of {', '.join(STRATEGIES)}", name)
     _split_cpu(cpu_devices)
     num_gpus = len(tf.config.list_physical_devices("GPU"))
     kind = "GPU" if num_gpus else "CPU"

@@ -45,7 +45,7 @@ def least_bytes(
     memory = model.num_layers * rows * model.mem_len * model.d_model
     states = (model.num_layers if training else 1) * rows * tokens * model.d_model
     scores = rows * model.num_heads * tokens * (tokens + model.mem_len)
-    # While those of the last layer are made: the table, its two halves, and the product twice.
+    # While the last layer's are computed: the table, its two halves, and the product twice.
     projections = (model.num_layers + 3) * distances * model.d_model
     return _FLOAT32_BYTES * (weights + memory + states + scores + projections)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -19,19 +20,15 @@ EVENTS_FILE = "events.jsonl"  # In the model directory.
 
 
 class RunLog:
-    """Logger of a training run; a no-op on workers other than the chief.
+    """Logger of a training run, on its chief.
 
     Args:
       model_dir: the model directory.
       step: the step to resume from.
       json_log: whether scalars are also written to `logs/scalars.jsonl`.
-      is_chief: whether this process writes logs.
     """
 
-    def __init__(self, model_dir: str, step: int, json_log: bool, is_chief: bool):
-        self._is_chief = is_chief
-        if not is_chief:
-            return
+    def __init__(self, model_dir: str, step: int, json_log: bool):
         self._model_dir = model_dir
         directory = os.path.join(model_dir, LOG_DIR)
         self._history = HistoryWriter(model_dir, step)
@@ -41,8 +38,7 @@ class RunLog:
 
     def history(self, step: int, loss: float) -> None:
         """Appends a step and its loss to `history.jsonl`."""
-        if self._is_chief:
-            self._history.write(step=step, loss=loss)
+        self._history.write(step=step, loss=loss)
 
     def scalars(self, step: int, **metrics: float) -> None:
         """Writes scalar metrics to TensorBoard and, if enabled, to `scalars.jsonl`.
@@ -51,8 +47,6 @@ class RunLog:
           step: the training step.
           **metrics: values by name, e.g. `loss=7.2, learning_rate=1e-4`.
         """
-        if not self._is_chief:
-            return
         # A failed `fit` earlier in this process may have left summary recording disabled.
         with self._writer.as_default(step), tf.summary.record_if(True):
             for name, value in metrics.items():
@@ -67,32 +61,34 @@ class RunLog:
           kind: name of the event.
           **details: JSON-serializable details, e.g. `step=12`.
         """
-        if self._is_chief:
-            _append(os.path.join(self._model_dir, EVENTS_FILE), {"event": kind, **details})
-            facts = ", ".join(f"{name} {value}" for name, value in details.items())
-            logging.warning("%s: %s", kind, facts)
+        _append(os.path.join(self._model_dir, EVENTS_FILE), {"event": kind, **details})
+        facts = ", ".join(f"{name} {value}" for name, value in details.items())
+        logging.warning("%s: %s", kind, facts)
 
     def progress(self, text: str, share: float) -> None:
         """Updates the progress bar; see `Progress.show`."""
-        if self._is_chief:
-            self._progress.show(text, share, is_last=share == 1)
+        self._progress.show(text, share, is_last=share == 1)
 
     def keep(self, text: str) -> None:
         """Shows a line that later updates of the progress bar do not overwrite."""
-        if self._is_chief:
-            self._progress.keep(text)
+        self._progress.keep(text)
 
     def flush(self) -> None:
         """Flushes the TensorBoard summaries."""
-        if self._is_chief:
-            self._writer.flush()
+        self._writer.flush()
 
     def close(self) -> None:
         """Closes all log files."""
-        if self._is_chief:
-            self._writer.close()
-            self._history.close()
-            self._progress.close()
+        self._writer.close()
+        self._history.close()
+        self._progress.close()
+
+
+class NoLog:
+    """Logger of workers other than the chief: its methods do nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments, **metrics: None
 
 
 def _append(path: str, line: dict[str, Any]) -> None:

@@ -59,7 +59,7 @@ def bars_of_pieces(
     Args:
       pieces: the pieces; the first 256 of them are drawn.
       values: the height of each bar, [T].
-      ylabel: what the height is.
+      ylabel: label of the height.
       top: the end of the axis. Default: the highest bar.
     """
     values = np.asarray(values)[:_MOST_PIECES]

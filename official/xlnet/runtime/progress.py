@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import sys
+import threading
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from tqdm.std import TqdmWarning, tqdm
@@ -75,7 +78,7 @@ def progress_bar(is_shown: bool, desc: str, total: int, unit: str) -> tqdm:
 
     Args:
       is_shown: whether to show it.
-      desc: what is counted.
+      desc: description of the items.
       total: the number to reach.
       unit: unit of the number.
     """
@@ -99,8 +102,33 @@ def _kind_of_bar() -> type[tqdm]:
     return tqdm.auto.tqdm
 
 
+@contextlib.contextmanager
+def elapsed_time(what: str, interval_seconds: float = 1.0) -> Iterator[None]:
+    """Context manager that shows how long its block has been running, on standard error.
+
+    Args:
+      what: description of the block.
+      interval_seconds: time between two updates; shorter blocks show nothing.
+    """
+    display, is_over, start = Progress(sys.stderr), threading.Event(), time.monotonic()
+
+    def follow() -> None:
+        while not is_over.wait(interval_seconds):
+            display.show(f"{what}: {time.monotonic() - start:.0f} s")
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        if time.monotonic() - start > interval_seconds:
+            display.keep(f"{what}: {time.monotonic() - start:.0f} s")
+
+
 def per_second(number: int, start: float) -> float:
-    """The rate of what was done since `start`, a time of `time.monotonic`."""
+    """Items per second since `start`, a time of `time.monotonic`."""
     return round(number / max(time.monotonic() - start, _SHORTEST_SECONDS), 1)
 
 

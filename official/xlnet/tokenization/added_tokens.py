@@ -1,7 +1,7 @@
 """Tokens that were added to a vocabulary: found in a text before it is split into pieces.
 
-HF's tokenizers cut a text at its added tokens, and tokenize what is between them as texts of their
-own, each with a space before its first word. Here each one is a user-defined piece, its text
+HF's tokenizers cut a text at its added tokens, and tokenize the parts between them as texts of
+their own, each with a space before its first word. Here each one is a user-defined piece, its text
 between two marks of Unicode's private use, and the text is written so that SentencePiece finds it:
 
     "see [E1], now"  →  "see ⟨[E1]⟩ , now"  →  ▁see  ▁⟨[E1]⟩  ▁,  ▁now
@@ -9,8 +9,8 @@ between two marks of Unicode's private use, and the text is written so that Sent
 A vocabulary that removes extra spaces, as SentencePiece does by default, so has no piece of its own
 for the space before a token; one that does not has `▁` there, as tokenizers of transformers 4.
 
-A piece whose token has a smaller id than its own is an alias: it stands after all others, is no
-part of the vocabulary's size, and becomes that id. So are symbols that are also pieces of the
+A piece whose token has a smaller id than its own is an alias: it stands after all others, does not
+count in the vocabulary's size, and becomes that id. So are symbols that are also pieces of the
 vocabulary, which may stand inside of words.
 """
 
@@ -83,7 +83,7 @@ def rules(tokens: Iterable[message.Message], *cleaning: bool) -> tuple[Rules, Ru
 
 
 def _any_of(texts: Sequence[str]) -> str:
-    """A pattern of texts, of which the longest counts where several begin."""
+    """A pattern of texts; where several match, the longest one is taken."""
     return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
 
 

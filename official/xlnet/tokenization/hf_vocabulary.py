@@ -23,7 +23,7 @@ from typing import Any
 import sentencepiece
 from google.protobuf import message
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
@@ -84,12 +84,20 @@ def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:
     kind = conform(tree.get("model", {}), dict[str, Any], f"{where}: model")
     pieces = kind.get("vocab")
     are_pieces = isinstance(pieces, list)
-    if tree and not are_pieces and model_proto is None:
-        raise DataError(f"{where}: expected a unigram model, got {shown(kind.get('type'))}")
+    require_data(
+        not tree or bool(are_pieces) or model_proto is not None,
+        where,
+        "a unigram model",
+        shown(kind.get("type")),
+    )
     if are_pieces and (model_proto is None or any(i < len(pieces) for i in tokens)):
         try:
             kept = any(each.get("type") == "Prepend" for each in _normalizers(tree))
-            text = json.dumps([pieces, _charsmap(tree), _splits_words(tree), kept])
+            charsmaps = (each.get("precompiled_charsmap") for each in _normalizers(tree))
+            charsmap = next(filter(None, charsmaps), "")
+            # Words that are split at spaces first leave no piece for a space alone.
+            splits_words = "WhitespaceSplit" in json.dumps(tree.get("pre_tokenizer"))
+            text = json.dumps([pieces, charsmap, splits_words, kept])
             model = parse_model(_model_of(text))
         except (TypeError, ValueError, RuntimeError) as error:
             raise DataError(f"{where}: expected pieces and a normalizer: {error}") from None
@@ -130,27 +138,18 @@ def _tokens(folder: str, tree: dict[str, Any]) -> dict[int, dict[str, Any]]:
         plain = _read_object(folder, ADDED_JSON).items()
         found = {number: {"content": content} for content, number in plain} | found
     for entry in found.values():
-        if entry.get("single_word"):
-            raise DataError(
-                f"{folder}: expected added tokens that may stand in words, got single_word for "
-                f"{entry.get('content')!r}"
-            )
+        require_data(
+            not entry.get("single_word"),
+            folder,
+            "added tokens that may stand in words",
+            f"single_word for {entry.get('content')!r}",
+        )
     return {number: found[number] for number in sorted(found) if number >= NUM_SPECIAL}
 
 
 def _normalizers(tree: dict[str, Any]) -> list[dict[str, Any]]:
     normalizer = tree.get("normalizer") or {}
     return normalizer.get("normalizers", [normalizer])
-
-
-def _charsmap(tree: dict[str, Any]) -> str:
-    found = (each.get("precompiled_charsmap") for each in _normalizers(tree))
-    return next(filter(None, found), "")
-
-
-def _splits_words(tree: dict[str, Any]) -> bool:
-    """Whether words are split at spaces first, which leaves no piece for a space alone."""
-    return "WhitespaceSplit" in json.dumps(tree.get("pre_tokenizer"))
 
 
 @functools.lru_cache(maxsize=4)

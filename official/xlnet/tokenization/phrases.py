@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced
@@ -63,15 +63,19 @@ def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts
 
 
 def _tokenizations(tokenizer: Tokenizer, phrase: str) -> list[list[int]]:
-    """Token ids of a phrase wherever it may stand; only those of several tokens.
+    """Possible tokenizations of a phrase in a text, without those of a single token.
 
     SentencePiece puts a space before every text. In scripts with spaces, words have one anyway; in
     those without, a phrase may also follow other text directly.
     """
     ids = tokenizer.encode(phrase)
     if not begins_unspaced(tokenizer.clean(phrase)):
-        if tokenizer.is_word_start[ids].sum() < 2:
-            raise DataError(f"data.phrases: expected phrases of several words, got {phrase!r}")
+        require_data(
+            tokenizer.is_word_start[ids].sum() >= 2,
+            "data.phrases",
+            "phrases of several words",
+            f"{phrase!r}",
+        )
         return [ids]
     without_space = tokenizer.id_to_piece(ids[0]).removeprefix(WORD_START)
     first = [tokenizer.piece_to_id(without_space)] if without_space else []

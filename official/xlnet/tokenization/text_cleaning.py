@@ -1,4 +1,4 @@
-"""Text normalization before SentencePiece, identical to that of the published checkpoints.
+"""Text normalization before SentencePiece, as for the published checkpoints.
 
     cleaned = lower(drop_combining(NFKD(straight_quotes(single_spaces(text)))))
 

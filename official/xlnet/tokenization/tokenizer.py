@@ -25,7 +25,7 @@ from typing import overload
 import numpy as np
 import sentencepiece
 
-from official.xlnet.errors import ArgumentTypeError, DataError
+from official.xlnet.errors import ArgumentTypeError, DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
@@ -100,6 +100,10 @@ class Tokenizer:
       splits: {id of a piece that ends in a digit and a comma, or stands for an added token: ids
         that replace it}.
 
+      cls_id: id of `<cls>`, the last token of an input.
+      sep_id: id of `<sep>`, which ends each text of an input.
+      pad_id: id of `<pad>`.
+
     Example:
       >>> tokenizer = Tokenizer("spiece.model")
       >>> tokenizer.decode(tokenizer.encode("Hello  world"))
@@ -107,6 +111,8 @@ class Tokenizer:
       >>> encoder(tokenizer(["A fine film.", "Dull."]))["content"].shape
       TensorShape([2, 6, 768])
     """
+
+    cls_id, sep_id, pad_id = CLS_ID, SEP_ID, PAD_ID
 
     @checks_arguments("model_file")
     def __init__(self, model_file: str, lowercase: bool = False, keep_accents: bool = False):
@@ -145,11 +151,12 @@ class Tokenizer:
                 f"vocabulary {model_file!r}: expected pieces in UTF-8: {error}"
             ) from None
         found = tuple(pieces[:NUM_SPECIAL])
-        if found != SPECIAL_PIECES:
-            raise DataError(
-                f"vocabulary {model_file!r}: expected its first pieces to be "
-                f"{' '.join(SPECIAL_PIECES)}, got {' '.join(found)}"
-            )
+        require_data(
+            found == SPECIAL_PIECES,
+            f"vocabulary {model_file!r}",
+            f"its first pieces to be {' '.join(SPECIAL_PIECES)}",
+            " ".join(found),
+        )
         self._check_kind()
         self.num_characters = np.array([len(plain(piece)) for piece in pieces])
         self.is_word_start = np.array([_begins_word(piece) for piece in pieces])
@@ -229,21 +236,6 @@ class Tokenizer:
         """The vocabulary size, V."""
         return self.vocab_size
 
-    @property
-    def cls_id(self) -> int:
-        """Id of `<cls>`, the last token of an input."""
-        return CLS_ID
-
-    @property
-    def sep_id(self) -> int:
-        """Id of `<sep>`, which ends each text of an input."""
-        return SEP_ID
-
-    @property
-    def pad_id(self) -> int:
-        """Id of `<pad>`."""
-        return PAD_ID
-
     @overload
     def encode(self, text: str) -> list[int]: ...
 
@@ -267,7 +259,7 @@ class Tokenizer:
         """
         if isinstance(text, str):
             ids = self._split(self._processor.encode(self.clean(text), return_type=int))
-            self._count(len(ids), ids.count(UNK_ID))
+            self.counts.update(tokens=len(ids), unknown_tokens=ids.count(UNK_ID))
             return ids
         return [row.tolist() for row in self.encode_batch(checked_texts(text))]
 
@@ -288,7 +280,8 @@ class Tokenizer:
         needing = np.flatnonzero(self._is_split[ids])
         for row in np.unique(np.searchsorted(np.cumsum(lengths), needing, side="right")):
             rows[row] = np.array(self._split(rows[row].tolist()), np.int32)
-        self._count(sum(map(len, rows)), int(np.count_nonzero(ids == UNK_ID)))
+        num_unknown = int(np.count_nonzero(ids == UNK_ID))
+        self.counts.update(tokens=sum(map(len, rows)), unknown_tokens=num_unknown)
         return rows
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
@@ -339,7 +332,7 @@ class Tokenizer:
                 ids.append(j)
                 spans.append((starts[start], ends[end - 1] if last > first else starts[start]))
                 first = last
-        self._count(len(ids), ids.count(UNK_ID))
+        self.counts.update(tokens=len(ids), unknown_tokens=ids.count(UNK_ID))
         return ids, spans
 
     @overload
@@ -414,9 +407,6 @@ class Tokenizer:
                 "(treat_whitespace_as_suffix)"
             )
 
-    def _count(self, tokens: int, unknown_tokens: int) -> None:
-        self.counts.update(tokens=tokens, unknown_tokens=unknown_tokens)
-
     def _check(self, ids: Sequence[int]) -> None:
         wrong = [i for i in ids if not 0 <= i < self.vocab_size]
         if wrong:
@@ -471,7 +461,7 @@ def require_no_owner(directory: str, model_proto: bytes, *others: str) -> None:
     Args:
       directory: where the vocabulary is to be written.
       model_proto: its content.
-      *others: files beside a vocabulary that say the same of it as those of a model.
+      *others: further files that mark a vocabulary as owned, besides the files of a model.
     """
     target = os.path.join(directory, VOCAB_FILE)
     if not file_system.is_file(target) or read_vocabulary(target) == model_proto:
@@ -481,11 +471,13 @@ def require_no_owner(directory: str, model_proto: bytes, *others: str) -> None:
             if file.read(64) == hashlib.sha256(model_proto).hexdigest().encode():
                 return  # It is damaged.
     for name in (VOCAB_FILE + _RECORD, "config.json", "xlnet_config.json", *others):
-        if file_system.is_file(os.path.join(directory, name)):
-            raise DataError(
-                f"{target}: expected no other vocabulary there, got that of a model or a data set, "
-                f"which needs it ({name} is beside it); choose another output directory"
-            )
+        require_data(
+            not file_system.is_file(os.path.join(directory, name)),
+            target,
+            "no other vocabulary there",
+            f"one that a model or a data set needs ({name} is beside it); choose another "
+            "output directory",
+        )
 
 
 def _check_record(model_file: str, sha256: str) -> None:
@@ -494,12 +486,12 @@ def _check_record(model_file: str, sha256: str) -> None:
             expected = file.read(64).decode("ascii", "replace")
     except FileNotFoundError:
         return  # A vocabulary alone, or a directory of before there were records.
-    if sha256 != expected:
-        raise DataError(
-            f"vocabulary {model_file!r}: expected SHA-256 {expected[:12]}…, as in the "
-            f"{os.path.basename(model_file)}{_RECORD} beside it, got {sha256[:12]}…: the file is "
-            "damaged, or is another model's"
-        )
+    require_data(
+        sha256 == expected,
+        f"vocabulary {model_file!r}",
+        f"SHA-256 {expected[:12]}…, as in the {os.path.basename(model_file)}{_RECORD} beside it",
+        f"{sha256[:12]}…: the file is damaged, or is another model's",
+    )
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

@@ -41,7 +41,7 @@ from official.xlnet.runtime.distribution import (
     on_any_worker,
     wait_for_workers,
 )
-from official.xlnet.runtime.metrics_log import RunLog
+from official.xlnet.runtime.metrics_log import NoLog, RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -210,7 +210,8 @@ class Loop(tf_keras.callbacks.Callback):
         if self.is_chief:
             model_directory.create_model_dir(self.output, self.config, self._vocab)
         data = self.batches(saved)
-        self.log = RunLog(self.output, self.step, training.json_log, self.is_chief)
+        log = RunLog(self.output, self.step, training.json_log) if self.is_chief else NoLog()
+        self.log: Any = log
         self._writer = CheckpointWriter(self.state, self._folder, self._num_kept, self.is_chief)
         self._loss_scale = self._read_loss_scale()
         if advice := advice_on_products(training.products):

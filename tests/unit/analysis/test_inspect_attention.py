@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.analysis.attention_maps import attention_maps
+from official.xlnet.analysis.attention_maps import TokenSteps, attention_maps
 from official.xlnet.analysis.attention_page import as_html
 from official.xlnet.analysis.attention_patterns import PATTERNS, PRESENT, find_patterns
 from official.xlnet.analysis.masks import make_masks
-from official.xlnet.analysis.token_steps import TokenSteps
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
 from official.xlnet.errors import ConfigError, DataError
@@ -78,7 +77,7 @@ def test_results_are_a_line_in_python_and_a_picture_in_a_notebook(model_dir, map
     encoder, tokenizer = load_encoder(model_dir), load_tokenizer(model_dir)
     again = attention_maps(encoder, TEXT, text_pair="So they say.", tokenizer=tokenizer)
     np.testing.assert_array_equal(again.weights, maps.weights)
-    with pytest.raises(ConfigError, match="tokenizer: expected that of the loaded encoder"):
+    with pytest.raises(ConfigError, match="tokenizer: expected the tokenizer of the encoder"):
         attention_maps(encoder, TEXT)
     results = {
         f"AttentionMaps(pieces=[{len(maps.pieces)}], weights=float32": maps,

@@ -159,7 +159,7 @@ def test_tfds(tmp_path, monkeypatch):
         ("tfds:stories:test", "expected a split of stories that is on disk, one of train"),
         ("tfds:stories:train[:170%]", "got 'train.:170%.'"),
         ("tfds:stories:train:80", "got 'train:80'"),
-        ("tfds:no_such_thing", "no such TFDS data set on disk"),
+        ("tfds:no_such_thing", "expected a split of no_such_thing that is on disk, one of .none: "),
     ):
         with pytest.raises(DataError, match=message):
             read_all(name)

@@ -208,6 +208,7 @@ def test_given_text_is_held_out_and_its_copies_are_not_trained_on(tmp_path):
     heldout = [str(tmp_path / "b.txt")]
     for name, workers in (("one", 1), ("two", 2)):
         options = {"heldout_inputs": heldout, "num_workers": workers}
+        options["drop_duplicates"] = name == "two"  # The held-out copy is the one that is kept.
         counts = prepare([str(tmp_path / "a.txt")], tmp_path / name, **options)
         assert counts["duplicates"] == 5
         splits = Manifest.load(str(tmp_path / name)).splits

@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from data_prep.tasks.registry import read_examples
-from data_prep.tasks.task_data import read_task, stream_task
+from data_prep.tasks.task_data import read_examples, read_task, stream_task
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample

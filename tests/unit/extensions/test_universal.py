@@ -6,7 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet import save_pretrained
-from official.xlnet.analysis.token_steps import token_steps
+from official.xlnet.analysis.attention_maps import token_steps
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.extensions.universal import AdaptiveDepth, step_encoding
 from official.xlnet.inference.cached_decoding import prefill

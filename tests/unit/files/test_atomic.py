@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from official.xlnet.data.vector_files import vector_file
+from official.xlnet.data.result_files import vector_file
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write, new_folder
 

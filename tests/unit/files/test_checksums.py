@@ -34,7 +34,7 @@ def test_the_format_is_that_of_sha256sum(folder):
     ("file", "content", "message"),
     [
         ("variables/c d", b"threE", r"c d: expected SHA-256 [0-9a-f]{12}… \(as in .* again"),
-        ("variables/c d", None, "c d: expected a file, as in .*, got none"),
+        ("variables/c d", None, "c d: expected SHA-256 .*, got no file"),
         (CHECKSUMS_FILE, b"", "expected checksums, got nothing"),
         (CHECKSUMS_FILE, b"\xff", "utf-8"),
         (CHECKSUMS_FILE, b"0 a\n", "line 1 is damaged: expected a checksum and a path"),

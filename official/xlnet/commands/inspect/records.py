@@ -31,8 +31,8 @@ FLAGS = flag_table(
     string(
         "config",
         default=None,
-        text="Configuration for sampling targets: YAML file or model; default: that of the data "
-        "set.",
+        text="Configuration for sampling targets: YAML file or model; default: settings of the "
+        "data set.",
     ),
     string("output", None, "Output file, .html; default: SPLIT-LANE-INDEX.html."),
 )
@@ -40,7 +40,7 @@ FLAGS = flag_table(
 
 @on_local_disk(FLAGS, reads=["config"], writes=["output"], reads_arguments=True)
 def run(*arguments: str) -> dict[str, Any]:
-    """Writes the page; returns its path and what the window holds."""
+    """Writes the page; returns its path and facts about the window."""
     from official.xlnet.analysis.record_windows import as_text, read_window
     from official.xlnet.analysis.window_page import as_html
 

@@ -20,7 +20,7 @@ FLAGS = flag_table(MODEL, INSPECTED_TEXT, string("output", REQUIRED, "Output fil
 @on_local_disk(FLAGS, reads=["model"], writes=["output"])
 def run() -> dict[str, Any]:
     """Writes the picture; returns its path and the mean number of steps."""
-    from official.xlnet.analysis.token_steps import token_steps
+    from official.xlnet.analysis.attention_maps import token_steps
     from official.xlnet.runtime.pictures import png
 
     path = check_ending(FLAGS.output, (".png",))

@@ -8,7 +8,7 @@ Offsets are composed of two alignments:
   of characters, which is rare, offsets come from the slower SentencePiece operation of
   tensorflow-text, which tracks them.
 
-The result is that of `Tokenizer.encode_with_offsets`.
+The result equals `Tokenizer.encode_with_offsets`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class OffsetTokenizer(tf.Module):
         cleaned = self._graph.clean(text)
         ids, merged = self._graph.sentencepiece.with_lengths(cleaned)
         unknown = tf.boolean_mask(merged.values, ids.values == UNK_ID)
-        # The length of an unknown token is that of the merged text; of others, of the piece.
+        # An unknown token is as long as the merged text, any other as its piece.
         ids, source = self._graph.split.with_source(ids)
         values = ids.values
         length = tf.where(

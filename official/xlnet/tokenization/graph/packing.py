@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_one_of
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, require_data
 from official.xlnet.tokenization.graph.ragged import left_padded, ragged, slices
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
@@ -32,7 +32,7 @@ PADDING = {"token_ids": PAD_ID, "segment_ids": SEGMENT_PAD, "tags": -1}
 
 
 def segments_of(num_texts: int) -> list[int]:
-    """Segment ids of the texts of an input and of its CLS; none is that of padding.
+    """Segment ids of the texts of an input and of its CLS; the id of padding is skipped.
 
     Example:
       >>> [segments_of(n) for n in (1, 3, 5)]
@@ -53,7 +53,7 @@ def pack(
       truncation_side: side from which long texts are truncated, `right` or `left`.
 
     Returns:
-      `token_ids`, A SEP [B SEP …] CLS, and `segment_ids`, those of `segments_of`: 0 for A and its
+      `token_ids`, A SEP [B SEP …] CLS, and `segment_ids`, see `segments_of`: 0 for A and its
       SEP, 1 for B and its SEP, …; ragged int32 [N, (number of tokens)].
 
     Raises:
@@ -157,8 +157,7 @@ def pack_columns(
     """
     check_length(len(columns), length)
     num_rows = [len(column) for column in columns]
-    if len(set(num_rows)) > 1:
-        raise DataError(f"text columns: expected equal numbers of rows, got {num_rows}")
+    require_data(len(set(num_rows)) <= 1, "text columns", "equal numbers of rows", num_rows)
     with tf.device("cpu"):
         features = pack([ragged(column) for column in columns], length, truncation_side)
         return {name: x.numpy() for name, x in padded(features, length).items()}
@@ -174,13 +173,13 @@ def check_length(num_texts: int, length: int) -> None:
     Raises:
       DataError: the length is too short, or there is no text.
     """
-    if num_texts < 1:
-        raise DataError("inputs: expected at least one text, got none")
-    if length < num_texts + 2:
-        raise DataError(
-            f"input length: expected at least {num_texts + 2} for {num_texts} text(s) with their "
-            f"SEP and CLS, got {length}"
-        )
+    require_data(num_texts >= 1, "inputs", "at least one text", "none")
+    require_data(
+        length >= num_texts + 2,
+        "input length",
+        f"at least {num_texts + 2} for {num_texts} text(s) with their SEP and CLS",
+        length,
+    )
 
 
 def input_length(
@@ -213,10 +212,12 @@ def cut_columns(
     for row, texts in enumerate(zip(*columns, strict=False)):
         others = sum(len(text) for i, text in enumerate(texts) if i != cut)
         room = length - len(columns) - 1 - others
-        if room < 0:
-            raise DataError(
-                f"input {row}: expected at most {length} tokens, got {others} in the text that "
-                f"truncation={truncation!r} keeps whole, and {len(columns) + 1} special tokens"
-            )
+        require_data(
+            room >= 0,
+            f"input {row}",
+            f"at most {length} tokens",
+            f"{others} in the text that truncation={truncation!r} keeps whole, and "
+            f"{len(columns) + 1} special tokens",
+        )
         result[cut][row] = texts[cut][:room]
     return result

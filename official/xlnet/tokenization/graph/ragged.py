@@ -56,12 +56,12 @@ def slices(
 
 
 def left_padded(ragged: tf.RaggedTensor, length: int | tf.Tensor, padding: int) -> tf.Tensor:
-    """Pads rows on the left to one length, at least that of the longest row.
+    """Pads rows on the left to one length, at least the length of the longest row.
 
     Args:
       ragged: ragged tensor [N, (…)].
       length: T.
-      padding: the value to pad with; that of False is 0.
+      padding: the value to pad with; 0 for False.
 
     Returns:
       A tensor [N, T].

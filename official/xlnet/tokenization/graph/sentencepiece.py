@@ -53,7 +53,7 @@ class GraphSentencePiece(tf.Module):
       replaced: int32 [number of code points], code points that the caller has to replace by
         `stand_in` before tokenization.
       stand_in: replacement code point for `replaced`.
-      whitespace: {code point of white space that is kept: what it is for the operations}.
+      whitespace: {code point of white space that is kept: its stand-in for the operations}.
       model_proto: the vocabulary with these code points.
     """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -63,7 +63,8 @@ class GraphTokenizer(tf.Module):
         replaced, stand_in = self.sentencepiece.replaced, self.sentencepiece.stand_in
         self.fold = Expansion(folds, replaced, [stand_in])
         self._nul = chr(stand_in)
-        self.white_space = _character_class(whitespace())
+        codes = "".join(f"\\x{{{ord(character):x}}}" for character in whitespace())
+        self.white_space = f"[{codes}]"
         self.split = Expansion(tokenizer.splits)
         self._sigma = _FinalSigma(characters) if tokenizer.lowercase else None
 
@@ -101,11 +102,9 @@ class GraphTokenizer(tf.Module):
         text = tf.strings.regex_replace(text, r"\x00", self._nul)
         num_bytes = tf.strings.length(text, unit="BYTE")
         is_ascii = tf.reduce_all(num_bytes == tf.strings.length(text, unit="UTF8_CHAR"))
-        text = tf.cond(is_ascii, lambda: self._clean_ascii(text), lambda: self._clean_any(text))
+        lower = tf.identity if self._sigma is None else tf.strings.lower
+        text = tf.cond(is_ascii, lambda: lower(text), lambda: self._clean_any(text))
         return _rewritten(text, after)
-
-    def _clean_ascii(self, text: tf.Tensor) -> tf.Tensor:
-        return tf.strings.lower(text) if self._sigma is not None else text
 
     def _clean_any(self, text: tf.Tensor) -> tf.Tensor:
         code_points = self.fold(tf.strings.unicode_decode(text, "UTF-8"))
@@ -222,10 +221,6 @@ def _rewritten(text: tf.Tensor, replacements: Rules) -> tf.Tensor:
     for pattern, replacement in replacements:
         text = tf.strings.regex_replace(text, pattern, replacement)
     return text
-
-
-def _character_class(characters: Iterable[str]) -> str:
-    return "[" + "".join(f"\\x{{{ord(c):x}}}" for c in characters) + "]"
 
 
 def _folds(characters: Sequence[str], lowercase: bool, keep_accents: bool) -> dict[int, list[int]]:
